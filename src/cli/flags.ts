@@ -34,10 +34,10 @@ export interface ClientFlags extends ServerFlags {
 
 export interface AdminFlags extends ServerFlags {
   readonly adminKey?: string;
-  /** For `isOwn`. */
+  /** For `own`. */
   readonly apiKey?: string;
-  /** Whether the command is about the API key's account. Default: false; it needs an admin key or the data folder. */
-  readonly isOwn?: boolean;
+  /** Whether the command is about the account of the API key. Default: false, it needs an admin key or the data folder. */
+  readonly own?: boolean;
 }
 
 export const defaultBaseUrl = `http://127.0.0.1:8080${basePath}`;

@@ -32,15 +32,15 @@ export interface AdminConnectionOptions {
   readonly mayBeGuest?: boolean;
 }
 
-/** Connects for the duration of `run`. */
-export async function withAdmin(
+/** Connects while `run` runs. */
+export async function withAdmin<T>(
   flags: AdminFlags,
-  run: (admin: AdminConnection) => Promise<void>,
+  run: (admin: AdminConnection) => Promise<T>,
   options: AdminConnectionOptions = {},
-): Promise<void> {
+): Promise<T> {
   const admin = await connectAdmin(flags, options);
   try {
-    await run(admin);
+    return await run(admin);
   } finally {
     await admin.close();
   }
@@ -54,7 +54,7 @@ async function connectAdmin(
   flags: AdminFlags,
   { mayMakeFolder = false, mayBeGuest = false }: AdminConnectionOptions,
 ): Promise<AdminConnection> {
-  if (flags.isOwn) return onOwnAccount(clientServer(flags));
+  if (flags.own) return onOwnAccount(clientServer(flags));
   if (flags.baseUrl !== undefined) return onServer(adminServer(flags.baseUrl, flags));
   const config = configOf(flags);
   const { dataDir, store } = config;

@@ -3,13 +3,14 @@ import { type DescMethodUnary, fromJson, type MessageShape, toJson } from '@bufb
 import type { CallOptions, Client } from '@connectrpc/connect';
 import { AccountService } from '../../../gen/parley/account/v1/account_service_pb.ts';
 import { AlertsService } from '../../../gen/parley/alerts/v1/alerts_service_pb.ts';
+import { ManagementService } from '../../../gen/parley/management/v1/management_service_pb.ts';
 import { type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
 import { CliError } from '../terminal/command.ts';
 import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 import type { ServerConnection } from './server-connection.ts';
 
-/** Methods with the names and messages of the administrators', but without the account. */
-const services = [AccountService, AlertsService];
+/** Their methods have the names and the messages of those for administrators, but for the account. */
+const services = [AccountService, AlertsService, ManagementService];
 
 /** An account named in a request must be the key's own. */
 export function onOwnAccount(server: ServerConnection): AdminConnection {

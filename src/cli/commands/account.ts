@@ -1,12 +1,9 @@
-import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
-import { ListAccountsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, callAndShow, collect, show } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, callAndShow, listAndShow } from './admin-command.ts';
 import {
   type LimitFlags,
   limitFacts,
@@ -16,17 +13,12 @@ import {
 } from './limit-options.ts';
 
 export const accountArgument = ['<account>', 'its id or name'] as const;
+const nameArgument = ['<name>', '1 to 100 characters, unique'] as const;
 
 export function accountCommand(): Command {
-  const createOne = adminCommand('create', 'Create an account, without plan and credits.', [
-    'parley account create acme',
-  ]);
   const list = adminCommand('list', 'List all accounts, the oldest first.', [
     'parley account list',
     'parley account list --json',
-  ]);
-  const showOne = adminCommand('show', 'Show an account: its plan, balance and fair use.', [
-    'parley account show acme',
   ]);
   const limit = adminCommand(
     'limits',
@@ -41,79 +33,72 @@ export function accountCommand(): Command {
     'parley account list',
     'parley account list --name acme',
   ])
-    .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
     .addCommand(
-      list.option('--name <part>', 'only accounts with this text in their name').action(listAccounts),
+      adminCommand('create', 'Create an account, without plan and credits.', ['parley account create acme'])
+        .argument(...nameArgument)
+        .action(createAccount),
     )
-    .addCommand(showOne.argument(...accountArgument).action(showAccount))
+    .addCommand(list.option('--name <part>', 'only accounts with this in their name').action(listAccounts))
+    .addCommand(oneCommand('show', 'Show an account: its plan, balance and fair use.', 'getAccount'))
     .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount))
     .addCommand(
-      lifeCommand('rename', 'Give an account another name.', 'parley account rename acme acme-corp')
-        .argument('<name>', '1 to 100 characters, unique')
-        .action((accountId: string, name: string, flags: AdminCommandFlags) =>
-          callAndShow(flags, 'renameAccount', { accountId, name }, accountFacts),
-        ),
+      adminCommand('rename', 'Give an account another name.', ['parley account rename acme acme-corp'])
+        .argument(...accountArgument)
+        .argument(...nameArgument)
+        .action(renameAccount),
     )
     .addCommand(
-      lifeCommand(
-        'suspend',
-        'Refuse all requests of an account. Nothing is lost.',
-        'parley account suspend acme',
-      ).action(changing('suspendAccount')),
+      oneCommand('suspend', 'Refuse all requests of an account. Nothing is lost.', 'suspendAccount'),
     )
+    .addCommand(oneCommand('resume', 'Serve a suspended account again.', 'resumeAccount'))
     .addCommand(
-      lifeCommand('resume', 'Serve a suspended account again.', 'parley account resume acme').action(
-        changing('resumeAccount'),
-      ),
-    )
-    .addCommand(
-      lifeCommand(
+      oneCommand(
         'delete',
         'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.',
-        'parley account delete acme',
-      ).action(changing('deleteAccount')),
+        'deleteAccount',
+      ),
     );
 }
 
-function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
-  return callAndShow(flags, 'createAccount', { name }, accountFacts, { mayMakeFolder: true });
+/** A command that takes nothing but an account. */
+function oneCommand(
+  name: string,
+  description: string,
+  method: 'getAccount' | 'suspendAccount' | 'resumeAccount' | 'deleteAccount',
+): Command {
+  return adminCommand(name, description, [`parley account ${name} acme`])
+    .argument(...accountArgument)
+    .action(async (accountId: string, flags: AdminCommandFlags) => {
+      await callAndShow(flags, method, { accountId }, accountFacts);
+    });
 }
 
-interface ListFlags extends AdminCommandFlags {
-  readonly name?: string;
+async function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
+  await callAndShow(flags, 'createAccount', { name }, accountFacts, { mayMakeFolder: true });
 }
 
-function listAccounts(flags: ListFlags): Promise<void> {
+async function renameAccount(accountId: string, name: string, flags: AdminCommandFlags): Promise<void> {
+  await callAndShow(flags, 'renameAccount', { accountId, name }, accountFacts);
+}
+
+async function listAccounts(flags: AdminCommandFlags & { readonly name?: string }): Promise<void> {
   const filter = flags.name === undefined ? {} : { nameContains: flags.name };
-  return withAdmin(flags, async (admin) => {
-    const accounts = await collect(
-      (request) => admin.invoke('listAccounts', { ...request, ...filter }),
-      (page) => page.accounts,
-    );
-    await show(flags, 'listAccounts', create(ListAccountsResponseSchema, { accounts }), accountTable);
-  });
+  await listAndShow(
+    flags,
+    'listAccounts',
+    (admin, page) => admin.invoke('listAccounts', { ...page, ...filter }),
+    ({ accounts }) => accounts,
+    accountTable,
+  );
 }
 
-function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return callAndShow(flags, 'getAccount', { accountId }, accountFacts);
-}
-
-function lifeCommand(name: string, description: string, example: string): Command {
-  return adminCommand(name, description, [example]).argument(...accountArgument);
-}
-
-function changing(method: 'suspendAccount' | 'resumeAccount' | 'deleteAccount') {
-  return (accountId: string, flags: AdminCommandFlags): Promise<void> =>
-    callAndShow(flags, method, { accountId }, accountFacts);
-}
-
-function limitAccount(
+async function limitAccount(
   accountId: string,
   flags: AdminCommandFlags & LimitFlags,
   command: Command,
 ): Promise<void> {
   const request = { accountId, ...replacingLimits(flags, command) };
-  return callAndShow(flags, 'setAccountLimits', request, accountFacts);
+  await callAndShow(flags, 'setAccountLimits', request, accountFacts);
 }
 
 function accountTable({ accounts }: { readonly accounts: readonly Account[] }): string {

@@ -9,7 +9,7 @@ import {
   type AdminResponse,
   withAdmin,
 } from '../client/admin-connection.ts';
-import { type AdminFlags, type JsonFlag, withAdminFlags, withOwnFlags } from '../flags.ts';
+import { type AdminFlags, type JsonFlag, withAdminFlags, withClientFlags, withOwnFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 
@@ -22,7 +22,13 @@ export function adminCommand(name: string, description: string, examples: readon
 
 const jsonOption = ['--json', 'print one JSON document, in the form of the REST API'] as const;
 
-/** A command about an account: one that an administrator names, else the API key's. */
+/** A command about the account of an API key. */
+export function ownCommand(name: string, description: string, examples: readonly string[]): Command {
+  const command = newCommand(name, description, examples);
+  return withClientFlags(command.option(...jsonOption)).setOptionValue('own', true);
+}
+
+/** A command about an account: one that an administrator names, else that of the API key. */
 export function ownOrCommand(name: string, description: string, examples: readonly string[]): Command {
   return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).argument(
     '[account]',
@@ -33,7 +39,7 @@ export function ownOrCommand(name: string, description: string, examples: readon
 /** The request and the connection of such a command. */
 export function ownOr(accountId: string | undefined, flags: AdminCommandFlags) {
   if (accountId !== undefined) return { request: { accountId }, connection: flags };
-  return { request: {}, connection: { ...flags, isOwn: true } };
+  return { request: {}, connection: { ...flags, own: true } };
 }
 
 /** A command about all accounts, or with `--own` about the API key's. */
@@ -44,40 +50,54 @@ export function allOrOwnCommand(name: string, description: string, examples: rea
   );
 }
 
-interface OwnFlag extends AdminCommandFlags {
-  readonly own?: boolean;
-}
-
-/** The connection of such a command. */
-export function allOrOwn<Flags extends OwnFlag>(flags: Flags): Flags {
-  return { ...flags, isOwn: flags.own ?? false };
-}
-
 /** Prints a response, as the JSON of the REST API or as text. */
-export function show<K extends AdminMethod>(
+export async function show<K extends AdminMethod>(
   { json }: JsonFlag,
   method: K,
   response: AdminResponse<K>,
-  text: (response: AdminResponse<K>) => string,
+  text: (response: AdminResponse<K>) => string | Promise<string>,
 ): Promise<void> {
-  return json
-    ? printJson(responseBodyCodec(adminMethods[method]).encode(response))
-    : printData(text(response));
+  if (json) await printJson(responseBodyCodec(adminMethods[method]).encode(response));
+  else await printData(await text(response));
 }
+
+type TextOf<Response> = (response: Response, admin: AdminConnection) => string | Promise<string>;
 
 /** Calls one method and prints its response. */
 export function callAndShow<K extends AdminMethod>(
   flags: AdminCommandFlags,
   method: K,
   request: AdminRequest<K>,
-  text: (response: AdminResponse<K>) => string,
+  text: TextOf<AdminResponse<K>>,
   options?: AdminConnectionOptions,
-): Promise<void> {
-  return withAdmin(
-    flags,
-    async (admin) => show(flags, method, await admin.invoke(method, request), text),
-    options,
-  );
+): Promise<AdminResponse<K>> {
+  const run = async (admin: AdminConnection) => {
+    const response = await admin.invoke(method, request);
+    await show(flags, method, response, () => text(response, admin));
+    return response;
+  };
+  return withAdmin(flags, run, options);
+}
+
+/** Prints all pages of a list as one response, up to `--limit` items. */
+export function listAndShow<K extends AdminMethod, Page extends AdminResponse<K> & Paged, Item>(
+  flags: AdminCommandFlags & Partial<LimitFlag>,
+  method: K,
+  read: (admin: AdminConnection, page: PageRequest) => Promise<Page>,
+  itemsOf: (page: Page) => Item[],
+  text: TextOf<Page>,
+): Promise<Item[]> {
+  return withAdmin(flags, async (admin) => {
+    let whole: Page | undefined;
+    for await (const page of pages((request) => read(admin, request), itemsOf, flags.limit)) {
+      if (whole) itemsOf(whole).push(...itemsOf(page));
+      else whole = page;
+    }
+    if (whole === undefined) return [];
+    whole.nextPageToken = undefined;
+    await show(flags, method, whole, () => text(whole, admin));
+    return itemsOf(whole);
+  });
 }
 
 export interface LimitFlag {
@@ -102,33 +122,25 @@ export interface PageRequest {
   readonly pageToken?: string;
 }
 
-/** The pages of a list, up to `limit` items in total. */
-export async function* pages<Page extends { readonly nextPageToken?: string | undefined }, Item>(
+interface Paged {
+  nextPageToken?: string | undefined;
+}
+
+/** The pages of a list, up to `limit` items in all. */
+export async function* pages<Page extends Paged>(
   read: (request: PageRequest) => Promise<Page>,
-  itemsOf: (page: Page) => readonly Item[],
+  itemsOf: (page: Page) => readonly unknown[],
   limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly Item[]> {
+): AsyncGenerator<Page> {
   let left = limit;
   let pageToken: string | undefined;
   do {
     const pageSize = Math.min(left, pageSizeMax);
     const page = await read({ pageSize, ...(pageToken !== undefined && { pageToken }) });
-    const items = itemsOf(page);
-    yield items;
-    left -= items.length;
+    left -= itemsOf(page).length;
     pageToken = page.nextPageToken;
+    yield page;
   } while (pageToken !== undefined && left > 0);
-}
-
-/** The items of all pages, up to `limit`. */
-export async function collect<Page extends { readonly nextPageToken?: string | undefined }, Item>(
-  read: (request: PageRequest) => Promise<Page>,
-  itemsOf: (page: Page) => readonly Item[],
-  limit?: number,
-): Promise<Item[]> {
-  const all: Item[] = [];
-  for await (const items of pages(read, itemsOf, limit)) all.push(...items);
-  return all;
 }
 
 /** The names of accounts by id. */

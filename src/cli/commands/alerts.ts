@@ -1,9 +1,6 @@
-/** The alerts of an account: the caller's own with a key that has the scope `manage`, any for administrators. */
-import { create } from '@bufbuild/protobuf';
+/** The alerts of an account: of one's own with a key that has the scope `manage`, of any for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { ListAlertsResponseSchema } from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -11,12 +8,11 @@ import { timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   callAndShow,
-  collect,
   type LimitFlag,
   limitOption,
+  listAndShow,
   ownOr,
   ownOrCommand,
-  show,
 } from './admin-command.ts';
 
 export function alertsCommand(): Command {
@@ -57,9 +53,9 @@ function setCommand(): Command {
     .action(setAlerts);
 }
 
-function showSettings(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
+async function showSettings(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  return callAndShow(connection, 'getAlertSettings', request, ({ settings, webhookOffAt }) =>
+  await callAndShow(connection, 'getAlertSettings', request, ({ settings, webhookOffAt }) =>
     settingsFacts(settings, webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`),
   );
 }
@@ -72,7 +68,7 @@ interface SetFlags extends AdminCommandFlags {
   readonly none?: boolean;
 }
 
-function setAlerts(account: string | undefined, flags: SetFlags, command: Command): Promise<void> {
+async function setAlerts(account: string | undefined, flags: SetFlags, command: Command): Promise<void> {
   const { webhook: webhookUrl, percents = [], balanceBelow, newSecret, none = false } = flags;
   const hasSettings = [webhookUrl, flags.percents, balanceBelow].some((flag) => flag !== undefined);
   if (none === hasSettings)
@@ -84,31 +80,27 @@ function setAlerts(account: string | undefined, flags: SetFlags, command: Comman
   };
   const { request, connection } = ownOr(account, flags);
   const wanted = { ...request, ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
-  return withAdmin(connection, async (admin) => {
-    const response = await admin.invoke('setAlertSettings', wanted);
-    await show(flags, 'setAlertSettings', response, ({ settings: set, secret }) =>
-      settingsFacts(set, undefined, secret),
-    );
-    if (response.secret !== undefined) printStatus('Keep the secret. It is not shown again.');
-  });
+  const { secret } = await callAndShow(connection, 'setAlertSettings', wanted, (set) =>
+    settingsFacts(set.settings, undefined, set.secret),
+  );
+  if (secret !== undefined) printStatus('Keep the secret, it is not shown again.');
 }
 
-function listAlerts(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
+async function listAlerts(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  return withAdmin(connection, async (admin) => {
-    const alerts = await collect(
-      (page) => admin.invoke('listAlerts', { ...page, ...request }),
-      (page) => page.alerts,
-      flags.limit,
-    );
-    await show(flags, 'listAlerts', create(ListAlertsResponseSchema, { alerts }), alertTable);
-    if (alerts.length === 0 && !flags.json) printStatus('There are no alerts.');
-  });
+  const shown = await listAndShow(
+    connection,
+    'listAlerts',
+    (admin, page) => admin.invoke('listAlerts', { ...page, ...request }),
+    ({ alerts }) => alerts,
+    alertTable,
+  );
+  if (shown.length === 0 && !flags.json) printStatus('There are no alerts.');
 }
 
-function sendTest(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
+async function sendTest(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  return callAndShow(connection, 'sendTestAlert', request, ({ alert }) =>
+  await callAndShow(connection, 'sendTestAlert', request, ({ alert }) =>
     facts([
       ['alert', alert?.id],
       ['delivery', alert?.delivery?.state],

@@ -1,16 +1,13 @@
-import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { type AuditEntry, ListAuditEntriesResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { withAdmin } from '../client/admin-connection.ts';
+import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { table } from '../terminal/table.ts';
 import { timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
-  collect,
   type LimitFlag,
   limitOption,
-  show,
+  listAndShow,
 } from './admin-command.ts';
 
 export function auditCommand(): Command {
@@ -19,15 +16,14 @@ export function auditCommand(): Command {
     .action(showAudit);
 }
 
-function showAudit(flags: AdminCommandFlags & LimitFlag): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    const entries = await collect(
-      (request) => admin.invoke('listAuditEntries', request),
-      (page) => page.entries,
-      flags.limit,
-    );
-    await show(flags, 'listAuditEntries', create(ListAuditEntriesResponseSchema, { entries }), auditTable);
-  });
+async function showAudit(flags: AdminCommandFlags & LimitFlag): Promise<void> {
+  await listAndShow(
+    flags,
+    'listAuditEntries',
+    (admin, page) => admin.invoke('listAuditEntries', page),
+    ({ entries }) => entries,
+    auditTable,
+  );
 }
 
 function auditTable({ entries }: { readonly entries: readonly AuditEntry[] }): string {

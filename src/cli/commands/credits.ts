@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { LedgerEntry } from '../../../gen/parley/account/v1/account_pb.ts';
-import { ListLedgerEntriesResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { timeText } from '../terminal/times.ts';
@@ -12,12 +9,11 @@ import {
   type AdminCommandFlags,
   adminCommand,
   callAndShow,
-  collect,
   type LimitFlag,
   limitOption,
+  listAndShow,
   ownOr,
   ownOrCommand,
-  show,
 } from './admin-command.ts';
 
 interface EntryFlags extends AdminCommandFlags {
@@ -63,27 +59,26 @@ function withEntryOptions(command: Command, amount: string): Command {
 
 /** The action of a command that enters credits into the ledger. */
 function enterBy(method: 'loadCredits' | 'adjustCredits') {
-  return (accountId: string, amount: string, flags: EntryFlags): Promise<void> => {
+  return async (accountId: string, amount: string, flags: EntryFlags): Promise<void> => {
     const { reason, idempotencyKey = randomUUID() } = flags;
-    return callAndShow(flags, method, { accountId, amount, reason, idempotencyKey }, accountFacts);
+    await callAndShow(flags, method, { accountId, amount, reason, idempotencyKey }, accountFacts);
   };
 }
 
-function showCredits(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
+async function showCredits(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  return callAndShow(connection, 'getAccount', request, (response) => `${response.account?.balance ?? ''}\n`);
+  await callAndShow(connection, 'getAccount', request, (response) => `${response.account?.balance ?? ''}\n`);
 }
 
-function showLedger(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
+async function showLedger(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  return withAdmin(connection, async (admin) => {
-    const entries = await collect(
-      (page) => admin.invoke('listLedgerEntries', { ...page, ...request }),
-      (page) => page.entries,
-      flags.limit,
-    );
-    await show(flags, 'listLedgerEntries', create(ListLedgerEntriesResponseSchema, { entries }), ledgerTable);
-  });
+  await listAndShow(
+    connection,
+    'listLedgerEntries',
+    (admin, page) => admin.invoke('listLedgerEntries', { ...page, ...request }),
+    ({ entries }) => entries,
+    ledgerTable,
+  );
 }
 
 function ledgerTable({ entries }: { readonly entries: readonly LedgerEntry[] }): string {

@@ -1,14 +1,9 @@
-import { create } from '@bufbuild/protobuf';
+/** `parley key` for administrators; `parley keys` for the account of a key that has the scope `manage`. */
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  type Key,
-  type ListKeysResponse,
-  ListKeysResponseSchema,
-  type RotateKeyResponse,
-} from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type Scope, scopes } from '../../core/entities/key.ts';
-import { type AdminConnection, type AdminResponse, withAdmin } from '../client/admin-connection.ts';
+import type { AdminConnection } from '../client/admin-connection.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -17,9 +12,9 @@ import {
   type AdminCommandFlags,
   adminCommand,
   callAndShow,
-  collect,
+  listAndShow,
+  ownCommand,
   type PageRequest,
-  show,
 } from './admin-command.ts';
 import {
   type LimitFlags,
@@ -29,26 +24,10 @@ import {
   withLimitOptions,
   withNoLimits,
 } from './limit-options.ts';
-
-interface CreateFlags extends AdminCommandFlags, LimitFlags {
-  readonly account?: string;
-  readonly admin?: boolean;
-  readonly name: string;
-  readonly scopes?: Scope[];
-  readonly expires?: Date;
-}
-
-interface ListFlags extends AdminCommandFlags {
-  readonly account?: string;
-  readonly admin?: boolean;
-}
-
-interface RotateFlags extends AdminCommandFlags {
-  readonly overlap?: number;
-}
+import { keyTotalsCommand } from './usage-totals.ts';
 
 export function keyCommand(): Command {
-  const createOne = adminCommand('create', 'Create a key and print it. It is shown only once.', [
+  const createOne = adminCommand('create', createText, [
     'parley key create --account acme',
     'parley key create --account acme --name phone --scopes speech,chat --expires 90d',
     'parley key create --admin --name ops   # a key for admin calls',
@@ -57,13 +36,7 @@ export function keyCommand(): Command {
     'parley key list --account acme',
     'parley key list --admin',
   ]);
-  const rotate = adminCommand('rotate', 'Replace a key by a new one and print the new key.', [
-    'parley key rotate key_… --overlap 24h   # the old key works for one more day',
-  ]);
-  const revoke = adminCommand('revoke', 'Revoke a key. It stops working at once.', [
-    'parley key revoke key_…',
-  ]);
-  const limit = adminCommand('limits', 'Set the limits of a key, and replace all earlier ones.', [
+  const limit = adminCommand('limits', limitsText, [
     'parley key limits key_… --requests-per-minute 60 --budget-per-month 20',
     'parley key limits key_… --models "gpt-*" --addresses 10.0.0.0/8',
     'parley key limits key_… --none',
@@ -72,122 +45,173 @@ export function keyCommand(): Command {
     'parley key create --account acme',
     'parley key list --account acme',
   ])
-    .addCommand(withCreateOptions(createOne).action(createKey))
     .addCommand(
-      list
-        .option('--account <account>', "the account's id or name")
-        .addOption(new Option('--admin', 'the admin keys').conflicts('account'))
-        .action(listKeys),
-    )
-    .addCommand(
-      rotate
-        .argument('<key-id>', 'the id from `parley key list`')
-        .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
-        .action(rotateKey),
-    )
-    .addCommand(
-      withNoLimits(withLimitOptions(limit.argument('<key-id>', 'the id from `parley key list`'))).action(
-        limitKey,
+      withCreateOptions(
+        withOwner(createOne, 'an admin key, which belongs to no account and manages all', [
+          'account',
+          'scopes',
+        ]),
+        'all but manage',
+        'never',
       ),
     )
-    .addCommand(revoke.argument('<key-id>', 'the id from `parley key list`').action(revokeKey));
+    .addCommand(withOwner(list, 'the admin keys', ['account']).action(listKeys))
+    .addCommand(rotateCommand(adminCommand, 'key'))
+    .addCommand(withLimits(limit, 'key'))
+    .addCommand(revokeCommand(adminCommand, 'key'));
 }
 
-function withCreateOptions(command: Command): Command {
-  return withLimitOptions(command)
+export function keysCommand(): Command {
+  const createOne = ownCommand('create', createText, [
+    'parley keys create --name app',
+    'parley keys create --name phone --scopes speech,chat --expires 90d --models "gpt-*"',
+  ]);
+  const limit = ownCommand('limits', limitsText, [
+    'parley keys limits key_… --requests-per-minute 60',
+    'parley keys limits key_… --none   # those of your own key stay',
+  ]);
+  return newCommand('keys', 'Manage the keys of your own account, with a key that has the scope manage.', [
+    'parley keys list',
+    'parley keys create --name app --budget-per-month 20',
+    'parley keys usage --by key,day',
+  ])
+    .addCommand(ownCommand('list', 'List the keys.', ['parley keys list']).action(listKeys))
+    .addCommand(withCreateOptions(createOne, 'those of your key but manage', 'as your key'))
+    .addCommand(withLimits(limit, 'keys'))
+    .addCommand(rotateCommand(ownCommand, 'keys'))
+    .addCommand(revokeCommand(ownCommand, 'keys'))
+    .addCommand(keyTotalsCommand());
+}
+
+const createText = 'Create a key and print it. It is shown only once.';
+const limitsText = 'Set the limits of a key, in place of all earlier ones.';
+
+function withOwner(command: Command, admin: string, conflicts: string[]): Command {
+  return command
     .option('--account <account>', "the account's id or name")
-    .addOption(
-      new Option('--admin', 'an admin key, which belongs to no account and manages all').conflicts([
-        'account',
-        'scopes',
-      ]),
-    )
+    .addOption(new Option('--admin', admin).conflicts(conflicts));
+}
+
+function withCreateOptions(command: Command, scopesByDefault: string, endByDefault: string): Command {
+  return withLimitOptions(command)
     .option('--name <name>', 'a name for the key', 'cli')
-    .option('--scopes <list>', `some of ${scopes.join(',')} (default: all except manage)`, parseScopes)
+    .option('--scopes <list>', `some of ${scopes.join(',')} (default: ${scopesByDefault})`, parseScopes)
     .option(
       '--expires <when>',
-      'a date such as 2027-01-31 (0:00 UTC), or a span such as 90d (default: never)',
+      `a date such as 2027-01-31 (0:00 UTC), or a span such as 90d (default: ${endByDefault})`,
       parseExpiry,
-    );
+    )
+    .action(createKey);
 }
 
-function createKey(flags: CreateFlags, command: Command): Promise<void> {
-  const { account, name, expires } = flags;
-  const facts = { name, ...(expires && { expiresAt: timestampFromDate(expires) }) };
-  if (flags.admin) {
-    const createOne = async (admin: AdminConnection) =>
-      issue(flags, 'createAdminKey', await admin.invoke('createAdminKey', facts));
-    return withAdmin(flags, createOne, { mayMakeFolder: true, mayBeGuest: true });
-  }
-  if (account === undefined) usageError(command, 'give --account <account>, or --admin');
-  const limits = wantedLimits(flags);
-  const request = { ...facts, accountId: account, scopes: flags.scopes ?? [], ...(limits && { limits }) };
-  return withAdmin(flags, async (admin) =>
-    issue(flags, 'createKey', await admin.invoke('createKey', request)),
+function withLimits(command: Command, group: string): Command {
+  return withNoLimits(withLimitOptions(withKeyId(command, group))).action(limitKey);
+}
+
+function rotateCommand(newOne: typeof adminCommand, group: string): Command {
+  const example = `parley ${group} rotate key_… --overlap 24h   # the old key works for one more day`;
+  return withKeyId(newOne('rotate', 'Replace a key by a new one and print that.', [example]), group)
+    .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
+    .action(rotateKey);
+}
+
+function revokeCommand(newOne: typeof adminCommand, group: string): Command {
+  const example = `parley ${group} revoke key_…`;
+  return withKeyId(newOne('revoke', 'Revoke a key. It stops working at once.', [example]), group).action(
+    revokeKey,
   );
+}
+
+function withKeyId(command: Command, group: string): Command {
+  return command.argument('<key-id>', `as \`parley ${group} list\` shows it`);
+}
+
+interface OwnerFlags extends AdminCommandFlags {
+  readonly account?: string;
+  readonly admin?: boolean;
+}
+
+interface CreateFlags extends OwnerFlags, LimitFlags {
+  readonly name: string;
+  readonly scopes?: Scope[];
+  readonly expires?: Date;
 }
 
 /** Prints only the secret to standard output, for scripts. */
-async function issue<K extends 'createKey' | 'createAdminKey'>(
-  flags: AdminCommandFlags,
-  method: K,
-  response: AdminResponse<K>,
+async function createKey(flags: CreateFlags, command: Command): Promise<void> {
+  const { name, expires } = flags;
+  const facts = { name, ...(expires && { expiresAt: timestampFromDate(expires) }) };
+  const limits = wantedLimits(flags);
+  const request = {
+    ...facts,
+    ...ownerOf(flags, command),
+    scopes: flags.scopes ?? [],
+    ...(limits && { limits }),
+  };
+  const options = { mayMakeFolder: true, mayBeGuest: true };
+  const { key } = flags.admin
+    ? await callAndShow(flags, 'createAdminKey', facts, secretLine, options)
+    : await callAndShow(flags, 'createKey', request, secretLine);
+  printStatus(`${key?.id}: keep the key. It is not shown again.`);
+}
+
+function secretLine({ secret }: { readonly secret: string }): string {
+  return `${secret}\n`;
+}
+
+/** The account that an administrator must name, unless it is about admin keys. */
+function ownerOf({ account, admin, own }: OwnerFlags, command: Command): { accountId?: string } {
+  if (account !== undefined) return { accountId: account };
+  if (!admin && !own) usageError(command, 'give --account <account>, or --admin');
+  return {};
+}
+
+async function listKeys(flags: OwnerFlags, command: Command): Promise<void> {
+  const owner = ownerOf(flags, command);
+  if (flags.admin) {
+    const read = (admin: AdminConnection, page: PageRequest) => admin.invoke('listAdminKeys', page);
+    await listAndShow(flags, 'listAdminKeys', read, ({ keys }) => keys, keyTable);
+  } else {
+    const read = (admin: AdminConnection, page: PageRequest) =>
+      admin.invoke('listKeys', { ...page, ...owner });
+    await listAndShow(flags, 'listKeys', read, ({ keys }) => keys, keyTable);
+  }
+}
+
+async function rotateKey(
+  keyId: string,
+  flags: AdminCommandFlags & { readonly overlap?: number },
 ): Promise<void> {
-  await show(flags, method, response, ({ secret }) => `${secret}\n`);
-  printStatus(`${response.key?.id}: keep the key. It is not shown again.`);
+  const overlapSeconds = flags.overlap ?? 0;
+  const { key } = await callAndShow(flags, 'rotateKey', { keyId, overlapSeconds }, secretLine);
+  const until = overlapSeconds === 0 ? 'no longer works' : `works for another ${overlapSeconds} seconds`;
+  printStatus(`${key?.id}: keep the key. It is not shown again. ${keyId} ${until}.`);
 }
 
-type KeysPage = Pick<ListKeysResponse, 'keys' | 'nextPageToken'>;
-
-function listKeys(flags: ListFlags, command: Command): Promise<void> {
-  const { account, admin: areAdmin } = flags;
-  if (account === undefined && !areAdmin) usageError(command, 'give --account <account>, or --admin');
-  return withAdmin(flags, async (admin) => {
-    const readPage = (page: PageRequest): Promise<KeysPage> =>
-      account === undefined
-        ? admin.invoke('listAdminKeys', page)
-        : admin.invoke('listKeys', { ...page, accountId: account });
-    const keys = await collect(readPage, (page) => page.keys);
-    await show(flags, 'listKeys', create(ListKeysResponseSchema, { keys }), keyTable);
-  });
-}
-
-function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    const overlapSeconds = flags.overlap ?? 0;
-    const rotated: RotateKeyResponse = await admin.invoke('rotateKey', { keyId, overlapSeconds });
-    await show(flags, 'rotateKey', rotated, ({ secret }) => `${secret}\n`);
-    const until = overlapSeconds === 0 ? 'no longer works' : `works for another ${overlapSeconds} seconds`;
-    printStatus(`${rotated.key?.id}: keep the key. It is not shown again. ${keyId} ${until}.`);
-  });
-}
-
-function limitKey(keyId: string, flags: AdminCommandFlags & LimitFlags, command: Command): Promise<void> {
+async function limitKey(
+  keyId: string,
+  flags: AdminCommandFlags & LimitFlags,
+  command: Command,
+): Promise<void> {
   const request = { keyId, ...replacingLimits(flags, command) };
-  return callAndShow(flags, 'setKeyLimits', request, ({ key }) => keyFacts(key));
-}
-
-function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
-  return callAndShow(flags, 'revokeKey', { keyId }, ({ key }) =>
-    facts([
-      ['id', key?.id],
-      ['name', key?.name],
-      ['revoked', timeText(key?.revokedAt)],
-    ]),
+  await callAndShow(flags, 'setKeyLimits', request, ({ key }) =>
+    facts([...keyFacts(key), ...limitFacts(key?.limits, key?.limitCounts ?? [])]),
   );
 }
 
-/** A key without its secret, one line per fact. */
-export function keyFacts(key: Key | undefined): string {
-  return facts([
+async function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
+  await callAndShow(flags, 'revokeKey', { keyId }, ({ key }) => facts(keyFacts(key)));
+}
+
+function keyFacts(key: Key | undefined): [string, string | undefined][] {
+  return [
     ['id', key?.id],
     ['name', key?.name],
     ['revoked', timeText(key?.revokedAt)],
-    ...limitFacts(key?.limits, key?.limitCounts ?? []),
-  ]);
+  ];
 }
 
-export function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
+function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
   return table(keys, [
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'ID', cell: ({ id }) => id },
@@ -205,7 +229,7 @@ function stateText({ revokedAt, expiresAt }: Key): string {
   return expiresAt && timestampDate(expiresAt).getTime() <= Date.now() ? 'expired' : 'live';
 }
 
-export function parseScopes(text: string): Scope[] {
+function parseScopes(text: string): Scope[] {
   return text.split(',').map((name) => {
     const scope = scopes.find((known) => known === name.trim());
     if (scope === undefined) throw new InvalidArgumentError(`Write some of ${scopes.join(',')}.`);

@@ -37,15 +37,15 @@ export function planCommand(): Command {
     .addCommand(end.argument(...accountArgument).action(endPlan));
 }
 
-function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return callAndShow(flags, 'startTrial', { accountId }, accountFacts);
+async function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
+  await callAndShow(flags, 'startTrial', { accountId }, accountFacts);
 }
 
-function activatePlan(accountId: string, flags: ActivateFlags): Promise<void> {
+async function activatePlan(accountId: string, flags: ActivateFlags): Promise<void> {
   const request = { accountId, endsAt: timestampFromDate(flags.until) };
-  return callAndShow(flags, 'activatePlan', request, accountFacts);
+  await callAndShow(flags, 'activatePlan', request, accountFacts);
 }
 
-function endPlan(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return callAndShow(flags, 'endPlan', { accountId }, accountFacts);
+async function endPlan(accountId: string, flags: AdminCommandFlags): Promise<void> {
+  await callAndShow(flags, 'endPlan', { accountId }, accountFacts);
 }

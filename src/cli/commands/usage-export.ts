@@ -5,7 +5,7 @@ import { jsonCodec } from '../../codec/codec.ts';
 import { withAdmin } from '../client/admin-connection.ts';
 import { usageError } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
-import { allOrOwn, allOrOwnCommand, pages } from './admin-command.ts';
+import { allOrOwnCommand, pages } from './admin-command.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 
 interface ExportFlags extends UsageFilterFlags {
@@ -30,13 +30,13 @@ export function exportCommand(): Command {
 function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
   if (flags.csv === flags.jsonl) usageError(command, 'give --csv or --jsonl');
   const filter = usageFilter(flags);
-  return withAdmin(allOrOwn(flags), async (admin) => {
+  return withAdmin(flags, async (admin) => {
     if (flags.csv) await printData(csvLine(columns));
     const all = pages(
       (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
       (page) => page.records,
     );
-    for await (const records of all) {
+    for await (const { records } of all) {
       const objects = records.map((record) => codec.encode(record) as JsonObject);
       await printData(
         objects.map((object) => (flags.csv ? toCsv(object) : `${JSON.stringify(object)}\n`)).join(''),

@@ -1,13 +1,16 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { UsageTotal as OwnTotal } from '../../../gen/parley/account/v1/account_pb.ts';
-import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { totalDimensions } from '../../core/entities/usage.ts';
-import { present } from '../../core/values/present.ts';
-import { withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, parseMoment } from '../terminal/times.ts';
-import { type AdminCommandFlags, accountNames, allOrOwn, allOrOwnCommand, show } from './admin-command.ts';
+import {
+  type AdminCommandFlags,
+  accountNames,
+  allOrOwnCommand,
+  callAndShow,
+  ownCommand,
+} from './admin-command.ts';
 
 interface TotalsFlags extends AdminCommandFlags {
   readonly by: readonly string[];
@@ -17,34 +20,55 @@ interface TotalsFlags extends AdminCommandFlags {
 }
 
 export function totalsCommand(): Command {
-  return allOrOwnCommand('totals', 'Show totals of usage, including pruned records.', [
+  const command = allOrOwnCommand('totals', 'Show totals of usage, with those of pruned records.', [
     'parley usage totals',
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by model --account acme --json',
-  ])
-    .option('--by <what>', `group by some of ${totalDimensions.join(', ')}`, parseDimensions, ['month'])
-    .option('--account <account>', "an account's id or name (default: all accounts)")
-    .option('--since <when>', 'only from this day on: a date, or a span before now such as 30d', parseMoment)
-    .option('--until <when>', 'only before this day', parseMoment)
+  ]);
+  return withTotals(command, totalDimensions, 'month').option(
+    '--account <account>',
+    "an account's id or name (default: all accounts)",
+  );
+}
+
+/** The totals of the own account of a key. */
+export function keyTotalsCommand(): Command {
+  const command = ownCommand('usage', 'Show totals of the usage.', [
+    'parley keys usage --by key,model',
+    'parley keys usage --by day --since 30d --json',
+  ]);
+  const dimensions = totalDimensions.filter((name) => name !== 'account');
+  return withTotals(command, dimensions, 'key');
+}
+
+function withTotals(command: Command, dimensions: readonly string[], byDefault: string): Command {
+  return command
+    .option('--by <what>', `group by some of ${dimensions.join(', ')}`, parseDimensions(dimensions), [
+      byDefault,
+    ])
+    .option('--since <when>', 'only from that day on: a date, or a span before now such as 30d', parseMoment)
+    .option('--until <when>', 'only before that day', parseMoment)
     .action((_, self: Command) => showTotals(self.optsWithGlobals()));
 }
 
-function showTotals(flags: TotalsFlags): Promise<void> {
+async function showTotals(flags: TotalsFlags): Promise<void> {
   const { by, account, since, until } = flags;
-  const [startTime, endTime] = [since && firstOfDay(since), until && firstOfDay(until)];
-  const request = { groupBy: [...by], ...present({ accountId: account, startTime, endTime }) };
-  return withAdmin(allOrOwn(flags), async (admin) => {
-    const response = await admin.invoke('getUsageTotals', request);
-    const ids = flags.json ? [] : response.totals.flatMap(({ accountId }) => accountId ?? []);
-    const names = await accountNames(admin, ids);
-    await show(flags, 'getUsageTotals', response, ({ totals }) => totalsTable(totals, by, names));
+  const request = {
+    groupBy: [...by],
+    ...(account !== undefined && { accountId: account }),
+    ...(since && { startTime: firstOfDay(since) }),
+    ...(until && { endTime: firstOfDay(until) }),
+  };
+  await callAndShow(flags, 'getUsageTotals', request, async ({ totals }, admin) => {
+    const names = await accountNames(
+      admin,
+      totals.flatMap(({ accountId }) => accountId ?? []),
+    );
+    return totalsTable(totals, by, names);
   });
 }
 
-/** Only operators see accounts. */
-type UsageTotal = Omit<OwnTotal, '$typeName'> & Pick<AnyTotal, 'accountId'>;
-
-export function totalsTable(
+function totalsTable(
   totals: readonly UsageTotal[],
   by: readonly string[],
   names: ReadonlyMap<string, string>,
@@ -72,12 +96,14 @@ export function totalsTable(
 }
 
 /** Totals have a resolution of one day (UTC). */
-export function firstOfDay(moment: Date) {
+function firstOfDay(moment: Date) {
   return timestampFromMs(Math.floor(moment.getTime() / dayMs) * dayMs);
 }
 
-function parseDimensions(text: string): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  if (names.every((name) => totalDimensions.some((known) => known === name))) return names;
-  throw new InvalidArgumentError(`Write one or more of ${totalDimensions.join(',')}.`);
+function parseDimensions(dimensions: readonly string[]) {
+  return (text: string): string[] => {
+    const names = text.split(',').map((name) => name.trim());
+    if (names.every((name) => dimensions.includes(name))) return names;
+    throw new InvalidArgumentError(`Write one or more of ${dimensions.join(',')}.`);
+  };
 }

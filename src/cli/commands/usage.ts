@@ -1,21 +1,10 @@
-import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import { ListUsageRecordsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { formatCredits, nanoCredits } from '../../core/values/money.ts';
-import { type AdminConnection, withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { spanText, timeText } from '../terminal/times.ts';
-import {
-  accountNames,
-  allOrOwn,
-  allOrOwnCommand,
-  collect,
-  type LimitFlag,
-  limitOption,
-  show,
-} from './admin-command.ts';
+import { accountNames, allOrOwnCommand, type LimitFlag, limitOption, listAndShow } from './admin-command.ts';
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 import { totalsCommand } from './usage-totals.ts';
@@ -38,24 +27,19 @@ export function usageCommand(): Command {
     .addCommand(totalsCommand());
 }
 
-function showUsage(flags: UsageFlags): Promise<void> {
-  return withAdmin(allOrOwn(flags), async (admin) => {
-    const records = await newest(admin, flags);
-    const ids = records.map(({ accountId }) => accountId);
-    const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;
-    const response = create(ListUsageRecordsResponseSchema, { records });
-    await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
-    if (records.length === 0 && !flags.json) printStatus('No usage records found.');
-  });
-}
-
-function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[]> {
+async function showUsage(flags: UsageFlags): Promise<void> {
   const filter = usageFilter(flags);
-  return collect(
-    (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
-    (page) => page.records,
-    flags.limit,
+  const shown = await listAndShow(
+    flags,
+    'listUsageRecords',
+    (admin, page) => admin.invoke('listUsageRecords', { ...page, ...filter }),
+    ({ records }) => records,
+    async ({ records }, admin) => {
+      const ids = records.map(({ accountId }) => accountId);
+      return usageTable(records, flags.account === undefined ? await accountNames(admin, ids) : undefined);
+    },
   );
+  if (shown.length === 0 && !flags.json) printStatus('No usage records found.');
 }
 
 /** @param names account names by id, if the records belong to several accounts */
