@@ -253,7 +253,7 @@ function createServices(deps: ServiceDeps): Services {
   const { log, store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
   const { keysPerAccountMax, keptAnswerBytesPerAccountMax: bytesPerAccountMax } = deps.limits;
   const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
-  const chat = new ChatOperations({ log, catalog, tokens, ledger: store.ledger, idempotency });
+  const chat = new ChatOperations({ log, clock, catalog, tokens, ledger: store.ledger, idempotency });
   return {
     speech: new SpeechOperations({ catalog, fairUse, idempotency }),
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),

@@ -23,14 +23,16 @@ import { type AnswerForm, type Idempotency, messageForm } from '../idempotency/i
 import { affordableCredits } from '../limits/affordable.ts';
 import type { Batches } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
+import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
 import { once } from '../values/once.ts';
-import type { Signal } from '../values/signal.ts';
+import { OwnSignal, type Signal } from '../values/signal.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
 import { setOutputLimit, takeLimit } from './output-limit.ts';
 import { refersElsewhere } from './references.ts';
+import { ReportWarnings } from './report-warnings.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 
 /** Attempts to reserve while other requests compete for the credits, budgets and tokens. */
@@ -57,6 +59,7 @@ type Adapt = (model: ChatModel, params: ChatCompletionParams) => ChatModel;
 
 export interface ChatDeps {
   readonly log: Log;
+  readonly clock: Clock;
   readonly catalog: Catalog;
   readonly tokens: TokenCounter;
   readonly ledger: Pick<LedgerStore, 'available'>;
@@ -66,9 +69,11 @@ export interface ChatDeps {
 /** Implements ChatService. */
 export class ChatOperations {
   readonly #deps: ChatDeps;
+  readonly #warnings: ReportWarnings;
 
   constructor(deps: ChatDeps) {
     this.#deps = deps;
+    this.#warnings = new ReportWarnings(deps.log, deps.clock);
   }
 
   createChatCompletion(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
@@ -136,7 +141,10 @@ export class ChatOperations {
   async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachedChunks | undefined): Promise<void> {
     const { hasOutput } = job.call.metering;
     if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
-    const counted = await this.#count(job, answer.text);
+    // The count continues after the client, who pays for it, has left.
+    const signal = new OwnSignal();
+    signal.owner = job.call.signal.owner;
+    const counted = await this.#count(job, answer.text, signal);
     // A report from before the end may have no output tokens yet.
     noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, ''), counted), counted));
   }
@@ -215,19 +223,16 @@ export class ChatOperations {
     counted: TokenUsage,
   ): TokenUsage | undefined {
     if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
-    const facts = { requestId: call.id, model: model.id, reported, counted, bounds };
-    this.#deps.log.warn(facts, 'the model reports more tokens than it can have used; counting them here');
+    this.#warnings.warn(model.id, { requestId: call.id, reported, counted, bounds });
     return undefined;
   }
 
-  /** @param signal ends the count. Without it the count continues after the client, who pays for it, has left. */
-  async #count({ params, model }: ChatJob, answer: string, signal?: Signal): Promise<TokenUsage> {
+  async #count({ params, model }: ChatJob, answer: string, signal: Signal): Promise<TokenUsage> {
     const { tokens } = this.#deps;
     const { contextTokens } = model;
-    const bounds = signal && { signal };
     const [prompt, completionTokens] = await Promise.all([
-      tokens.count(promptText(params), { ...bounds, tokensMax: contextTokens }),
-      tokens.count(answer, bounds),
+      tokens.count(promptText(params), { signal, tokensMax: contextTokens }),
+      tokens.count(answer, { signal }),
     ]);
     const promptTokens = Math.min(prompt, contextTokens);
     return {

@@ -6,7 +6,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../../src/core/values/log.ts';
 import { servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { chunk, completion } from '../../support/chat-answers.ts';
-import { bearer, type Parley, startParley } from '../../support/parley.ts';
+import { bearer, type Parley, startParley, TestClock } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, json } from '../../support/upstream-answers.ts';
 
@@ -18,8 +18,14 @@ const warnings: Json[] = [];
 const ignore = () => undefined;
 const log: Log = { info: ignore, error: ignore, warn: (facts) => warnings.push(facts as Json) };
 
+const clock = new TestClock();
+/** The next report of a model is logged. */
+const passMinute = () => {
+  clock.nowMs += 60_000;
+};
+
 const upstream = await startScriptedUpstream();
-const near = await startBehind(upstream.baseUrl, { log, models: [model] });
+const near = await startBehind(upstream.baseUrl, { log, clock, models: [model] });
 // A remote that takes longer prompts passes on what its upstream reports of one.
 const free = { input: 0, output: 0 };
 const far = await startBehind(upstream.baseUrl, {
@@ -38,7 +44,7 @@ async function startDistant({ baseUrl, apiKey }: Parley): Promise<Parley> {
   const remote = { kind: 'remote', address: new URL(baseUrl).host, apiKeyFile };
   writeFileSync(file, JSON.stringify({ engines: { upstream: remote }, models: [model] }));
   try {
-    return await startParley({ log, file });
+    return await startParley({ log, clock, file });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -82,7 +88,10 @@ async function ask(parley: Parley, way: string, more: Json) {
   return { text, record: await parley.recordOf(response) };
 }
 
-beforeEach(() => warnings.splice(0));
+beforeEach(() => {
+  warnings.splice(0);
+  passMinute();
+});
 
 describe.each([
   ['an upstream', near],
@@ -126,6 +135,7 @@ describe('an answer over the limit that was sent', () => {
       [9, 5 * n + 1],
       [9, 5, 5 * n],
     ]) {
+      passMinute();
       reporting('one two three', over);
       const { record } = await ask(near, 'chat', { n, stream });
       expect(record.tokens).toMatchObject({ completionTokens: 3 * n, source: 'estimated' });
@@ -145,4 +155,13 @@ describe('an answer over the limit that was sent', () => {
       source: 'estimated',
     });
   });
+});
+
+it('impossible reports are logged once a minute for each model', async () => {
+  reporting('one two three', [9_000_000, 3]);
+  for (let n = 0; n < 3; n++) await ask(near, 'chat', {});
+  expect(warnings).toMatchObject([{ unlogged: 0 }]);
+  passMinute();
+  await ask(near, 'chat', {});
+  expect(warnings).toMatchObject([{ unlogged: 0 }, { model: 'served', unlogged: 2 }]);
 });

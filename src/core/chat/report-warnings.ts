@@ -1,0 +1,34 @@
+import type { Clock } from '../values/clock.ts';
+import type { Log } from '../values/log.ts';
+
+const everyMs = 60_000;
+
+interface Warned {
+  readonly atMs: number;
+  /** Reports since then that were not logged. */
+  unlogged: number;
+}
+
+/** Logs impossible token reports, at most one a minute for each model: a model with wrong settings may send one with each chat. */
+export class ReportWarnings {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #warned = new Map<string, Warned>();
+
+  constructor(log: Log, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  warn(model: string, facts: object): void {
+    const nowMs = this.#clock.now();
+    const last = this.#warned.get(model);
+    if (last && Math.abs(nowMs - last.atMs) < everyMs) {
+      last.unlogged++;
+      return;
+    }
+    this.#warned.set(model, { atMs: nowMs, unlogged: 0 });
+    const fields = { model, ...facts, unlogged: last?.unlogged ?? 0 };
+    this.#log.warn(fields, 'the model reports more tokens than it can have used; counting them here');
+  }
+}
