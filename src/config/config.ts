@@ -9,7 +9,7 @@ import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
 import { addSchemaFindings } from './reader/schema-findings.ts';
-import { readSecrets, type Secrets } from './reader/secrets.ts';
+import { readSecrets, Secret, type Secrets } from './reader/secrets.ts';
 import type { SettingPath } from './reader/setting-path.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
 import { validPart } from './reader/valid-part.ts';
@@ -130,12 +130,17 @@ const reloadable: ReadonlySet<string> = new Set(['engines', 'engineKeys', 'model
 export function checkReload(running: Config, next: Config): void {
   const names = new Set([...Object.keys(running), ...Object.keys(next)]);
   const changed = [...names].filter(
-    (name) =>
-      !reloadable.has(name) && !isDeepStrictEqual(Reflect.get(running, name), Reflect.get(next, name)),
+    (name) => !reloadable.has(name) && !isSame(Reflect.get(running, name), Reflect.get(next, name)),
   );
   if (changed.length === 0) return;
   const sections = changed.map((name) => `\`${name}\``).join(', ');
   throw new Error(
     `${sections} cannot change while the server runs. Restart it, or undo that change; the running configuration stays.`,
   );
+}
+
+/** A secret hides its value from a comparison of members. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one instanceof Secret && other instanceof Secret) return one.reveal() === other.reveal();
+  return isDeepStrictEqual(one, other);
 }

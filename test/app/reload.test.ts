@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
+import { checkReload, loadConfig } from '../../src/config/config.ts';
+import { newKeySecret } from '../../src/core/values/key-secret.ts';
 import { chunk, chunks, completion, question, readEvents } from '../support/chat-answers.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
@@ -115,6 +116,13 @@ describe('a reload', () => {
       new RegExp(`\`${section}\` cannot change while the server runs`),
     );
     expect((await ask()).said).toBe('one');
+  });
+
+  it('refuses another admin key, which is read at the start', () => {
+    const withKey = () => loadConfig({ env: { PARLEY_ADMIN_KEY: newKeySecret('admin') } });
+    const [running, next] = [withKey(), withKey()];
+    expect(() => checkReload(running, running)).not.toThrow();
+    expect(() => checkReload(running, next)).toThrow('`adminKey` cannot change while the server runs');
   });
 
   it('refuses a faulty configuration, such as a chat model without a price', () => {
