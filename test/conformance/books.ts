@@ -76,9 +76,13 @@ export class Operator {
     const deadline = Date.now() + settleMsMax;
     for (;;) {
       const { records } = (await this.#get(`/usage?account_id=${id}`)) as { records: Json[] };
-      const isSettled =
-        records.length >= recordsExpected && records.every(({ state }) => state !== 'started');
-      if (isSettled || Date.now() > deadline) return this.#read(id, records.toReversed());
+      const isLate = Date.now() > deadline;
+      const isEnded = records.length >= recordsExpected && records.every(({ state }) => state !== 'started');
+      if (isEnded || isLate) {
+        const books = await this.#read(id, records.toReversed());
+        // The server releases a hold a moment after the record is written.
+        if (books.held === 0 || isLate) return books;
+      }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
