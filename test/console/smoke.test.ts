@@ -26,7 +26,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground');
       await page.getByLabel('Message', { exact: true }).fill('I am here.');
       await page.keyboard.press('Enter');
-      await page.getByText(' in all').waitFor();
+      await page.getByText(' in total').waitFor();
       await page.getByRole('link', { name: 'Credits' }).click();
       await page.getByRole('cell', { name: 'debit' }).waitFor();
       await page.getByRole('link', { name: 'Usage' }).click();
