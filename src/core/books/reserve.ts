@@ -10,9 +10,9 @@ type Condition = (books: Books, accountId: AccountId, wanted: Reservation) => Re
 /** The order of refusals. */
 const conditions: readonly Condition[] = [
   keepPolicy,
-  fitFairUse,
+  fitCounts(true),
   coverHold,
-  fitLimits,
+  fitCounts(false),
   (books, _, { rates }) => rates && fitRates(books, rates),
 ];
 
@@ -61,14 +61,6 @@ function keepPolicy(books: Books, accountId: AccountId, { policyVersion }: Reser
   return isKept ? undefined : { kind: 'policy_changed' };
 }
 
-function fitFairUse(books: Books, _: AccountId, { counted = none }: Reservation): Refusal | undefined {
-  for (const one of counted) {
-    const excess = one.unit === 'fair_use' ? excessOf(books, one) : undefined;
-    if (excess) return excess;
-  }
-  return undefined;
-}
-
 function coverHold(books: Books, accountId: AccountId, { hold }: Reservation): Refusal | undefined {
   if (hold === undefined) return undefined;
   const { balance, held } = books.funds(accountId);
@@ -77,12 +69,15 @@ function coverHold(books: Books, accountId: AccountId, { hold }: Reservation): R
   return { kind: 'limit_reached', owner: accountId, unit: 'balance', amount, limit: balance, taken: held };
 }
 
-function fitLimits(books: Books, _: AccountId, { counted = none }: Reservation): Refusal | undefined {
-  for (const one of counted) {
-    const excess = one.unit === 'fair_use' ? undefined : excessOf(books, one);
-    if (excess) return excess;
-  }
-  return undefined;
+/** Every count of fair use, or every other count. */
+function fitCounts(isFairUse: boolean): Condition {
+  return (books, _, { counted = none }) => {
+    for (const one of counted) {
+      const excess = (one.unit === 'fair_use') === isFairUse ? excessOf(books, one) : undefined;
+      if (excess) return excess;
+    }
+    return undefined;
+  };
 }
 
 /**
