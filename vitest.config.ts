@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { compileCache } from './test/support/compile-cache.ts';
 import { postgresPrograms } from './test/support/postgres/programs.ts';
 
 /** Tests of one database only. */
@@ -12,6 +13,8 @@ const onPostgres = [
   'test/core/limits/**/*.test.ts',
   'test/core/idempotency/**/*.test.ts',
   'test/core/billing/{money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
+  'test/core/realtime/{endings,turns}.test.ts',
+  'test/transports/realtime/**/*.test.ts',
   'test/store/maintenance/prune.test.ts',
   'test/store/*.test.ts',
 ];
@@ -23,6 +26,9 @@ if (!hasPostgres) {
   );
 }
 
+// Each server of a test starts threads, whose sources would be stripped and compiled anew.
+process.env['NODE_COMPILE_CACHE'] ??= compileCache;
+
 export default defineConfig({
   test: {
     // They end a test that hangs; a busy machine must not reach them.
@@ -31,6 +37,8 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000, interval: 20 } },
     // Each file starts servers, worker threads and children of its own; two cores run two of them well.
     maxWorkers: 2,
+    // Files share their worker's modules: importing the server anew for each file costs most of a second.
+    isolate: false,
     projects: [
       {
         extends: true,

@@ -8,7 +8,8 @@ import { inspect, parseArgs } from 'node:util';
 import { groups } from './groups/index.ts';
 import { judge, type Verdict } from './harness/aims.ts';
 import { measureLoad, percent, reasonToRefuse } from './harness/machine.ts';
-import type { GroupResult } from './harness/result.ts';
+import { whatToInstall } from './harness/needs.ts';
+import type { GroupResult, RunningPeer } from './harness/result.ts';
 import { aimTable, comparisonTable, factTable, threadTable } from './harness/table.ts';
 import { type Run, writeGroup, writeTables } from './harness/write-results.ts';
 
@@ -28,6 +29,8 @@ function readOptions() {
       quick: { type: 'boolean', default: false },
       anyway: { type: 'boolean', default: false },
       out: { type: 'string' },
+      peer: { type: 'string', multiple: true, default: [] },
+      'upstream-port': { type: 'string' },
     },
   });
   const unknown = values.group.find((wanted) => !groups.some(({ name }) => name === wanted));
@@ -36,7 +39,17 @@ function readOptions() {
   }
   const chosen = groups.filter(({ name }) => values.group.length === 0 || values.group.includes(name));
   const out = values.out ?? (values.short || values.quick ? undefined : join(import.meta.dirname, 'results'));
-  return { ...values, out, chosen };
+  const peers = values.peer.map(readPeer);
+  const { 'upstream-port': port } = values;
+  return { ...values, peers, upstreamPort: port === undefined ? undefined : Number(port), out, chosen };
+}
+
+function readPeer(option: string): RunningPeer {
+  const [name, pid, origin, key, model] = option.split(',');
+  if (!name || !Number(pid) || !origin || !key || !model) {
+    throw new Error(`Not a peer: ${option}. Write NAME,PID,ORIGIN,KEY,MODEL.`);
+  }
+  return { name, pid: Number(pid), origin, key, model };
 }
 
 type Options = ReturnType<typeof readOptions>;
@@ -71,15 +84,16 @@ function printMissed(verdicts: readonly Verdict[]): void {
   for (const { what, verdict } of missed) print(`- ${what} (${verdict})`);
 }
 
-async function runGroups({ chosen, short, quick, out }: Options, run: Run) {
+async function runGroups({ chosen, short, quick, peers, upstreamPort, out }: Options, run: Run) {
   const results: GroupResult[] = [];
   const cacheDir = join(import.meta.dirname, '.cache');
   for (const group of chosen) {
     say(`${group.title}:`);
-    const setting = { short, quick, cacheDir, say: (line: string) => say(`  ${line}`) };
-    const result = await group.run(setting).catch(failureOf);
+    const setting = { short, quick, cacheDir, peers, upstreamPort, say: (line: string) => say(`  ${line}`) };
+    const missing = whatToInstall(group.needs ?? []);
+    const result = missing === undefined ? await group.run(setting).catch(failureOf) : leftOut(missing);
     printGroup(group.title, result);
-    if (out !== undefined && !result.hasFailed) writeGroup(out, group, result, run);
+    if (out !== undefined && missing === undefined && !result.hasFailed) writeGroup(out, group, result, run);
     results.push(result);
   }
   return {
@@ -89,11 +103,13 @@ async function runGroups({ chosen, short, quick, out }: Options, run: Run) {
   };
 }
 
+const leftOut = (why: string): GroupResult => ({ comparisons: [], facts: [], notes: [why] });
+
 /** The other groups are measured all the same. */
 function failureOf(error: unknown): GroupResult {
   process.stderr.write(`${inspect(error)}\n`);
   const reason = error instanceof Error ? error.message : String(error);
-  return { comparisons: [], facts: [], notes: [`This group failed: ${reason}`], hasFailed: true };
+  return { ...leftOut(`This group failed: ${reason}`), hasFailed: true };
 }
 
 function printGroup(title: string, { comparisons, facts, threads = [], notes }: GroupResult): void {

@@ -16,13 +16,14 @@ export const checks = [
   { name: 'schema style (buf lint)', check: () => run(['buf', 'lint']) },
   {
     name: 'schema format (buf format)',
-    check: () => run(['buf', 'format', '--diff', '--exit-code', '--path', 'proto/parley']),
+    check: () =>
+      run(['buf', 'format', '--diff', '--exit-code', '--path', 'proto/nvidia', '--path', 'proto/parley']),
   },
   { name: 'schema compatibility (buf breaking)', check: checkCompatibility },
   { name: 'generated code (buf generate)', check: checkGenerated },
 ];
 
-/** Compares images, as buf cannot find the module in node_modules in an older commit. */
+/** Compares images of buf, as buf cannot find the module in node_modules of an older commit. */
 async function checkCompatibility() {
   const image = join(notes, 'proto.binpb');
   const built = await run(['buf', 'build', '--path', 'proto/parley', '-o', image]);

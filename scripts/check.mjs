@@ -1,5 +1,5 @@
 /**
- * `npm test`: the style, the types, the schemas and the generated code, then the tests.
+ * `npm test`: checks style, types, schemas and generated code, then runs the tests.
  *
  *   npm test                          all of these
  *   npm test -- --all                 also the slow tests in test/slow, as .ci/run does
@@ -23,7 +23,7 @@ const report = join(notes, 'test-report.json');
 /** @param {boolean} withSlow */
 async function runAll(withSlow) {
   const outcomes = await Promise.all(checks.map(runCheck));
-  // Installs what the slow tests need while the others run.
+  // Installs the programs that the slow tests need while the other tests run.
   const provided = withSlow && provide(packages.slowTests);
   outcomes.push(await runTests('tests', []));
   await provided;
@@ -52,7 +52,7 @@ async function runTests(name, args) {
   ]);
   const result = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
   const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests: skipped = 0 } = result ?? {};
-  // A file that does not load, or an error outside of all tests, fails a run without a failed test.
+  // A file that fails to load, or an error outside of all tests, makes vitest fail without a failed test.
   return { name, passed, failed: exitCode === 0 ? 0 : Math.max(numFailedTests, 1), skipped };
 }
 
@@ -63,7 +63,7 @@ async function runTests(name, args) {
  * @returns {Promise<number>}
  */
 function vitest(args) {
-  // vitest would colour a log file too.
+  // Without this vitest would colour a log file too.
   const env = process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' };
   const child = spawn('vitest', ['run', ...args], { cwd: root, env, stdio: 'inherit' });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {

@@ -15,7 +15,7 @@ for (const [path, parent] of Object.entries(lock.packages)) {
     const own = `node_modules/${name}`;
     if (lock.packages[own] || lock.packages[`${path}/${own}`]) continue;
     const [, os, cpu, musl] = platform.exec(name) ?? [];
-    if (os === undefined) throw new Error(`${name} does not name its platform.`);
+    if (os === undefined) throw new Error(`The name of ${name} contains no platform.`);
     const libc = os === 'linux' && name.startsWith('@biomejs/') ? { libc: [musl ? 'musl' : 'glibc'] } : {};
     const { dev, license } = parent;
     lock.packages[own] = {

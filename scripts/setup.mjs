@@ -1,5 +1,5 @@
 /**
- * Sets up a clone. A step that is done already is skipped in milliseconds. Commands are done side by side.
+ * Sets up a clone. Finished steps are skipped within milliseconds. Commands run at the same time.
  *
  *   node scripts/setup.mjs tools    installs the dependencies, and Node where the one at hand is too old
  *   node scripts/setup.mjs build    also compiles the sources
@@ -35,12 +35,16 @@ const commands = {
 };
 
 async function provideForTests() {
-  // All at once, as one apt-get waits for another.
+  // In one call, as one apt-get waits for another.
   await provide({ ...packages.compiler, ...packages.tests });
   await provideHearing();
 }
 
-/** Starts a command that outlives this process, unless it fails. The server comes first meanwhile. @param {string} command */
+/**
+ * Starts a command in the background, with a lower priority than the server. It outlives this process.
+ *
+ * @param {string} command
+ */
 function inBackground(command) {
   const self = fileURLToPath(import.meta.url);
   const child = spawn(process.execPath, [self, command], { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -59,10 +63,10 @@ try {
   const names = process.argv.slice(2);
   const chosen = names.flatMap((name) => (Object.hasOwn(commands, name) ? (commands[name] ?? []) : []));
   if (chosen.length === 0 || chosen.length < names.length)
-    throw new SetupFailure(`Name commands: ${Object.keys(commands).join(', ')}.`);
+    throw new SetupFailure(`Name the commands to run: ${Object.keys(commands).join(', ')}.`);
   await Promise.all(chosen.map((command) => command()));
 } catch (error) {
-  // An error of the system, such as EACCES, names the file.
+  // A system error such as EACCES names the file.
   if (!(error instanceof SetupFailure) && !(error instanceof Error && 'syscall' in error)) throw error;
   say(error.message);
   process.exitCode = 1;

@@ -1,4 +1,7 @@
-/** Writes THIRD-PARTY-NOTICES.md: the packages in Parley, with the texts of their licences. Run it after a change of dependencies. */
+/**
+ * Writes THIRD-PARTY-NOTICES.md: the packages in Parley with the texts of their licences. Run it after a change of
+ * dependencies.
+ */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -38,7 +41,7 @@ function notices(): Notice[] {
 function licenseText(path: string): string {
   const names = readdirSync(path).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));
   const texts = names.map((name) => readFileSync(join(path, name), 'utf8').trim().replaceAll('\r\n', '\n'));
-  return texts.join('\n\n') || 'The package carries no licence text of its own.';
+  return texts.join('\n\n') || 'The package contains no licence text.';
 }
 
 /** Prints each licence text once, under all its packages. */
@@ -54,8 +57,8 @@ function render(all: readonly Notice[]): string {
     'One of them holds code under a copyleft licence, unchanged: `wasm-media-encoders` has LAME (LGPL) compiled to',
     'WebAssembly.\n',
     'For transcription set-up compiles PocketSphinx with its model (BSD) and FFmpeg (LGPL) from the source packages of the',
-    'distribution. Their notices, and how to use a changed FFmpeg, are beside what it built, in `.hearing/notices.md`. The',
-    'executable contains both, and shows these notices below.\n',
+    'distribution, and LAME (LGPL) for MP3. Their notices, and how to use a changed FFmpeg or LAME, are beside what it built, in',
+    '`.hearing/notices.md`. The executable contains all of them, and shows these notices below.\n',
     ...sections,
   ].join('\n');
 }

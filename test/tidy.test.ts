@@ -1,17 +1,17 @@
-/** Keeps the house in order: which way imports point, that none run in a circle, and that no file outgrows itself. */
+/** Checks the order of the code: imports point one way, none run in a circle, and no file is too large. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const linesMax = 300;
 
-/** The rooms of core on which every subject stands. */
+/** The rooms of core that every subject may import. */
 const foundations = ['values', 'entities', 'books', 'limits', 'billing', 'access'];
 
 /** The rooms that each room may import, besides itself. `main` is `src/main.ts`. */
 const mayImport: Record<string, readonly string[]> = {
   main: ['cli', 'app'],
-  cli: ['app', 'codec', 'config', 'core', 'files', 'gen'],
+  cli: ['app', 'codec', 'config', 'core', 'files', 'gen', 'media'],
   app: [
     'config',
     'core',
@@ -19,6 +19,7 @@ const mayImport: Record<string, readonly string[]> = {
     'files',
     'gen',
     'store',
+    'supervisor',
     'telemetry',
     'tokens',
     'transports',
@@ -27,6 +28,7 @@ const mayImport: Record<string, readonly string[]> = {
   transports: ['codec', 'core', 'files', 'gen'],
   engines: ['codec', 'core', 'files', 'gen', 'media', 'threads'],
   store: ['core', 'files', 'threads'],
+  supervisor: ['core', 'files'],
   media: ['core', 'threads'],
   tokens: ['core', 'threads'],
   telemetry: ['core'],
@@ -38,7 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
   threads: ['core'],
 };
 
-/** The rooms of core that each of them may import. Its files outside these rooms put them together. */
+/** The rooms of core that each of them may import. Files outside of these rooms combine them. */
 const mayImportInCore: Record<string, readonly string[]> = {
   values: [],
   entities: ['values'],
@@ -50,6 +52,7 @@ const mayImportInCore: Record<string, readonly string[]> = {
   catalog: [...foundations],
   speech: [...foundations, 'idempotency', 'catalog'],
   transcription: [...foundations, 'idempotency', 'catalog', 'speech'],
+  realtime: [...foundations, 'catalog', 'chat', 'responses', 'speech', 'transcription'],
   chat: [...foundations, 'idempotency', 'catalog'],
   responses: [...foundations, 'idempotency', 'chat'],
   completions: [...foundations, 'idempotency', 'chat'],
@@ -89,7 +92,7 @@ function coreRoomOf(file: string): string | undefined {
   return further.length === 0 ? undefined : inside;
 }
 
-/** The two folders, below the folder that both files are in, from which and into which an import points. */
+/** The two folders, below the common folder of both files, between which an import points. */
 function arrowBetween(from: string, to: string): string | undefined {
   const [source, target] = [dirname(from).split('/'), dirname(to).split('/')];
   const fork = source.findIndex((name, at) => name !== target[at]);
@@ -117,12 +120,12 @@ function circleFrom(file: string, way: readonly string[] = []): readonly string[
 }
 
 describe('the house', () => {
-  it('has no file that two roles have outgrown', () => {
+  it('has no file that is too large for its role', () => {
     const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').length;
     expect([...files, ...pages].filter((file) => linesOf(file) > linesMax)).toEqual([]);
   });
 
-  it('names its files in kebab-case, and none for what belongs nowhere', () => {
+  it('names its files in kebab-case, and none by a vague word', () => {
     const names = [...files, ...pages].map((file) => file.split('/').at(-1) ?? '');
     expect(names.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.tsx?$/.test(name))).toEqual([]);
     expect(names.filter((name) => /^(utils?|helpers?|common|misc|manager)\.ts$/.test(name))).toEqual([]);
@@ -166,7 +169,7 @@ describe('the house', () => {
     expect(Object.fromEntries(stated)).toEqual(Object.fromEntries(allowed));
   });
 
-  it('imports files that there are', () => {
+  it('imports only existing files', () => {
     const missing = imports.filter(({ to }) => to.startsWith('src/') && !sources.has(to));
     expect(missing).toEqual([]);
   });
@@ -179,7 +182,7 @@ describe('the house', () => {
   it('keeps HTTP, SQL and Connect out of core', () => {
     const foreign =
       /from '(node:http2?|node:net|better-sqlite3|kysely|undici|find-my-way|@connectrpc\/[^']+|@grpc\/[^']+)'/;
-    // These two compute with addresses; they open nothing.
+    // These two compute with addresses and open no connections.
     const harmless = "import { BlockList, isIP } from 'node:net';";
     const leaks = [...sources].filter(
       ([file, text]) => file.startsWith('src/core/') && foreign.test(text.replace(harmless, '')),
@@ -187,7 +190,7 @@ describe('the house', () => {
     expect(leaks.map(([file]) => file)).toEqual([]);
   });
 
-  it('spreads no literal into another, which only keeps the formatter from breaking lines', () => {
+  it('spreads no literal into another, which only prevents the formatter from breaking lines', () => {
     const all = globSync('{src,test,console,bench,scripts}/**/*.{ts,tsx,mjs}');
     expect(all.filter((file) => /\.\.\.\{/.test(readFileSync(file, 'utf8')))).toEqual([]);
   });

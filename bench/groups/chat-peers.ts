@@ -1,12 +1,13 @@
 /** Peers of chat: installed into the bench's cache, or left out with a note that says why. */
-import type { Setting } from '../harness/result.ts';
+import { cpuMsOf, rssMiB } from '../harness/processes.ts';
+import type { RunningPeer, Setting } from '../harness/result.ts';
 import { installLitellm, startLitellm } from '../servers/litellm.ts';
 import { installPortkey, startPortkey } from '../servers/portkey.ts';
 import type { StartServer } from './chat-servers.ts';
 
 export const portkeyName = 'Portkey’s gateway';
 export const litellmName = 'LiteLLM’s proxy';
-export type PeerName = typeof portkeyName | typeof litellmName;
+type PeerName = typeof portkeyName | typeof litellmName;
 
 const peers: Readonly<Record<PeerName, (cacheDir: string) => Promise<StartServer>>> = {
   async [portkeyName](cacheDir) {
@@ -29,8 +30,22 @@ const peers: Readonly<Record<PeerName, (cacheDir: string) => Promise<StartServer
   },
 };
 
-export async function preparePeers({ short, quick, cacheDir, say }: Setting) {
-  const starts: Partial<Record<PeerName, StartServer>> = {};
+/** The caller ends the peer. */
+const startedBefore =
+  ({ name: _, ...peer }: RunningPeer): StartServer =>
+  async () => ({
+    ...peer,
+    path: '/v1/chat/completions',
+    headers: {},
+    mayFail: true,
+    cpuMs: async () => cpuMsOf(peer.pid),
+    rssMiB: () => rssMiB(peer.pid),
+    stop: () => Promise.resolve(),
+  });
+
+export async function preparePeers({ short, quick, cacheDir, peers: running, say }: Setting) {
+  const starts: Record<string, StartServer> = {};
+  for (const peer of running) starts[peer.name] = startedBefore(peer);
   const notes: string[] = [];
   for (const name of short || quick ? [] : (Object.keys(peers) as PeerName[])) {
     say(`${name}: from the cache, or from its registry`);

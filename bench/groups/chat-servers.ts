@@ -1,17 +1,19 @@
 /** Parley and its yardsticks, each before the same model, each in a process of its own. */
 import { clientCore, onClientCore, serverCore } from '../harness/cores.ts';
-import { type Served, startChild } from '../servers/child.ts';
+import { startChild } from '../servers/child.ts';
+import { startMockUpstream, type Upstream } from '../servers/mock-upstream.ts';
 import type { ChatServer } from './chat-call.ts';
 
-export type StartServer = (upstream: Served) => Promise<ChatServer>;
+export type StartServer = (upstream: Upstream) => Promise<ChatServer>;
 
 /** Starts the model and the servers, runs `work` on the clients' core, and stops them all. */
 export async function withChatServers<All extends Readonly<Record<string, StartServer>>, T>(
   starts: All,
   work: (servers: { readonly [Name in keyof All]: ChatServer }) => Promise<T>,
+  upstreamPort?: number,
 ): Promise<T> {
-  const upstream = await startChild('mock-upstream', [], clientCore);
-  const running: Served[] = [upstream];
+  const upstream = await startMockUpstream(clientCore, upstreamPort);
+  const running: { stop(): Promise<void> }[] = [upstream];
   try {
     const servers: Record<string, ChatServer> = {};
     for (const [name, start] of Object.entries(starts)) {

@@ -1,18 +1,19 @@
 import type { Slice } from '../harness/drive.ts';
-import { type Contender, compareAll, driveAt, driveInTurn, loadOf, warmUp } from '../harness/levels.ts';
+import { type Contender, compareAll, loadAt, loadInTurn, warmUp } from '../harness/levels.ts';
+import { httpLoad } from '../harness/needs.ts';
 import { type Comparison, compare, type Group, type Setting, threadsOf } from '../harness/result.ts';
-import { type ChatServer, chatContender, checkChat, eventsOf, type StreamShape } from './chat-call.ts';
-import { litellmName, type PeerName, portkeyName, preparePeers } from './chat-peers.ts';
+import { type ChatServer, chatContender, eventsOf, type StreamShape } from './chat-call.ts';
+import { litellmName, portkeyName, preparePeers } from './chat-peers.ts';
 import { startBareRelay, startParley, withChatServers } from './chat-servers.ts';
 
 const relayName = 'bare relay';
 
 type Own<T> = Readonly<Record<typeof relayName | 'Parley', T>>;
-/** Without peers in short and quick runs, and where they cannot be installed. */
-type Each<T> = Own<T> & Readonly<Partial<Record<PeerName, T>>>;
+/** With peers. */
+type Each<T> = Own<T> & Readonly<Record<string, T>>;
 
-/** V8 compiles during the first 20,000 calls. Python compiles nothing. */
-const warmUpCalls: Required<Each<number>> = {
+/** V8 compiles during the first 20,000 calls. Python and Go compile nothing then. */
+const warmUpCalls: Each<number> = {
   [relayName]: 30_000,
   Parley: 30_000,
   [portkeyName]: 15_000,
@@ -33,15 +34,17 @@ export const chat: Group = {
     { name: 'chat-throughput', question: 'How many plain chats a second, on one core, 64 connections?' },
     { name: 'chat-cost', question: 'What do keys, money and records add to a chat?' },
   ],
+  needs: httpLoad,
   async run(setting) {
     const { starts, notes } = await preparePeers(setting);
     const own = { [relayName]: startBareRelay, Parley: startParley };
-    return withChatServers({ ...own, ...starts }, async (servers) => {
+    const measure = async (servers: Each<ChatServer>) => {
       const plain = await measurePlain(servers, setting);
       const events = await measureEvents(servers, setting);
       const comparisons = [...plain.comparisons, ...events.comparisons];
       return { comparisons, facts: [], threads: [...plain.threads, ...events.threads], notes };
-    });
+    };
+    return withChatServers({ ...own, ...starts }, measure, setting.upstreamPort);
   },
 };
 
@@ -51,12 +54,12 @@ async function prepare(
   setting: Setting,
   { calls, stream }: { readonly calls: number; readonly stream?: StreamShape },
 ): Promise<Each<Contender>> {
-  const contenders = Object.entries(servers).map(([name, server]) => {
-    const warmUps = warmUpCalls[name as keyof Each<unknown>] / calls;
-    return [name, chatContender(server, warmUps, stream)] as const;
-  });
-  for (const server of Object.values(servers)) await checkChat(server, stream);
-  const prepared = Object.fromEntries(contenders) as Each<Contender>;
+  const contenders: Record<string, Contender> = {};
+  for (const [name, server] of Object.entries(servers)) {
+    const warmUps = (warmUpCalls[name] ?? 500) / calls;
+    contenders[name] = await chatContender(server, warmUps, stream);
+  }
+  const prepared = contenders as Each<Contender>;
   await warmUp(prepared, setting);
   return prepared;
 }
@@ -64,18 +67,13 @@ async function prepare(
 async function measurePlain(servers: Each<ChatServer>, setting: Setting) {
   const contenders = await prepare(servers, setting, { calls: 1 });
   const name = 'plain, 64 connections';
-  const many = await driveAt(64, contenders, setting);
+  const many = await loadAt(64, contenders, setting);
   const own = withoutPeers(contenders);
   const comparisons = [
     ...plainAgainstRelay(name, many),
     await plainAlone(own, setting),
     ...againstPeers(name, many),
   ];
-  for (const connections of setting.short || setting.quick ? [] : [16, 256]) {
-    const { Parley: ours, [relayName]: theirs } = await driveAt(connections, own, setting);
-    const what = { name: `plain, ${connections} connections`, yardstick: relayName };
-    comparisons.push(...Object.values(compareAll(what, { ours, theirs })));
-  }
   return { comparisons, threads: threadsOf(name, many) };
 }
 
@@ -97,7 +95,7 @@ function plainAgainstRelay(name: string, slices: Each<Slice[]>): Comparison[] {
 }
 
 async function plainAlone(own: Own<Contender>, setting: Setting): Promise<Comparison> {
-  const { Parley: ours, [relayName]: theirs } = await driveAt(1, own, setting);
+  const { Parley: ours, [relayName]: theirs } = await loadAt(1, own, setting);
   const chart = { name: 'chat-cost', label: 'plain, one connection: p50' };
   const { p50 } = compareAll({ name: 'plain, 1 connection', yardstick: relayName }, { ours, theirs });
   return { ...p50, aim: 'plainAlone', chart };
@@ -116,8 +114,7 @@ async function measureEvents(servers: Each<ChatServer>, setting: Setting) {
   const contenders = await prepare(withoutPeers(servers), setting, { calls: 10, stream: shape });
   const name = `streams of ${eventsOf(shape)} events`;
   setting.say(name);
-  const connections = setting.short ? 4 : 16;
-  const slices = await driveInTurn(contenders, { connections, atOnce: connections, ...loadOf(setting, 20) });
+  const slices = await loadInTurn(contenders, { atOnce: setting.short ? 4 : 16 }, setting);
   const comparison = compare<Slice>(
     {
       name: 'streamed, an event',

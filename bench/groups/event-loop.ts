@@ -1,19 +1,19 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { drive, send } from '../harness/drive.ts';
+import { inFolder } from '../harness/folder.ts';
+import { h2load, type LoadRequest } from '../harness/h2load.ts';
+import { httpLoad } from '../harness/needs.ts';
 import type { Fact, Group, GroupResult, Setting } from '../harness/result.ts';
 import { quantile } from '../harness/statistics.ts';
-import { type ChatServer, openChatClient } from './chat-call.ts';
+import { compile } from '../servers/compile.ts';
+import { type ChatServer, chatRequest } from './chat-call.ts';
 import { startParleyWith, withChatServers } from './chat-servers.ts';
 
 const syncMs = 50;
 const chatsAtOnce = 16;
 const probeEveryMs = 4;
-const source = resolve(import.meta.dirname, '../servers/slow-sync.c');
 
 export const eventLoop: Group = {
   name: 'event-loop',
@@ -22,20 +22,11 @@ export const eventLoop: Group = {
     `While ${chatsAtOnce} clients chat and each sync of the database takes ${syncMs} ms longer, another client asks every ` +
     `${probeEveryMs} ms for a path that does not exist, without a key: an answer that needs no store.`,
   charts: [],
-  async run(setting) {
-    const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-    const library = join(folder, 'slow-sync.so');
-    const { error, status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source]);
-    try {
-      if (error || status !== 0) {
-        const reason = error?.message ?? stderr.toString().trim();
-        return { comparisons: [], facts: [], notes: [`Left out, as syncs could not be slowed: ${reason}`] };
-      }
-      return await measure(library, join(folder, 'slow'), setting);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  },
+  needs: httpLoad,
+  run: (setting) =>
+    inFolder((folder) =>
+      measure(compile('slow-sync', folder, '-shared', '-fPIC'), join(folder, 'slow'), setting),
+    ),
 };
 
 async function measure(library: string, slow: string, setting: Setting): Promise<GroupResult> {
@@ -43,15 +34,14 @@ async function measure(library: string, slow: string, setting: Setting): Promise
   const env = { LD_PRELOAD: library, SLOW_SYNC_MS: `${syncMs}`, SLOW_SYNC_WHILE: slow };
   return withChatServers({ parley: startParleyWith(env) }, async ({ parley }) => {
     say('warm-up');
-    const client = openChatClient(parley, chatsAtOnce);
-    await send(client.call, { atOnce: chatsAtOnce, calls: short ? 32 : 10_000 });
+    const chat = await chatRequest(parley);
+    await h2load(chat, { connections: chatsAtOnce, until: { calls: short ? 32 : 10_000 } });
     await probe(parley, short ? 32 : 2_000);
     say('syncs as they are');
-    const asTheyAre = await probeWhileChatting(parley, client.call, setting);
+    const asTheyAre = await probeWhileChatting(parley, chat, setting);
     say(`syncs of ${syncMs} ms`);
     writeFileSync(slow, '');
-    const slowed = await probeWhileChatting(parley, client.call, setting);
-    await client.close();
+    const slowed = await probeWhileChatting(parley, chat, setting);
     const facts: Fact[] = [
       { name: `p99, each sync takes ${syncMs} ms`, unit: 'ms', values: slowed.p99Ms, aim: 'loopHeld' },
       { name: 'p99, syncs as they are', unit: 'ms', values: asTheyAre.p99Ms },
@@ -61,24 +51,21 @@ async function measure(library: string, slow: string, setting: Setting): Promise
   });
 }
 
-async function probeWhileChatting(
-  parley: ChatServer,
-  chat: (n: number) => Promise<unknown>,
-  { short }: Setting,
-) {
+async function probeWhileChatting(parley: ChatServer, chat: LoadRequest, { short }: Setting) {
   const p99Ms: number[] = [];
   const perSecond: number[] = [];
   for (let round = 0; round < (short ? 1 : 5); round++) {
     const probes = short ? 40 : 500;
-    const load = { atOnce: chatsAtOnce, forMs: probes * probeEveryMs };
-    const [chats, times] = await Promise.all([drive(parley, chat, load), probe(parley, probes)]);
+    const ms = probes * probeEveryMs;
+    const load = { connections: chatsAtOnce, until: { ms } };
+    const [chats, times] = await Promise.all([h2load(chat, load), probe(parley, probes)]);
     p99Ms.push(quantile(times, 0.99));
-    perSecond.push(chats.perSecond);
+    perSecond.push((chats.length * 1000) / ms);
   }
   return { p99Ms, perSecond };
 }
 
-/** Asks at even times, however long the answers take: an answer that is late delays no question. */
+/** Sends requests at even times, also if answers are late. */
 async function probe({ origin }: ChatServer, count: number): Promise<number[]> {
   const pool = new Pool(origin, { connections: 64 });
   const ask = async (n: number) => {

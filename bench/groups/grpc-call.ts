@@ -2,7 +2,8 @@
 import { create, type DescMethod, toBinary } from '@bufbuild/protobuf';
 import { Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import type { Client as BenchClient, Contender } from '../harness/levels.ts';
+import { send } from '../harness/drive.ts';
+import type { Contender } from '../harness/levels.ts';
 import type { Served } from '../servers/child.ts';
 
 export interface Rpc {
@@ -27,47 +28,46 @@ function pathOf({ parent, name }: DescMethod): string {
   return `/${parent.typeName}/${name}`;
 }
 
-interface GrpcClient extends BenchClient {
-  /** Resolves to the bytes of all messages. */
-  call(n: number): Promise<Buffer>;
-}
-
-/** Calls take turns on the connections. */
-export function openGrpcClient({ origin, key }: Served, rpc: Rpc, connections: number): GrpcClient {
-  const options = { 'grpc.use_local_subchannel_pool': 1 };
-  const clients = Array.from(
-    { length: connections },
-    () => new Client(new URL(origin).host, credentials.createInsecure(), options),
-  );
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${key}`);
-  return {
-    call: (n) => ask(clients[n % clients.length] as Client, rpc, metadata),
-    close: () => {
-      for (const client of clients) client.close();
-    },
-  };
-}
-
-export function grpcContender(server: Served, rpc: Rpc, warmUpCalls: number): Contender {
-  return { server, warmUpCalls, open: (connections) => openGrpcClient(server, rpc, connections) };
-}
-
 const same = (bytes: Buffer) => bytes;
 
-/** A unary call reads the same as a stream of one message. */
-function ask(client: Client, { path, request }: Rpc, metadata: Metadata): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const call: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
-      path,
-      same,
-      same,
-      request,
-      metadata,
-    );
-    const messages: Buffer[] = [];
-    call.on('data', (bytes: Buffer) => messages.push(bytes));
-    call.on('error', reject);
-    call.on('end', () => resolve(Buffer.concat(messages)));
-  });
+/** Opens a connection. */
+function open({ origin, key }: Served, { path, request }: Rpc) {
+  const options = { 'grpc.use_local_subchannel_pool': 1 };
+  const client = new Client(new URL(origin).host, credentials.createInsecure(), options);
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${key}`);
+  /** Resolves to the bytes of all messages. Rejects unless the status is OK. */
+  const call = () =>
+    new Promise<Buffer>((resolve, reject) => {
+      // A unary call reads the same as a stream of one message.
+      const answer: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
+        path,
+        same,
+        same,
+        request,
+        metadata,
+      );
+      const messages: Buffer[] = [];
+      answer.on('data', (bytes: Buffer) => messages.push(bytes));
+      answer.on('error', reject);
+      answer.on('end', () => resolve(Buffer.concat(messages)));
+    });
+  return { call, close: () => client.close() };
+}
+
+export function askOnce(server: Served, rpc: Rpc): Promise<Buffer> {
+  const { call, close } = open(server, rpc);
+  return call().finally(close);
+}
+
+/** Sends its calls by grpc-js, on one connection. */
+export function grpcContender(server: Served, rpc: Rpc, warmUpCalls: number): Contender {
+  return {
+    server,
+    warmUpCalls,
+    send({ atOnce }, calls) {
+      const { call, close } = open(server, rpc);
+      return send(call, { atOnce, calls }).finally(close);
+    },
+  };
 }

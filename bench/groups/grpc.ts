@@ -1,9 +1,9 @@
 import type { AimName } from '../harness/aims.ts';
 import { onClientCore, serverCore } from '../harness/cores.ts';
-import { compareAll, connectionsAs, driveAt, driveInTurn, loadOf, warmUp } from '../harness/levels.ts';
+import { compareAll, loadInTurn, warmUp } from '../harness/levels.ts';
 import { type Comparison, type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
-import { chat, chatStream, grpcContender, openGrpcClient, type Rpc } from './grpc-call.ts';
+import { askOnce, chat, chatStream, grpcContender, type Rpc } from './grpc-call.ts';
 
 const floorName = 'bare grpc-js';
 const settings = {
@@ -21,8 +21,7 @@ export const grpc: Group = {
   title: 'gRPC',
   method:
     'Parley with keys, money and durable records and a scripted model inside, against a bare grpc-js server that answers the same ' +
-    'bytes and does nothing else. The aims are for 16 calls at once on one connection, as gRPC clients do; then one call at a time ' +
-    'on 1 and on 64 connections.',
+    'bytes and does nothing else: 16 calls at once on one connection, as gRPC clients do.',
   charts: [{ name: 'grpc', question: 'What do keys, money and records add to the CPU of a gRPC call?' }],
   async run(setting) {
     const [parley, floor] = await Promise.all([
@@ -62,10 +61,8 @@ async function measureBoth(servers: Servers, setting: Setting) {
 }
 
 async function checkAnswers({ parley, floor }: Servers, rpc: Rpc): Promise<void> {
-  const clients = [parley, floor].map((server) => openGrpcClient(server, rpc, 1));
-  const [ours, theirs] = await Promise.all(clients.map((client) => client.call(0)));
-  for (const client of clients) client.close();
-  if (!ours || !theirs || !ours.equals(theirs)) throw new Error(`${rpc.path}: the answers differ`);
+  const [ours, theirs] = [await askOnce(parley, rpc), await askOnce(floor, rpc)];
+  if (!ours.equals(theirs)) throw new Error(`${rpc.path}: the answers differ`);
 }
 
 interface Measure {
@@ -77,23 +74,16 @@ interface Measure {
 }
 
 async function measure(servers: Servers, setting: Setting, { rpc, name, label, aim, warmUpCalls }: Measure) {
-  const { short, quick, say } = setting;
   await checkAnswers(servers, rpc);
   const contenders = {
     [floorName]: grpcContender(servers.floor, rpc, warmUpCalls),
     Parley: grpcContender(servers.parley, rpc, warmUpCalls),
   };
-  say(name);
+  setting.say(name);
   await warmUp(contenders, setting);
-  const load = { connections: 1, atOnce: 16, ...loadOf(setting, 50) };
-  const slices = await driveInTurn(contenders, load);
+  const slices = await loadInTurn(contenders, { atOnce: 16 }, setting);
   const what = { name: `${name}, 16 on 1 connection`, yardstick: floorName };
   const { cpu } = compareAll(what, { ours: slices.Parley, theirs: slices[floorName] });
   const comparisons: Comparison[] = [{ ...cpu, aim, chart: { name: 'grpc', label } }];
-  for (const connections of short || quick ? [] : [1, 64]) {
-    const { Parley, [floorName]: floor } = await driveAt(connections, contenders, setting);
-    const at = { name: `${name}, ${connectionsAs(connections)}`, yardstick: floorName };
-    comparisons.push(...Object.values(compareAll(at, { ours: Parley, theirs: floor })));
-  }
   return { comparisons, threads: threadsOf(what.name, slices) };
 }

@@ -6,6 +6,7 @@ import { grpc } from './grpc.ts';
 import { lifecycle } from './lifecycle.ts';
 import { limits } from './limits.ts';
 import { listeners } from './listeners.ts';
+import { live } from './live.ts';
 import { models } from './models.ts';
 import { money } from './money.ts';
 import { postgres } from './postgres.ts';
@@ -23,6 +24,7 @@ export const groups: readonly Group[] = [
   speech,
   listeners,
   transcription,
+  live,
   money,
   postgres,
   lifecycle,

@@ -1,33 +1,27 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { send, takeTurns } from '../harness/drive.ts';
+import { takeTurns } from '../harness/drive.ts';
+import { inFolder } from '../harness/folder.ts';
 import { rssMiB } from '../harness/processes.ts';
-import type { Comparison, Fact, Group, Setting } from '../harness/result.ts';
-import { openChatClient } from './chat-call.ts';
-import { startParley, withChatServers } from './chat-servers.ts';
+import type { Fact, Group, Setting } from '../harness/result.ts';
+import { runShell } from './programs.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const built = join(root, 'dist/src/main.js');
 const executable = join(root, 'release/parley');
 /** V8 has collected the garbage of the start by then. */
 const idleMs = 6_000;
-/** The server has collected its heap by then. */
-const quietMs = 65_000;
-/** An hour at five requests a second. */
-const requestsOfAnHour = 18_000;
-const requestsBefore = 2_000;
 
 export const lifecycle: Group = {
   name: 'lifecycle',
   title: 'Start and memory',
   method:
-    'Time from `parley serve` on a new data folder to ready, against `node -e 0`; idle memory; and memory of a server before a ' +
-    `chat model after ${requestsOfAnHour} plain requests, an hour at five a second, against after ${requestsBefore}.`,
+    'Time from `parley serve` on a new data folder to ready, against `node -e 0`; idle memory; and CPU of `parley --version`.',
   charts: [],
+  needs: ['bash'],
   async run(setting) {
     const { short, say } = setting;
     // A short run tests the sources.
@@ -39,20 +33,43 @@ export const lifecycle: Group = {
       short ? { rounds: 1 } : { rounds: 7, warmUps: 1 },
     );
     say('idle memory');
+    const isBuilt = main === built;
     const facts: Fact[] = [
-      { name: 'idle, from files', unit: 'MB resident', values: await idleMemory(fromFiles, setting) },
+      {
+        name: 'idle, from files',
+        unit: 'MB resident',
+        values: await idleMemory(fromFiles, setting),
+        ...(isBuilt && { aim: 'idleMemory' as const }),
+      },
+      {
+        name: '`parley --version`',
+        unit: 'ms CPU',
+        values: await versionCpu(main, setting),
+        ...(isBuilt && { aim: 'versionCpu' as const }),
+      },
     ];
-    const notes = main === built ? [] : ['Parley ran from its sources, which start slower than dist/.'];
+    const notes = isBuilt
+      ? []
+      : ['Parley ran from its sources, without the aims of dist/: `npm run build` makes it.'];
     if (existsSync(executable)) {
       const values = await idleMemory([executable], setting);
-      facts.push({ name: 'idle, the executable', unit: 'MB resident', values, aim: 'idleMemory' });
+      facts.push({ name: 'idle, the executable', unit: 'MB resident', values, aim: 'idleExecutable' });
     } else {
       notes.push('The executable is not measured: `npm run build:binary` makes it.');
     }
     const start = { name: 'start to ready', yardstick: 'node -e 0', unit: 'ms', ...times };
-    return { comparisons: [start, await memoryOfAnHour(setting)], facts, notes };
+    return { comparisons: [start], facts, notes };
   },
 };
+
+async function versionCpu(main: string, { short }: Setting): Promise<number[]> {
+  const values: number[] = [];
+  for (let start = 0; start < (short ? 1 : 7); start++) {
+    const { cpuMs } = await runShell('"$NODE" "$MAIN" --version', { NODE: process.execPath, MAIN: main });
+    values.push(cpuMs);
+  }
+  return values;
+}
 
 async function startNode(): Promise<number> {
   const startedAt = performance.now();
@@ -73,41 +90,23 @@ async function idleMemory(command: readonly string[], { short }: Setting): Promi
 }
 
 /** Runs `work` beside `parley serve`. The server writes `server.json` when it is ready. */
-async function withServe<T>(
+function withServe<T>(
   [program = '', ...before]: readonly string[],
   work: (readyMs: number, pid: number) => T | Promise<T>,
 ): Promise<T> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-  const startedAt = performance.now();
-  const args = [...before, 'serve', '--port', '0', '--data-dir', dataDir];
-  const child = spawn(program, args, { stdio: 'ignore', cwd: dataDir });
-  while (!existsSync(join(dataDir, 'server.json'))) {
-    if (child.exitCode !== null) throw new Error(`the server exited with ${child.exitCode}`);
-    await sleep(2);
-  }
-  try {
-    return await work(performance.now() - startedAt, child.pid ?? Number.NaN);
-  } finally {
-    child.kill();
-    await once(child, 'exit');
-    rmSync(dataDir, { recursive: true });
-  }
-}
-
-function memoryOfAnHour({ short, say }: Setting): Promise<Comparison> {
-  const atOnce = 16;
-  return withChatServers({ parley: startParley }, async ({ parley }) => {
-    const client = openChatClient(parley, atOnce);
-    const memoryAfter = async (requests: number) => {
-      say(`${requests} requests`);
-      await send(client.call, { atOnce, calls: short ? atOnce : requests });
-      await sleep(short ? 0 : quietMs);
-      return parley.rssMiB();
-    };
-    const before = await memoryAfter(requestsBefore);
-    const after = await memoryAfter(requestsOfAnHour - requestsBefore);
-    await client.close();
-    const what = { name: `after ${requestsOfAnHour} requests`, yardstick: `after ${requestsBefore}` };
-    return { ...what, unit: 'MiB resident', ours: [after], theirs: [before] };
+  return inFolder(async (dataDir) => {
+    const startedAt = performance.now();
+    const args = [...before, 'serve', '--port', '0', '--data-dir', dataDir];
+    const child = spawn(program, args, { stdio: 'ignore', cwd: dataDir });
+    while (!existsSync(join(dataDir, 'server.json'))) {
+      if (child.exitCode !== null) throw new Error(`the server exited with ${child.exitCode}`);
+      await sleep(2);
+    }
+    try {
+      return await work(performance.now() - startedAt, child.pid ?? Number.NaN);
+    } finally {
+      child.kill();
+      await once(child, 'exit');
+    }
   });
 }

@@ -1,4 +1,3 @@
-import { missingPrograms } from '../../test/support/audio-files.ts';
 import type { Group, Setting } from '../harness/result.ts';
 import type { Served } from '../servers/child.ts';
 import { audioSeconds } from './programs.ts';
@@ -6,7 +5,7 @@ import { openSpeechClient, type SpeechClient, spokenText, startSpeechServer } fr
 
 const characters = 400;
 const text = spokenText(characters);
-/** A player buffers this much before it begins. Later audio is heard as a gap. */
+/** A player buffers this much before it begins. Later audio makes a gap. */
 const playerBufferMs = 200;
 const firstByteMsMax = 2_000;
 const listenersMax = 256;
@@ -18,9 +17,8 @@ export const listeners: Group = {
     `Clients ask for ${characters} characters as mp3, all at once. They keep up if each has its first sound within ` +
     `${firstByteMsMax / 1000} s, and no later sound arrives more than ${playerBufferMs} ms after the player needs it.`,
   charts: [],
+  needs: ['ffmpeg'],
   async run(setting) {
-    const missing = missingPrograms('ffmpeg');
-    if (missing !== undefined) return { comparisons: [], facts: [], notes: [missing] };
     const server = await startSpeechServer();
     const client = openSpeechClient(server, listenersMax);
     try {

@@ -1,6 +1,5 @@
-import { Pool } from 'undici';
 import { onClientCore, serverCore } from '../harness/cores.ts';
-import { type Contender, compareAll, connectionsAs, driveAt, warmUp } from '../harness/levels.ts';
+import { compareAll, connectionsAs, h2loadContender, loadAt, warmUp } from '../harness/levels.ts';
 import { type Comparison, type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
 
@@ -22,13 +21,15 @@ export const models: Group = {
     'GET /models, with the key checked and a durable record of each request, against a node:http server that answers the same bytes ' +
     'and does nothing else.',
   charts: [{ name: 'models', question: 'What do keys and records add to GET /models?' }],
+  needs: ['h2load'],
   async run(setting) {
     const parley = await startChild('parley', [JSON.stringify(settings)], serverCore);
     const running = [parley];
     try {
-      const body = await (await fetch(parley.origin + path, { headers: headersFor(parley) })).text();
+      const body = await listOf(parley);
       const floor = await startChild('bare-http', [body], serverCore);
       running.push(floor);
+      if ((await listOf(floor)) !== body) throw new Error('the lists differ');
       return await onClientCore(() => measure(contendersFor({ parley, floor, body }), setting));
     } finally {
       await Promise.all(running.map((server) => server.stop()));
@@ -44,30 +45,23 @@ interface Servers {
 }
 
 function contendersFor({ parley, floor, body }: Servers) {
-  const contender = (server: Served): Contender => ({
-    server,
-    warmUpCalls: 30_000,
-    open(connections) {
-      const pool = new Pool(server.origin, { connections });
-      const request = { method: 'GET', path, headers: headersFor(server) } as const;
-      return {
-        async call() {
-          const answer = await (await pool.request(request)).body.text();
-          if (answer !== body) throw new Error(`${server.origin} answered ${answer}`);
-        },
-        close: () => pool.close(),
-      };
-    },
-  });
+  const answerBytes = Buffer.byteLength(body);
+  const contender = (server: Served) => {
+    const request = { url: server.origin + path, headers: headersFor(server), answerBytes };
+    return h2loadContender(server, 30_000, request);
+  };
   return { [floorName]: contender(floor), Parley: contender(parley) };
 }
 
 const headersFor = ({ key }: Served) => ({ authorization: `Bearer ${key}` });
 
+const listOf = async (server: Served) =>
+  (await fetch(server.origin + path, { headers: headersFor(server) })).text();
+
 async function measure(contenders: ReturnType<typeof contendersFor>, setting: Setting) {
   await warmUp(contenders, setting);
   const at = async (connections: number) => {
-    const slices = await driveAt(connections, contenders, setting);
+    const slices = await loadAt(connections, contenders, setting);
     const name = `GET /models, ${connectionsAs(connections)}`;
     const pair = { ours: slices.Parley, theirs: slices[floorName] };
     return { ...compareAll({ name, yardstick: floorName }, pair), threads: threadsOf(name, slices) };

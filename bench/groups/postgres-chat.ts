@@ -1,8 +1,9 @@
 /** A plain chat of nodes on PostgreSQL. */
-import { type Contender, compareAll, driveAt, warmUp } from '../harness/levels.ts';
+import { compareAll, loadAt, warmUp } from '../harness/levels.ts';
 import { type Comparison, type Setting, threadsOf } from '../harness/result.ts';
+import { withClient } from '../money/postgres-accounts.ts';
 import type { Postgres } from '../servers/postgres.ts';
-import { chatContender, checkChat } from './chat-call.ts';
+import { chatContender } from './chat-call.ts';
 import { startBareRelay, startParleyWith, withChatServers } from './chat-servers.ts';
 
 const name = 'chat plain, 64 connections';
@@ -15,16 +16,14 @@ export async function measureChat(server: Postgres, setting: Setting) {
     'node on PostgreSQL': startParleyWith({}, { store: { kind: 'postgres', url } }),
   };
   return withChatServers(starts, async ({ 'bare relay': relay, 'node on PostgreSQL': node }) => {
-    for (const each of [relay, node]) await checkChat(each);
-    const counted = countCalls(chatContender(node, warmUpCalls));
     const contenders = {
-      'bare relay': chatContender(relay, warmUpCalls),
-      'node on PostgreSQL': counted.contender,
+      'bare relay': await chatContender(relay, warmUpCalls),
+      'node on PostgreSQL': await chatContender(node, warmUpCalls),
     };
     await warmUp(contenders, setting);
-    const callsBefore = counted.calls();
-    const { result: slices, cpuMs } = await server.cpuMsOf(() => driveAt(64, contenders, setting));
-    const postgresUs = (cpuMs * 1000) / (counted.calls() - callsBefore);
+    const callsBefore = await recordsIn(url);
+    const { result: slices, cpuMs } = await server.cpuMsOf(() => loadAt(64, contenders, setting));
+    const postgresUs = (cpuMs * 1000) / ((await recordsIn(url)) - callsBefore);
     const pair = { ours: slices['node on PostgreSQL'], theirs: slices['bare relay'] };
     const { throughput, cpu, p50, p99 } = compareAll({ name, yardstick: 'bare relay' }, pair);
     const comparisons: Comparison[] = [{ ...throughput, aim: 'postgresChat' }, cpu, p50, p99];
@@ -36,15 +35,7 @@ export async function measureChat(server: Postgres, setting: Setting) {
   });
 }
 
-function countCalls(contender: Contender): { readonly contender: Contender; calls(): number } {
-  let calls = 0;
-  const open = (connections: number) => {
-    const client = contender.open(connections);
-    const call = (n: number) => {
-      calls++;
-      return client.call(n);
-    };
-    return { ...client, call };
-  };
-  return { contender: { ...contender, open }, calls: () => calls };
-}
+const recordsIn = (url: string) =>
+  withClient(url, async (client) =>
+    Number((await client.query('select count(*) from usage_records')).rows[0]?.count),
+  );

@@ -32,8 +32,6 @@ const situations: readonly Situation[] = [
     nodes: nodesMax,
     aims: { throughput: 'postgresThree', cpu: 'postgresThreeCpu' },
   },
-  // Nodes keep a key for a second: here nearly all look-ups are answered from memory.
-  { name: '64 of 10,000 accounts, one node', nodes: 1, used: 64 },
   {
     name: 'one hot account, one node',
     nodes: 1,

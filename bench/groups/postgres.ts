@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { postgresPrograms } from '../../test/support/postgres/programs.ts';
 import { notesOnDisk } from '../harness/machine.ts';
+import { httpLoad, whatToInstall } from '../harness/needs.ts';
 import type { Group } from '../harness/result.ts';
 import { startPostgres } from '../servers/postgres.ts';
 import { measureChat } from './postgres-chat.ts';
@@ -20,13 +21,15 @@ export const postgres: Group = {
     const server = await startPostgres(programs);
     try {
       const money = await measureMoney(server, setting);
-      const chat = await measureChat(server, setting);
+      const missing = whatToInstall(httpLoad);
+      const chat = missing === undefined ? await measureChat(server, setting) : undefined;
       return {
-        comparisons: [...money.comparisons, ...chat.comparisons],
-        facts: chat.facts,
-        threads: [...money.threads, ...chat.threads],
+        comparisons: [...money.comparisons, ...(chat?.comparisons ?? [])],
+        facts: chat?.facts ?? [],
+        threads: [...money.threads, ...(chat?.threads ?? [])],
         notes: [
           ...notesOnDisk(),
+          ...(missing === undefined ? [] : [`The chat on PostgreSQL: ${missing}`]),
           `PostgreSQL, the nodes and the clients share ${availableParallelism()} cores.`,
         ],
       };

@@ -1,12 +1,8 @@
 import { once } from 'node:events';
-import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { Pool } from 'undici';
 import { type AudioFormat, audioFormats } from '../../src/core/entities/engine.ts';
-import { missingPrograms } from '../../test/support/audio-files.ts';
-import { drive, takeTurns } from '../harness/drive.ts';
-import { type Comparison, compare, type Fact, type Group, type Setting } from '../harness/result.ts';
-import type { Served } from '../servers/child.ts';
+import { takeTurns } from '../harness/drive.ts';
+import { type Comparison, compare, type Group, type Setting } from '../harness/result.ts';
 import type { Spoken } from '../servers/engine-alone.ts';
 import { audioSeconds, runShell } from './programs.ts';
 import {
@@ -41,9 +37,8 @@ export const speech: Group = {
     { name: 'speech-first-byte', question: 'How soon does speech begin?' },
     { name: 'speech-total', question: 'How long does speech take beside its engine alone?' },
   ],
+  needs: ['flite', 'ffmpeg', 'bash'],
   async run(setting) {
-    const missing = missingPrograms('flite', 'ffmpeg', 'bash');
-    if (missing !== undefined) return { comparisons: [], facts: [], notes: [missing] };
     const server = await startSpeechServer();
     const client = openSpeechClient(server);
     try {
@@ -51,14 +46,14 @@ export const speech: Group = {
         { ...(await againstEngine(client, 'mp3', setting)), aim: 'speechTotal' as const },
         await againstEngine(client, 'wav', setting),
       ];
-      for (const characters of setting.short ? [40] : [40, 400, 4_000]) {
-        for (const format of audioFormats) {
+      const { short, quick } = setting;
+      for (const characters of short ? [40] : quick ? [4_000] : [40, 400, 4_000]) {
+        for (const format of quick ? (['mp3', 'pcm'] as const) : audioFormats) {
           setting.say(`${characters} characters, ${format}`);
           comparisons.push(...(await againstPipeline(client, characters, format, setting)));
         }
       }
-      const facts = await whileSpeaking(server, client, setting);
-      return { comparisons: inOrder(comparisons), facts, notes: [] };
+      return { comparisons: inOrder(comparisons), facts: [], notes: [] };
     } finally {
       await client.close();
       await server.stop();
@@ -80,17 +75,22 @@ async function againstPipeline(
   );
   checkLength(format, ours[0]?.audio, theirs[0]?.output);
   const what = { name: `${characters} characters, ${format}`, yardstick: pipelineName };
-  const isAim = characters === 4_000 && format === 'mp3';
+  const isLong = characters === 4_000;
   const firstByte = {
     ...what,
     unit: 'ms first byte',
-    ...(isAim && { aim: 'speechFirstByte' as const }),
+    ...(isLong && format === 'mp3' && { aim: 'speechFirstByte' as const }),
     ...(format === 'mp3' && { chart: { name: 'speech-first-byte', label: what.name } }),
+  };
+  const cpu = {
+    ...what,
+    unit: 'ms CPU',
+    ...(isLong && format === 'pcm' && { aim: 'speechPcmCpu' as const }),
   };
   const samples = { ours, theirs };
   return [
     compare<Costs>(firstByte, samples, ({ firstByteMs }) => firstByteMs),
-    compare<Costs>({ ...what, unit: 'ms CPU' }, samples, ({ cpuMs }) => cpuMs),
+    compare<Costs>(cpu, samples, ({ cpuMs }) => cpuMs),
     compare<Costs>({ ...what, unit: 'ms total' }, samples, ({ totalMs }) => totalMs),
   ];
 }
@@ -99,7 +99,7 @@ type Costs = Omit<SpeechRun, 'audio'>;
 
 function roundsFor(characters: number, short: boolean): number {
   if (short) return 1;
-  return characters > 1_000 ? 2 : 5;
+  return characters > 1_000 ? 4 : 5;
 }
 
 /** Throws where one spoke much longer than the other. */
@@ -145,29 +145,6 @@ async function againstEngine(
   } finally {
     await worker.terminate();
   }
-}
-
-/** Latency of other requests, idle and while all cores synthesise speech. */
-async function whileSpeaking(server: Served, client: SpeechClient, { short, say }: Setting): Promise<Fact[]> {
-  say('other requests while speaking');
-  const idle = await listModels(server, short);
-  const speaking = buffer(client.listen(spokenText(short ? 400 : 4_000), 'mp3'));
-  const busy = await listModels(server, short);
-  await speaking;
-  return [...idle('GET /models, idle'), ...busy('GET /models, while 4,000 characters are spoken')];
-}
-
-async function listModels(server: Served, short: boolean): Promise<(name: string) => Fact[]> {
-  const pool = new Pool(server.origin, { connections: 1 });
-  const headers = { authorization: `Bearer ${server.key}` };
-  const get = async () =>
-    (await pool.request({ method: 'GET', path: '/api/v1/models', headers })).body.text();
-  const { p50Ms, p99Ms } = await drive(server, get, { atOnce: 1, forMs: short ? 50 : 1_000 });
-  await pool.close();
-  return (name) => [
-    { name: `${name}, p50`, unit: 'ms', values: [p50Ms] },
-    { name: `${name}, p99`, unit: 'ms', values: [p99Ms] },
-  ];
 }
 
 const units = ['ms CPU', 'ms first byte', 'ms total'];

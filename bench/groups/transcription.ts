@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingHearing } from '../../src/media/hearing-files.ts';
-import { missingPrograms } from '../../test/support/audio-files.ts';
 import { takeTurns } from '../harness/drive.ts';
+import { inFolder } from '../harness/folder.ts';
 import {
   type Comparison,
   compare,
@@ -12,7 +11,6 @@ import {
   type GroupResult,
   type Setting,
 } from '../harness/result.ts';
-import { quantile } from '../harness/statistics.ts';
 import type { Served } from '../servers/child.ts';
 import { type ProgramRun, runShell } from './programs.ts';
 import { spokenText, startSpeechServer, voice } from './speech-call.ts';
@@ -31,24 +29,19 @@ export const transcription: Group = {
   title: 'Transcription',
   method:
     'An mp3 of half a minute, uploaded over REST, against ffmpeg and pocketsphinx_batch run by hand on the same file with ' +
-    'Parley’s settings. By hand includes loading the model; the server has it loaded. Then 1 to 16 uploads of a short file at once.',
+    'Parley’s settings. By hand includes loading the model; the server has it loaded.',
   charts: [
     {
       name: 'transcription',
       question: 'What does a transcription take beside ffmpeg and the recogniser by hand?',
     },
   ],
+  needs: ['flite', 'ffmpeg', 'bash', 'pocketsphinx_batch'],
   async run(setting) {
-    const missing = missingPrograms('flite', 'ffmpeg', 'bash', 'pocketsphinx_batch') ?? missingHearing();
+    const missing = missingHearing();
     if (missing !== undefined) return { comparisons: [], facts: [], notes: [missing] };
-    const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
     const server = await startSpeechServer();
-    try {
-      return await measure(server, folder, setting);
-    } finally {
-      await server.stop();
-      rmSync(folder, { recursive: true });
-    }
+    return inFolder((folder) => measure(server, folder, setting)).finally(server.stop);
   },
 };
 
@@ -76,7 +69,7 @@ async function measure(server: Served, folder: string, setting: Setting): Promis
     ),
   ];
   const facts: Fact[] = [{ name: 'words that both heard', unit: '% of words', values: [shared * 100] }];
-  return { comparisons, facts: [...facts, ...(await queueing(server, folder, setting))], notes: [] };
+  return { comparisons, facts, notes: [] };
 }
 
 function transcribeByHand(audioPath: string, folder: string): Promise<ProgramRun> {
@@ -105,7 +98,8 @@ interface Upload extends Costs {
   readonly text: string;
 }
 
-async function upload(server: Served, file: Buffer): Promise<Upload> {
+/** Uploads a recording over REST. */
+export async function upload(server: Served, file: Buffer): Promise<Upload> {
   const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
   const form = new FormData();
   form.set('file', new Blob([new Uint8Array(file)]), 'speech.mp3');
@@ -127,24 +121,4 @@ function sharedWords(ours: string, theirs: string): number {
   // The recogniser appends the file's name and a score in brackets.
   const expected = words(theirs.replace(/\(.*\)/g, ''));
   return expected.filter((word) => heard.has(word)).length / expected.length;
-}
-
-/** Times of the first, the middle and the last of several uploads, divided by the time of one alone. */
-async function queueing(server: Served, folder: string, { short, say }: Setting): Promise<Fact[]> {
-  const file = await speak(60, join(folder, 'short.mp3'));
-  const facts: Fact[] = [];
-  let alone = Number.NaN;
-  for (const uploads of short ? [1, 2] : [1, 2, 4, 8, 16]) {
-    say(`${uploads} uploads at once`);
-    const all = await Promise.all(Array.from({ length: uploads }, () => upload(server, file)));
-    const times = all.map(({ totalMs }) => totalMs);
-    if (uploads === 1) alone = times[0] ?? Number.NaN;
-    const fact = (which: string, share: number) => ({
-      name: `${uploads} at once, the ${which}`,
-      unit: 'times one alone',
-      values: [quantile(times, share) / alone],
-    });
-    facts.push(...(uploads === 1 ? [] : [fact('first', 0), fact('middle', 0.5), fact('last', 1)]));
-  }
-  return [{ name: 'one short upload alone', unit: 'ms', values: [alone] }, ...facts];
 }

@@ -2,16 +2,18 @@
 import type { Comparison, Fact } from './result.ts';
 import { type Ratio, ratioOf, spreadOf, threeDigits } from './statistics.ts';
 
+type Unit = 'ms' | 'MB' | 'KiB' | 'bytes';
+
 export interface Aim {
   readonly what: string;
   readonly bound: 'at least' | 'at most';
   /** A ratio, unless there is a unit. */
   readonly limit: number;
-  readonly unit?: 'ms' | 'MB';
+  readonly unit?: Unit;
 }
 
 const atLeast = (limit: number, what: string): Aim => ({ what, bound: 'at least', limit });
-const atMost = (limit: number, what: string, unit?: 'ms' | 'MB'): Aim => ({
+const atMost = (limit: number, what: string, unit?: Unit): Aim => ({
   what,
   bound: 'at most',
   limit,
@@ -19,19 +21,20 @@ const atMost = (limit: number, what: string, unit?: 'ms' | 'MB'): Aim => ({
 });
 
 export const aims = {
-  plainThroughput: atLeast(0.75, 'chat plain, 64 connections: throughput against the bare relay'),
+  plainThroughput: atLeast(0.72, 'chat plain, 64 connections: throughput against the bare relay'),
   plainCpu: atMost(1.35, 'chat plain, 64 connections: CPU against the bare relay'),
-  plainAlone: atMost(2.5, 'chat plain, one connection: p50 against the bare relay'),
+  plainAlone: atMost(2, 'chat plain, one connection: p50 against the bare relay'),
   plainByPortkey: atLeast(6, 'chat plain, 64 connections: throughput against Portkey’s gateway'),
   limitsCpu: atMost(1.05, 'chat plain, 64 connections, every limit of key and account: CPU against none'),
-  streamedCpu: atMost(1.2, 'chat streamed: CPU an event against parse and edit'),
-  grpcUnary: atMost(1.5, 'gRPC unary: CPU against bare grpc-js'),
+  streamedCpu: atMost(0.6, 'chat streamed: CPU an event against parse and print'),
+  grpcUnary: atMost(1.6, 'gRPC unary: CPU against bare grpc-js'),
   grpcStream: atMost(1.2, 'gRPC stream of 100 messages: CPU against bare grpc-js'),
-  modelsCpu: atMost(1.4, 'GET /models, 64 connections: CPU against bare node:http'),
+  modelsCpu: atMost(2.2, 'GET /models, 64 connections: CPU against bare node:http'),
   moneyByKysely: atLeast(18, 'money path: throughput against separate Kysely transactions'),
-  moneyLarge: atLeast(0.9, 'money path, 500,000 records, all of 10,000 accounts: against none and 64'),
-  postgresOne: atLeast(7, 'PostgreSQL, 10,000 accounts, one node: throughput against Kysely'),
-  postgresThree: atLeast(7, 'PostgreSQL, 10,000 accounts, three nodes: throughput against Kysely'),
+  moneyLarge: atLeast(0.9, 'money path, 500,000 records, 10,000 accounts: against no records and 64'),
+  requestBytes: atMost(260, 'SQLite: size of a request with its debit', 'bytes'),
+  postgresOne: atLeast(10, 'PostgreSQL, 10,000 accounts, one node: throughput against Kysely'),
+  postgresThree: atLeast(15, 'PostgreSQL, 10,000 accounts, three nodes: throughput against Kysely'),
   postgresHotOne: atLeast(15, 'PostgreSQL, one hot account, one node: throughput against Kysely'),
   postgresHotThree: atLeast(15, 'PostgreSQL, one hot account, three nodes: throughput against Kysely'),
   postgresOneCpu: atMost(0.2, 'PostgreSQL’s own CPU, 10,000 accounts, one node: against Kysely’s'),
@@ -41,10 +44,23 @@ export const aims = {
   postgresChat: atLeast(0.5, 'chat plain on PostgreSQL, 64 connections: throughput against the bare relay'),
   loopHeld: atMost(5, 'a request without store while each sync takes 50 ms: p99', 'ms'),
   speechFirstByte: atMost(0.05, 'speech, 4,000 characters, mp3: first byte against the whole-text pipeline'),
-  speechTotal: atMost(0.66, 'speech, 4,000 characters, mp3: total against the engine alone'),
+  speechPcmCpu: atMost(0.92, 'speech, 4,000 characters, pcm: CPU against flite and ffmpeg'),
+  speechTotal: atMost(0.69, 'speech, 4,000 characters, mp3: total against the engine alone'),
   transcription: atMost(1.1, 'transcription: total against recogniser and ffmpeg by hand'),
+  liveCpu: atMost(1.05, 'live transcription with partial texts: CPU against uploads'),
+  liveFinal: atMost(0.08, 'live transcription: CPU after the end of speech, of the whole sentence'),
+  liveErrors: atMost(1.15, 'live transcription: wrong words against uploads'),
+  liveIdleWebSocket: atMost(32, '1,000 idle live sessions over WebSocket: live memory of one', 'KiB'),
+  liveIdleGrpc: atMost(32, '1,000 idle live sessions over gRPC: live memory of one', 'KiB'),
+  liveLatest: atMost(
+    2_000,
+    '15 people who speak 40 % of the time, two cores: latest text after the end of speech',
+    'ms',
+  ),
   streamMemory: atMost(1.15, 'memory after 1,000 streams ended, against before'),
-  idleMemory: atMost(100, 'resident memory of the executable, idle', 'MB'),
+  idleMemory: atMost(110, 'resident memory of dist, idle', 'MB'),
+  idleExecutable: atMost(100, 'resident memory of the executable, idle', 'MB'),
+  versionCpu: atMost(150, '`parley --version` from dist: CPU', 'ms'),
 } as const satisfies Record<string, Aim>;
 
 export type AimName = keyof typeof aims;

@@ -42,7 +42,7 @@ export function draw({ title, subtitle, bars }: Drawing): string {
     ...ticksTo(max).map((tick) => tickLine(tick, scale.x(tick), bottom)),
     ...bars.map((bar, row) => drawBar(bar, headHeight + row * rowHeight, scale)),
     '</svg>\n',
-  ].join('\n');
+  ].join('');
 }
 
 const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length)) * letterWidth;

@@ -1,4 +1,4 @@
-/** Closed-loop clients: each sends its next request when the last one is answered. */
+/** Closed-loop clients in this process: each sends its next request when the last one is answered. And turns of contenders. */
 import { quantile } from './statistics.ts';
 import { allOf, mapTimes, type ThreadTimes, threadTimesOf } from './threads.ts';
 
@@ -19,45 +19,59 @@ export interface Slice {
   readonly threadUsPerCall: ThreadTimes;
 }
 
-/** @param call receives the number of the request, counted over all clients */
-type Call = (n: number) => Promise<unknown>;
+/** The times of answered requests, and the time that all of them took. */
+export interface Times {
+  readonly timesMs: readonly number[];
+  readonly seconds: number;
+}
 
-/** @param pid of the process that serves the calls */
-export async function drive({ pid }: { readonly pid: number }, call: Call, load: Load): Promise<Slice> {
-  const times: number[] = [];
-  const [before, startedAt] = [threadTimesOf(pid), performance.now()];
-  let sent = 0;
-  const client = async () => {
-    do {
-      const sentAt = performance.now();
-      await call(sent++);
-      times.push(performance.now() - sentAt);
-    } while (performance.now() - startedAt < load.forMs);
-  };
-  await Promise.all(Array.from({ length: load.atOnce }, client));
-  const seconds = (performance.now() - startedAt) / 1000;
+/** @param pid of the process that serves the requests which `work` sends */
+export async function sliceOf({ pid }: { readonly pid: number }, work: () => Promise<Times>): Promise<Slice> {
+  const before = threadTimesOf(pid);
+  const { timesMs, seconds } = await work();
   const after = threadTimesOf(pid);
-  const threadUsPerCall = mapTimes((kind) => ((after[kind] - before[kind]) * 1000) / times.length);
+  const calls = timesMs.length;
+  const threadUsPerCall = mapTimes((kind) => ((after[kind] - before[kind]) * 1000) / calls);
   return {
-    calls: times.length,
-    perSecond: times.length / seconds,
-    p50Ms: quantile(times, 0.5),
-    p99Ms: quantile(times, 0.99),
+    calls,
+    perSecond: calls / seconds,
+    p50Ms: quantile(timesMs, 0.5),
+    p99Ms: quantile(timesMs, 0.99),
     cpuUsPerCall: allOf(threadUsPerCall),
     threadUsPerCall,
   };
 }
 
-/** Sends a number of calls that nobody measures. */
-export async function send(
+/** @param call receives the number of the request, counted over all clients */
+type Call = (n: number) => Promise<unknown>;
+
+/** @param server the process that serves the calls */
+export function drive(server: { readonly pid: number }, call: Call, load: Load): Promise<Slice> {
+  return sliceOf(server, () => run(call, load.atOnce, (_, passedMs) => passedMs < load.forMs));
+}
+
+/** Sends a number of calls. */
+export const send = (call: Call, { atOnce, calls }: { readonly atOnce: number; readonly calls: number }) =>
+  run(call, atOnce, (sent) => sent < calls);
+
+/** @param goesOn whether a client sends another call, once it has sent one */
+async function run(
   call: Call,
-  { atOnce, calls }: { readonly atOnce: number; readonly calls: number },
-): Promise<void> {
+  atOnce: number,
+  goesOn: (sent: number, passedMs: number) => boolean,
+): Promise<Times> {
+  const timesMs: number[] = [];
+  const startedAt = performance.now();
   let sent = 0;
   const client = async () => {
-    while (sent < calls) await call(sent++);
+    do {
+      const sentAt = performance.now();
+      await call(sent++);
+      timesMs.push(performance.now() - sentAt);
+    } while (goesOn(sent, performance.now() - startedAt));
   };
   await Promise.all(Array.from({ length: atOnce }, client));
+  return { timesMs, seconds: (performance.now() - startedAt) / 1000 };
 }
 
 export interface Turns {

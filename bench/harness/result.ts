@@ -1,6 +1,15 @@
 /** A group of measurements and its result. */
 import type { AimName } from './aims.ts';
 import type { Slice } from './drive.ts';
+import type { Program } from './needs.ts';
+
+export interface RunningPeer {
+  readonly name: string;
+  readonly pid: number;
+  readonly origin: string;
+  readonly key: string;
+  readonly model: string;
+}
 
 export interface Setting {
   /** A short run shows that the bench works. Its figures mean nothing. */
@@ -9,6 +18,10 @@ export interface Setting {
   readonly quick: boolean;
   /** Folder for installed peers. */
   readonly cacheDir: string;
+  /** Servers that the caller has started, to be measured as peers of chat. */
+  readonly peers: readonly RunningPeer[];
+  /** The port of the chat model. Default: a free one */
+  readonly upstreamPort?: number | undefined;
   /** Reports progress on standard error. */
   say(line: string): void;
 }
@@ -19,6 +32,8 @@ export interface Group {
   /** The contenders and the conditions, in a sentence or two. */
   readonly method: string;
   readonly charts: readonly Chart[];
+  /** Without them the group is left out. */
+  readonly needs?: readonly Program[];
   run(setting: Setting): Promise<GroupResult>;
 }
 

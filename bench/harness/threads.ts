@@ -1,5 +1,6 @@
-/** CPU of a process by kind of thread, from Linux's /proc. */
+/** Threads of a process, and their CPU by kind, from Linux's /proc. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface ThreadTimes {
   /** The thread that runs the event loop. */
@@ -27,6 +28,22 @@ export function threadTimesOf(pid: number): ThreadTimes {
     }
   }
   return times;
+}
+
+/** Resolves once no thread runs, waits for a core, or writes to a disk: the process has done all that it was asked to do. */
+export async function untilIdle(pid: number): Promise<void> {
+  do await sleep(5);
+  while (readdirSync(`/proc/${pid}/task`).some((thread) => isBusy(`/proc/${pid}/task/${thread}/stat`)));
+}
+
+function isBusy(path: string): boolean {
+  try {
+    const stat = readFileSync(path, 'utf8');
+    return /^[RD]/.test(stat.slice(stat.lastIndexOf(') ') + 2));
+  } catch {
+    // A thread may end between listing and reading.
+    return false;
+  }
 }
 
 function kindOf(thread: string, pid: number, name: string): keyof ThreadTimes {

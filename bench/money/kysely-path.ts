@@ -7,6 +7,28 @@ import type { Database } from '../../src/store/sql/schema.ts';
 import { openDatabase } from '../../src/store/sqlite/database/open-database.ts';
 import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } from './request.ts';
 
+const textTables = `
+  drop view usage_records;
+  drop view ledger_entries;
+  create table usage_records (
+    id text primary key, account_id text not null references accounts (id), key_id text not null references api_keys (id),
+    operation text not null, model text, wire text not null, state text not null, http_status integer, code text,
+    started_at_ms integer not null, first_output_ms integer, duration_ms integer, audio_ms_in integer, audio_ms_out integer,
+    characters integer, prompt_tokens integer, completion_tokens integer, total_tokens integer, tokens_source text,
+    reserved_units integer not null, reserved_month text, hold_nano_credits integer not null, price_input integer,
+    price_output integer, fair_use_units integer, cost_nano_credits integer, overrun_nano_credits integer
+  ) strict, without rowid;
+  create index usage_records_by_account on usage_records (account_id, id);
+  create index usage_records_open on usage_records (id) where state = 'started';
+  create table ledger_entries (
+    account_id text not null references accounts (id), id text not null, kind text not null, amount_nano_credits integer not null,
+    reason text not null, reference text not null, created_at_ms integer not null, primary key (account_id, id)
+  ) strict, without rowid;
+  insert into ledger_entries (account_id, id, kind, amount_nano_credits, reason, reference, created_at_ms)
+    select accounts.id, 'led_' || lower(hex(ledger_rows.id)), 'load', amount_nano_credits, reason, reference,
+      ledger_rows.created_at_ms from ledger_rows join accounts on number = account;
+  create unique index ledger_entries_once on ledger_entries (account_id, reference) where kind <> 'debit'`;
+
 /** The ids of a request as the database stores them. */
 interface StoredIds {
   readonly request: string;
@@ -16,9 +38,10 @@ interface StoredIds {
   readonly reference: string | null;
 }
 
-/** The same steps on the same tables in plain Kysely: a look-up and two transactions a request. */
+/** The same steps in plain Kysely: a look-up and two transactions a request, on tables with texts, as an application would have them. */
 export async function kyselyPath(dataDir: string): Promise<MoneyPath> {
   const database = await openDatabase(dataDir);
+  database.exec(textTables);
   return pathOn(new SqliteDialect({ database }), ({ id, startedAtMs }) => ({
     request: id,
     entry: newLedgerEntryId(startedAtMs + end.durationMs),

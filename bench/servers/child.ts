@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { canPin } from '../harness/cores.ts';
+import { pinnedTo } from '../harness/cores.ts';
 import { rssMiB } from '../harness/processes.ts';
 import type { Started } from './parent.ts';
 
@@ -15,25 +15,25 @@ export interface Served extends Started {
 
 export interface Child extends Served {
   /** Sends a message, one at a time, and returns the answer. Rejects if the process exits. */
-  ask(message: object): Promise<unknown>;
+  ask(message: object | string): Promise<unknown>;
 }
 
 /**
  * Starts `bench/servers/NAME.ts` in a child process.
  *
- * @param core the only core that it may use, where `taskset` is installed
+ * @param core the only core that it may use, or several such as `0,1`, where `taskset` is installed
  * @param env is added to its environment
  */
 export async function startChild(
   name: string,
   args: readonly string[] = [],
-  core?: number,
+  core?: number | string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Child> {
-  const pinned = canPin &&
-    core !== undefined && { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] };
+  const [execPath = process.execPath, ...before] = pinnedTo(core);
   const child = fork(new URL(`./${name}.ts`, import.meta.url), args, {
-    ...pinned,
+    execPath,
+    execArgv: before.length > 0 ? [...before, process.execPath] : [],
     env: { ...process.env, ...env },
   });
   const started = (await nextMessage(name, child)) as Started;

@@ -5,7 +5,7 @@ import type { Served } from './child.ts';
 import { install, startPeer } from './peer.ts';
 
 const version = '1.104.0';
-/** It refuses to start with a weak key. */
+/** LiteLLM refuses to start with a weak key. */
 const masterKey = 'sk-4f1c2b9de07a4c6f9b1d3e5a7c9e0b2d';
 
 /** @returns its folder. Throws where pip cannot install it, such as without a registry. */
@@ -22,8 +22,8 @@ export async function installLitellm(cacheDir: string): Promise<string> {
 }
 
 /**
- * Its defaults: one process, a master key, the cost of each request computed. Its ledger and keys of users need a PostgreSQL database,
- * which it does not have here.
+ * Runs LiteLLM with its defaults: one process, a master key, and the cost of each request computed. Its ledger and keys
+ * of users need a PostgreSQL database, which it does not have here.
  */
 export async function startLitellm(folder: string, upstream: string): Promise<Served> {
   const target = { model: 'openai/mock-model', api_base: `${upstream}/v1`, api_key: 'none' };

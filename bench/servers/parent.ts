@@ -8,7 +8,7 @@ export interface Started {
   readonly limitedKey?: string;
 }
 
-function cpuUsed() {
+export function cpuUsed() {
   const { user, system } = process.cpuUsage();
   return { cpuMs: (user + system) / 1000 };
 }

@@ -3,7 +3,8 @@
  *
  *   node bench/servers/parley.ts SETTINGS
  *
- * SETTINGS is a `parley.yaml` as JSON. An engine named `scripted` answers chat with the messages of `messages.ts`.
+ * SETTINGS is a `parley.yaml` as JSON. An engine named `scripted` answers chat with the messages of `messages.ts`. The message
+ * `memory` is answered with the live bytes after a collection, `account` with the key of another account.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +16,7 @@ import type { ChatEngine } from '../../src/core/entities/engine.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { openAccount } from './account.ts';
 import { chatChunks, chatCompletion } from './messages.ts';
-import { serveParent } from './parent.ts';
+import { cpuUsed, serveParent } from './parent.ts';
 
 const chat: ChatEngine = {
   availability: () => ({ available: true }),
@@ -40,7 +41,14 @@ const overrides = { server, dataDir, log: { level: 'silent' } };
 const app = await createApp(loadConfig({ env: {}, file, overrides }), { engines: { scripted } });
 const key = await openAccount(app);
 const limitedKey = await openAccount(app, 'limited', true);
-serveParent({ origin: new URL(app.baseUrl).origin, key, limitedKey }, async () => {
+const started = { origin: new URL(app.baseUrl).origin, key, limitedKey };
+async function close(): Promise<void> {
   await app.close();
   rmSync(dataDir, { recursive: true });
+}
+serveParent(started, close, async (message: 'cpu' | 'memory' | 'account') => {
+  if (message === 'memory')
+    return { liveBytes: (await import('../../test/support/live-bytes.ts')).liveBytes() };
+  if (message === 'account') return { key: await openAccount(app, 'another') };
+  return cpuUsed();
 });

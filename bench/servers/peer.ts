@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { canPin, serverCore } from '../harness/cores.ts';
+import { pinnedTo, serverCore } from '../harness/cores.ts';
 import { cpuMsOf, rssMiB } from '../harness/processes.ts';
 import type { Served } from './child.ts';
 
@@ -33,7 +33,7 @@ export async function startPeer({
   startMsMax,
 }: PeerCommand): Promise<Served> {
   const port = await freePort();
-  const [program = '', ...args] = [...(canPin ? ['taskset', '-c', `${serverCore}`] : []), ...command(port)];
+  const [program = '', ...args] = [...pinnedTo(serverCore), ...command(port)];
   const child = spawn(program, args, { stdio: 'ignore', cwd, env: { ...process.env, ...env } });
   const end = () => child.kill('SIGKILL');
   process.once('exit', end);

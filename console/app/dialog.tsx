@@ -5,6 +5,8 @@ import { type Refusal, RefusalContext } from './fields.tsx';
 
 interface Props {
   readonly title: string;
+  /** Whether it stays open, as closing would lose what it shows. */
+  readonly isHeld?: boolean;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
@@ -17,40 +19,41 @@ const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: b
 
 /**
  * A native modal dialog. Escape closes it, but not while its form waits for an answer, which may contain a secret.
- * After closing, the focus returns to where it was.
+ * Its first field has the focus. After closing, the focus returns to where it was.
  */
-export function Dialog({ title, onClose, children }: Props) {
+export function Dialog({ title, isHeld = false, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   const busy = useState(false);
-  const [isBusy] = busy;
+  const stays = isHeld || busy[0];
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
+    element.current?.querySelector<HTMLElement>('form :is(input, select, textarea)')?.focus();
     return () => {
       // The element is gone by now; otherwise it would keep the focus from anything behind it.
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
-  const stayWhileBusy = (event: Event) => {
-    if (isBusy) event.preventDefault();
+  const stayOpen = (event: Event) => {
+    if (stays) event.preventDefault();
   };
   return (
     <dialog
       ref={element}
       aria-labelledby={id}
       onClose={onClose}
-      onCancel={stayWhileBusy}
+      onCancel={stayOpen}
       // Browsers do not emit `cancel` for a second Escape.
-      onKeyDown={(event) => event.key === 'Escape' && stayWhileBusy(event)}
+      onKeyDown={(event) => event.key === 'Escape' && stayOpen(event)}
     >
       <div class="title">
         <h2 id={id}>{title}</h2>
         <button
           type="button"
           class="plain"
-          aria-disabled={isBusy}
-          onClick={() => !isBusy && element.current?.close()}
+          aria-disabled={stays}
+          onClick={() => !stays && element.current?.close()}
         >
           Close
         </button>

@@ -39,7 +39,7 @@ const holderPages: readonly ConsolePage[] = [
   page('/alerts', 'Alerts', 'alert', ({ session }) => <AlertsPage session={session} />),
   {
     ...page('/playground', 'Playground', 'play', ({ path }) => <PlaygroundPage path={path} />),
-    matches: /^\/playground(\/speech|\/transcription)?$/,
+    matches: /^\/playground(\/speech|\/transcription|\/live|\/conversation)?$/,
   },
 ];
 

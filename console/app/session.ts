@@ -62,7 +62,7 @@ export async function loadSession(): Promise<void> {
 
 /** @throws Error with the server's message; TypeError if it cannot be reached */
 export async function signIn(key: string): Promise<void> {
-  // Headers accept no other characters, and no key has them.
+  // Headers accept only these characters, and keys have no others.
   const headers = { authorization: `Bearer ${key.trim().replace(/[^\x20-\x7e]/g, '?')}` };
   const response = await fetch(path, { method: 'POST', headers });
   if (!response.ok) throw new Error(await wordsOf(response));

@@ -11,7 +11,8 @@ export function SignInPage({ reason }: { readonly reason: string | undefined }) 
   useEffect(() => input.current?.focus(), []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    const key = input.current?.value.trim() ?? '';
+    // A key may come with the scheme of the header that it was copied from.
+    const key = input.current?.value.trim().replace(/^Bearer\s+/i, '') ?? '';
     if (key === '') return setProblem('Enter a key.');
     setBusy(true);
     setProblem(undefined);
@@ -55,7 +56,7 @@ export function SignInPage({ reason }: { readonly reason: string | undefined }) 
         <details>
           <summary>Where do I get a key?</summary>
           <p>
-            The operator of this server makes one with <code>parley key create &lt;account&gt;</code>, and an
+            The operator of this server makes one with <code>parley key create --account NAME</code>, and an
             admin key with <code>parley key create --admin</code>.
           </p>
         </details>

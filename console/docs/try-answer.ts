@@ -18,11 +18,11 @@ export type ReceivedBody =
   | { readonly kind: 'events'; readonly text: string; readonly events: readonly string[] }
   | { readonly kind: 'audio'; readonly url: string | undefined; readonly isPlayable: boolean };
 
-/** @param tell called with the answer so far */
+/** @param onReceived called with the answer so far */
 export async function send(
   { method, path, headers, body }: Prepared,
   signal: AbortSignal,
-  tell: (received: Received) => void,
+  onReceived: (received: Received) => void,
 ): Promise<void> {
   const began = performance.now();
   const response = await fetch(path, { method, headers, body: body ?? null, signal });
@@ -37,14 +37,15 @@ export async function send(
   const reader = readerOf(contentType);
   const decoder = new TextDecoder();
   let bytes = 0;
-  const now = (endMs?: number) => tell({ ...head, endMs, bytes, body: reader.body(endMs !== undefined) });
-  now();
+  const report = (endMs?: number) =>
+    onReceived({ ...head, endMs, bytes, body: reader.body(endMs !== undefined) });
+  report();
   for await (const chunk of chunksOf(response)) {
     bytes += chunk.length;
     reader.read(chunk, decoder);
-    now();
+    report();
   }
-  now(performance.now() - began);
+  report(performance.now() - began);
 }
 
 /** Not every browser can iterate over a stream. */

@@ -1,6 +1,6 @@
 /**
- * Stands for the executable while it is built: assets are files of a folder, and worker threads run on the main thread. So everything
- * happens in the same order at each build.
+ * Stands for the executable while it is built: assets are files of a folder, and worker threads run on the main
+ * thread, so that each build does everything in the same order.
  */
 import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';

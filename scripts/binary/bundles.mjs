@@ -1,4 +1,4 @@
-/** Bundles the sources with all that they import: one bundle for the program, and one for each worker thread. */
+/** Bundles the sources and the packages that they import: one bundle for the program, and one for each worker thread. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -16,6 +16,7 @@ const replacements = {
   'better-sqlite3': 'better-sqlite3.ts',
   'node:worker_threads': 'worker-threads.ts',
   'src/app/git-revision.ts': 'git-revision.ts',
+  'src/media/fvad-file.ts': 'fvad-file.ts',
   'src/media/hearing-files.ts': 'hearing-files.ts',
   'src/engines/builtin/flite/wasm-file.ts': 'flite-wasm-file.ts',
   'src/app/notices.ts': 'notices.ts',
@@ -23,14 +24,11 @@ const replacements = {
 };
 
 /** @type {import('esbuild').BuildOptions} */
-const options = {
+export const options = {
   absWorkingDir: root,
   bundle: true,
-  write: false,
   platform: 'node',
   target: 'node24.21',
-  // A bundle is one file, so `import()` becomes a plain require.
-  supported: { 'dynamic-import': false },
   // Saves a third of size and memory. Names and lines stay, for stack traces.
   minifyWhitespace: true,
   lineLimit: 120,
@@ -39,7 +37,8 @@ const options = {
 };
 
 /**
- * The bundles: the program as `main`, each worker thread by the name of its entry. Each is a function expression that `boot` calls.
+ * The bundles: the program as `main`, each worker thread by the name of its entry. Each is a function expression that
+ * `boot` calls.
  *
  * @param {{ commit: string, nativeFileName: string }} facts
  * @returns {Promise<Record<string, string>>}
@@ -51,9 +50,8 @@ export async function bundleAll({ commit, nativeFileName }) {
     nativeFileName: JSON.stringify(nativeFileName),
   };
   const plugins = [fromInside, opusFromInside, vocabularyAsJson];
-  const entries = [join(root, 'src', 'main.ts'), ...threadEntries()];
-  const bundles = entries.map(async (entry) => {
-    const code = await bundle({ ...options, entryPoints: [entry], format: 'cjs', define, plugins });
+  const bundles = entries().map(async (entry) => {
+    const code = await bundle({ entryPoints: [entry], format: 'cjs', define, plugins });
     return [basename(entry, '.ts'), `(function (require, module) {${code.replace(/^#!.*/, '')}\n})`];
   });
   return Object.fromEntries(await Promise.all(bundles));
@@ -61,31 +59,33 @@ export async function bundleAll({ commit, nativeFileName }) {
 
 /** The code that defines `boot.boot(name)`, which runs a bundle. */
 export function bundleBoot() {
-  return bundle({ ...options, entryPoints: [join(inside, 'boot.ts')], format: 'iife', globalName: 'boot' });
+  return bundle({ entryPoints: [join(inside, 'boot.ts')], format: 'iife', globalName: 'boot' });
 }
 
 /** @param {import('esbuild').BuildOptions} settings */
 async function bundle(settings) {
-  const { outputFiles = [], warnings } = await build(settings);
+  // A bundle is one file, so `import()` becomes a plain require.
+  const supported = { 'dynamic-import': false };
+  const { outputFiles = [], warnings } = await build({ ...options, ...settings, supported, write: false });
   const [file] = outputFiles;
   if (file === undefined || warnings.length > 0) throw new Error('esbuild reported problems: see above.');
   return file.text;
 }
 
-/** The entries of worker threads, found by the calls of siblingWorker. In the executable a name alone identifies one. */
-function threadEntries() {
-  const entries = globSync('src/**/*.ts', { cwd: root })
+/** The program's entry and those of worker threads, found by the calls of siblingWorker. In bundles each is known by its name alone. */
+export function entries() {
+  const threads = globSync('src/**/*.ts', { cwd: root })
     .sort()
     .flatMap((file) => {
       const text = readFileSync(join(root, file), 'utf8');
       const names = [...text.matchAll(/siblingWorker\(import\.meta\.url, '([^']+)'\)/g)];
       return names.map(([, name = '']) => join(root, dirname(file), `${name}.ts`));
     });
-  const names = entries.map((entry) => basename(entry));
+  const names = threads.map((entry) => basename(entry));
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
   if (twice.length > 0)
     throw new Error(`Two worker threads have entries of the same name: ${twice.join(', ')}.`);
-  return entries;
+  return [join(root, 'src', 'main.ts'), ...threads];
 }
 
 /** @type {import('esbuild').Plugin} */
@@ -109,7 +109,7 @@ function replacementOf(replaced) {
   return join(inside, replacements[replaced] ?? '');
 }
 
-/** The package reads its WebAssembly from its own folder. */
+/** The original reads its WebAssembly from the package's folder. */
 const opusRead = "require('fs').readFileSync(require('path').join(__dirname, ";
 
 /** @type {import('esbuild').Plugin} */
@@ -130,7 +130,7 @@ const opusFromInside = {
  *
  * @type {import('esbuild').Plugin}
  */
-const vocabularyAsJson = {
+export const vocabularyAsJson = {
   name: 'vocabulary as JSON',
   setup(building) {
     building.onLoad({ filter: /\/gpt-tokenizer\/.*\/bpeRanks\/o200k_base\.js$/ }, async ({ path }) => {

@@ -21,16 +21,16 @@ const [, , folder = ''] = process.argv;
 const script = new Script(readFileSync(join(folder, 'main.js'), 'latin1'), { filename: 'parley:main.js' });
 
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-build-'));
-// Away from a parley.yaml in the current folder.
+// Changes the folder, so that no parley.yaml of the current one is read.
 process.chdir(dataDir);
 process.argv = [process.execPath, process.execPath, 'serve', '--port', '0', '--data-dir', dataDir];
 process.on('exit', () => rmSync(dataDir, { recursive: true }));
 script.runInThisContext()(requireIn(folder), { exports: {} });
 const deadlineMs = Date.now() + listensMsMax;
 while (!existsSync(join(dataDir, 'server.json'))) {
-  // The program failed, and printed why.
+  // The program failed and has printed the reason.
   if (process.exitCode !== undefined) process.exit();
-  if (Date.now() > deadlineMs) throw new Error('The program did not begin to listen.');
+  if (Date.now() > deadlineMs) throw new Error('The program did not start to listen.');
   await sleep(lookMs);
 }
 writeFileSync(join(folder, 'main.cache.zst'), packed(script.createCachedData()));

@@ -26,9 +26,9 @@ export async function makeExecutable({ folder, main, assets, output }) {
   const copy = join(folder, 'parley');
   copyFileSync(process.execPath, copy);
   chmodSync(copy, 0o755);
-  // Before the injection, as `strip` would remove what was injected.
+  // Before the injection, as `strip` would remove the injected program.
   await tool(folder, 'strip', copy);
-  // Run in the folder, with names instead of paths, as they end up in the executable.
+  // Runs in the folder, so that the executable contains names instead of paths.
   await tool(folder, process.execPath, '--experimental-sea-config', 'sea.json');
   await tool(folder, 'postject', copy, resource, 'blob', '--sentinel-fuse', fuse);
   renameSync(copy, output);

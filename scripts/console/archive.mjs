@@ -1,4 +1,4 @@
-/** Packs files as a tar archive whose bytes depend on nothing but the files. */
+/** Packs files as a tar archive. Equal files give equal bytes. */
 
 const blockBytes = 512;
 

@@ -6,12 +6,12 @@ import { build } from 'esbuild';
 import { root } from '../setup/run.mjs';
 import { tar } from './archive.mjs';
 
-/** A smaller file does not fit more often into one packet. */
+/** Compressing a smaller file would not save a packet. */
 const compressedFromBytes = 1_400;
 const compressible = /\.(html|js|css|json|proto|svg)$/;
 
 /**
- * By their paths on the server; of each that is worth it, a compressed copy with the suffix `.gz`.
+ * Files by their paths on the server. Larger ones also have a compressed copy, with the suffix `.gz`.
  *
  * @returns {Promise<Record<string, Buffer>>}
  */
@@ -37,7 +37,7 @@ function compactJson(file) {
   return Buffer.from(JSON.stringify(JSON.parse(readFileSync(join(root, file), 'utf8'))));
 }
 
-/** Parley's schemas, and those that they import and protoc does not bring. @returns {Record<string, Buffer>} */
+/** Parley's schemas, and the imported ones that protoc does not include. @returns {Record<string, Buffer>} */
 function schemaFiles() {
   const google = 'node_modules/google-proto-files';
   const own = globSync('parley/**/*.proto', { cwd: join(root, 'proto') }).sort();
@@ -50,8 +50,8 @@ function schemaFiles() {
 }
 
 /**
- * A page with its bundle. The names of the bundle's files contain a hash of their content; parts that the page loads later are files
- * of their own.
+ * A page with its bundle. The names of the bundle's files contain a hash of their content. Parts that the page loads later are
+ * separate files.
  *
  * @param {string} source folder in `console/`
  * @param {string} path on the server
@@ -66,7 +66,10 @@ async function bundled(source, path) {
     outbase: folder,
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
-    loader: { '.svg': 'copy' },
+    assetNames: '[name]-[hash]',
+    // Scripts for the audio thread are loaded by their addresses, and are not part of the bundle.
+    loader: { '.svg': 'copy', '.worklet.js': 'file' },
+    publicPath: `/${path}/assets`,
     bundle: true,
     splitting: true,
     write: false,

@@ -8,7 +8,7 @@ import { run, SetupFailure } from '../setup/run.mjs';
 /** All files that decide what is built. */
 export const scripts = fileURLToPath(new URL('.', import.meta.url));
 
-const files = ['recogniser.wasm', 'recogniser.image', 'decoder.wasm'];
+const files = ['recogniser.wasm', 'recogniser.image', 'decoder.wasm', 'resampler.wasm', 'lame.wasm'];
 const compileMsMax = 1_200_000;
 
 /**
@@ -44,16 +44,18 @@ function noticesOf(sources, work) {
   );
   const text = (/** @type {string} */ file) =>
     `\`\`\`text\n${readFileSync(resolve(work, file), 'utf8').trim()}\n\`\`\``;
-  return `## Recogniser and decoder
+  return `## Recogniser, decoder and MP3 encoder
 
 The recogniser is a WebAssembly module of PocketSphinx and SphinxBase, with PocketSphinx's model of US English. The decoder is a
-WebAssembly module of FFmpeg's libraries under the GNU Lesser General Public License. Both contain parts of wasi-libc. They
-are built from these source packages of the distribution:
+WebAssembly module of FFmpeg's libraries under the GNU Lesser General Public License. The MP3 encoder is a WebAssembly module of LAME
+(https://lame.sourceforge.io), unchanged, under the GNU Library General Public License. All contain parts of wasi-libc. They are built
+from these source packages of the distribution:
 
 ${list.join('\n')}
 
-\`apt-get source\` fetches them. \`scripts/hearing/Makefile\` in Parley's source builds them, and says how. To use a changed FFmpeg,
-build decoder.wasm with it, replace \`.hearing/decoder.wasm\` in a clone of Parley, and run the clone or \`npm run build:binary\`.
+\`apt-get source\` fetches them. \`scripts/hearing/Makefile\` in Parley's source builds them, and says how. To use a changed FFmpeg
+or LAME, build decoder.wasm or lame.wasm with it, replace the file in \`.hearing/\` of a clone of Parley, and run the clone or
+\`npm run build:binary\`.
 
 ### PocketSphinx and its model
 
@@ -72,5 +74,9 @@ ${text('/usr/share/doc/wasi-libc/copyright')}
 ### FFmpeg
 
 ${text('ffmpeg/COPYING.LGPLv2.1')}
+
+### LAME
+
+${text('lame/COPYING')}
 `;
 }

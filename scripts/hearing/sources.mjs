@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { run, SetupFailure, say } from '../setup/run.mjs';
 
-const packageNames = ['sphinxbase', 'pocketsphinx', 'ffmpeg'];
+const packageNames = ['sphinxbase', 'pocketsphinx', 'ffmpeg', 'lame'];
 
 /**
  * The source packages that this build was tested with: SHA-256 of their .dsc files, which hold those of all other files.
@@ -16,6 +16,7 @@ const packageNames = ['sphinxbase', 'pocketsphinx', 'ffmpeg'];
 const tested = new Set([
   // Debian 12, Debian 13
   '6c40b4ca2ea551eaaac3b033c216c6ca44c143bf92977cd148603ae1d3783821', // pocketsphinx 0.8+5prealpha+1-15
+  '6a402771625fa80785a2b904697ba9c7e74a1ee4fa536354e9e88f08e2a4073b', // lame 3.100-6
   // Debian 12
   'd48cbbec8151f8c36ec5270f51f8c0f5971b6285fb47d1638ade2437a6885980', // sphinxbase 0.8+5prealpha+1-16
   '055f82fca9a92f1d47216be2c2488d09373c7ca154806fbc36b0127c191d5104', // ffmpeg 7:5.1.9-0+deb12u1
@@ -58,7 +59,7 @@ export function sayUntested(sources) {
     if (!tested.has(sha256)) say(`${file} is verified by apt, but Parley was not tested with it.`);
 }
 
-/** Downloads the sources to a new folder: 45 MB, and 10 to 20 MB of lists. @param {string} folder */
+/** Downloads the sources to a new folder: 47 MB, and 10 to 20 MB of lists. @param {string} folder */
 export async function fetchSources(folder) {
   const apt = join(folder, 'apt');
   for (const name of ['sources', 'lists/partial', 'cache/archives/partial'])

@@ -1,8 +1,8 @@
-/** Finds the differences between two OpenAPI documents that break clients of the older one. */
+/** Finds differences between two OpenAPI documents that break clients of the older one. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { isObject } from '../../src/codec/shape.ts';
 
-/** Requests must stay accepted; answers must stay understood. */
+/** A request must stay accepted, an answer must stay readable. */
 type Direction = 'request' | 'response';
 
 /** @returns a line for each difference */
@@ -20,7 +20,7 @@ class Comparison {
   readonly found: string[] = [];
   readonly #before: JsonObject;
   readonly #after: JsonObject;
-  /** Pairs of references that are compared already: a schema may contain itself. */
+  /** Compared pairs of references, since a schema may contain itself. */
   readonly #seen = new Set<string>();
 
   constructor(before: JsonObject, after: JsonObject) {
@@ -136,7 +136,7 @@ class Comparison {
     }
   }
 
-  /** Each alternative of a request must still be one, each of an answer must have been one. */
+  /** Each alternative of an old request must still exist; each alternative of a new answer must have existed. */
   #alternatives(name: string, old: JsonObject, next: JsonObject, direction: Direction): void {
     if (old['anyOf'] === undefined && next['anyOf'] === undefined) return;
     const [before, after] = [list(old['anyOf'] ?? [old]), list(next['anyOf'] ?? [next])];

@@ -7,7 +7,7 @@ import { moreMembers, nullable, promised } from './rest-forms.ts';
 import { ref } from './rest-schemas.ts';
 import { capitalised, commentOf, packageWord } from './schemas.ts';
 
-/** Whether clients or the server write a message. One that both write has a schema for each, as null and bounds differ. */
+/** Whether clients or the server write a message. Messages that both write have two schemas, as null and bounds differ. */
 type Use = 'request' | 'response';
 
 interface Described {
@@ -15,7 +15,7 @@ interface Described {
   readonly uses: Set<Use>;
 }
 
-/** Collects the messages of operations. Each is described once, under its own name. */
+/** Collects the messages of operations. Each is described once, under its name. */
 export class Components {
   readonly #described = new Map<string, Described>();
 
@@ -50,7 +50,7 @@ export class Components {
     return this.nameOf(message) + (isShared && use === 'request' ? 'Input' : '');
   }
 
-  /** The name of a message without its package; messages of administration that share it have a prefix. */
+  /** The name of a message without its package. A prefix keeps messages of administration apart from others of the same name. */
   nameOf(message: DescMessage): string {
     const isShared = [...this.#described.values()].some(
       ({ message: other }) => other.name === message.name && other.typeName !== message.typeName,
@@ -131,7 +131,7 @@ export class Components {
   }
 }
 
-/** Messages of Google with a JSON of their own. */
+/** Messages of Google that have their own form in JSON. */
 const wellKnown: Readonly<Record<string, JsonObject>> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Struct': { type: 'object', additionalProperties: true },
@@ -149,7 +149,7 @@ function scalarSchema(scalar: ScalarType): JsonObject {
     case ScalarType.INT32:
       return { type: 'integer', format: 'int32' };
     case ScalarType.INT64:
-      // A number where that is exact: see the codec.
+      // A number where a JSON number is exact, as the codec writes it.
       return { type: ['integer', 'string'], format: 'int64' };
     default:
       throw new Error(`the JSON of this schema does not use ${ScalarType[scalar]}`);
@@ -160,7 +160,7 @@ function describedBy(description: string): JsonObject {
   return description === '' ? {} : { description };
 }
 
-/** A request's field says so in its comment. An answer has every member whose field always has a value. */
+/** A field of a request is required if its comment says so. An answer has each member whose field always has a value. */
 function isRequired(field: DescField, use: Use): boolean {
   const name = `${field.parent.typeName}.${field.name}`;
   if (use === 'request') return /\bRequired[.:]/.test(commentOf(field)) || requiredInRequests.has(name);

@@ -8,11 +8,11 @@ import { errorBody, errorHeaders, restMessage } from '../../src/transports/rest/
 export interface OperationFacts {
   readonly operation: Operation;
   readonly hasBody: boolean;
-  /** Whether it reads parameters or a body, or refuses those that it does not know. */
+  /** Whether it reads parameters or a body, or refuses unknown ones. */
   readonly hasParameters: boolean;
   /** Whether the request names an object of the server, such as an account. */
   readonly namesObject: boolean;
-  /** Whether the request has a key under which it happens once. */
+  /** Whether the request can have an idempotency key. */
   readonly hasIdempotencyKey: boolean;
   /** The comments of the service, the RPC and the request, which may name codes. */
   readonly comments: string;
@@ -24,10 +24,10 @@ const always: Rule = () => true;
 const withBody: Rule = ({ hasBody }) => hasBody;
 const withEngine: Rule = ['speech', 'transcription', 'chat'];
 
-/** The comment of a field or of a service says so. */
+/** Whether the comment of a field or of a service says so. */
 const asCommented: Rule = [];
 
-/** The operations that give each code. Any operation gives the codes that its comments name. */
+/** The operations that give each code. Each operation also gives the codes that its comments name. */
 const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   invalid_request_error: withBody,
   missing_model: asCommented,
@@ -79,7 +79,7 @@ export function errorResponses(facts: OperationFacts): JsonObject {
   return { ...Object.fromEntries(responses), ...(hasEngine && { default: passedOnResponse() }) };
 }
 
-/** @param mayBePassedOn whether the status may be that of an upstream, too */
+/** @param mayBePassedOn whether an upstream may also have answered with the status */
 function errorResponse(own: readonly ErrorCode[], mayBePassedOn: boolean): JsonObject {
   const lines = own.map((code) => `- \`${code}\`: ${restMessage(new ParleyError(code))}`);
   if (mayBePassedOn)
@@ -113,7 +113,7 @@ export function headerRef(name: string): JsonObject {
   return { $ref: `#/components/headers/${name}` };
 }
 
-/** Codes that may say when to try again. */
+/** Codes whose answers may have `Retry-After`. */
 const retryLater: ReadonlySet<ErrorCode> = new Set([
   'rate_limit_exceeded',
   'overloaded',
@@ -129,12 +129,12 @@ function headersOf(code: ErrorCode): JsonObject {
 
 export const errorHeaderComponents: JsonObject = {
   'retry-after': {
-    description: 'Seconds after which to try again. Absent if nobody knows.',
+    description: 'Seconds after which to try again. Absent if the time is unknown.',
     schema: { type: 'integer', minimum: 0 },
     example: 7,
   },
   'x-should-retry': {
-    description: 'The same request will not succeed: SDKs obey.',
+    description: 'The same request will not succeed. SDKs respect this header.',
     schema: { const: 'false' },
     example: 'false',
   },

@@ -9,7 +9,7 @@ import {
 import { formOf, isAlwaysPresent, objectShape } from '../../src/codec/shape.ts';
 import { nullable } from './rest-forms.ts';
 
-/** By the name of a member, or by message and member where that is not enough. */
+/** Examples by the name of the member, or by message and member if the name alone is ambiguous. */
 const values: Readonly<Record<string, JsonValue>> = {
   account_id: 'acme',
   key_id: 'key_0198f2c1a5b27c3d8e4f5a6b7c8d9e10',
@@ -177,7 +177,7 @@ const values: Readonly<Record<string, JsonValue>> = {
   'Response.truncation': 'disabled',
 };
 
-/** Members that are in no example, though they have a value here. */
+/** Members with a value above that no example contains. */
 const leftOut: ReadonlySet<string> = new Set([
   ...['cost_nano_credits', 'audio_seconds_in', 'prompt_tokens', 'completion_tokens', 'total_tokens'].map(
     (name) => `UsageRecord.${name}`,
@@ -185,13 +185,13 @@ const leftOut: ReadonlySet<string> = new Set([
   'Model.price',
 ]);
 
-/** @returns undefined for a field without an example, which may then be left out */
+/** @returns undefined if the field has no example and may be left out */
 export function fieldExample(field: DescField): JsonValue | undefined {
   const own = `${field.parent.name}.${field.jsonName}`;
   return own in values ? values[own] : values[field.jsonName];
 }
 
-/** An answer, with every member that has an example, and every message in it. */
+/** An answer with all its messages and all members that have an example. */
 export function responseExample(message: DescMessage): JsonValue {
   switch (formOf(message)) {
     case 'object':
@@ -233,7 +233,7 @@ function isEmpty(example: JsonValue): boolean {
   return typeof example === 'object' && example !== null && Object.keys(example).length === 0;
 }
 
-/** A request, with its required members and those whose example is for this message alone. */
+/** A request with its required members, and with those that have an example for this message alone. */
 export function requestExample(
   { name }: DescMessage,
   fields: readonly DescField[],

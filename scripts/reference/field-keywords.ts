@@ -1,4 +1,4 @@
-/** Keywords beside those that the type of a field gives: the bounds of the checks, and the values that are allowed. */
+/** JSON Schema keywords that the type of a field does not give: bounds and allowed values. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { audioFormats } from '../../src/core/entities/engine.ts';
 import { scopes } from '../../src/core/entities/key.ts';
@@ -10,21 +10,21 @@ const rates = [
   ...['requests_per_minute', 'tokens_per_minute', 'concurrent_requests'],
   ...['audio_seconds_per_day', 'characters_per_day'],
 ];
-/** A whole number that JSON holds exactly. */
+/** A whole number that a JSON number holds exactly. */
 const tokenLimit = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 
 const prompts = { type: 'array', minItems: 1, maxItems: bounds.choices.maximum, items: { type: 'string' } };
 /** No value but null. */
 const none = { not: {} };
 
-/** Members that a request must have, where an answer may lack them. */
+/** Members that requests must have, though answers may lack them. */
 export const requiredInRequests: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatMessage.role',
   'parley.responses.v1.ResponseTool.type',
   'parley.responses.v1.ResponseTool.name',
 ]);
 
-/** By the name of a field of any request. */
+/** Keywords of request fields with this name. */
 export const requestKeywords: Readonly<Record<string, JsonObject>> = {
   page_size: bounds.pageSize,
   page_token: bounds.pageToken,
@@ -50,7 +50,7 @@ function onEach(
   return Object.fromEntries(names);
 }
 
-/** Keywords beside those that a field's type gives, by the full name of the field. */
+/** Keywords that the type of a field does not give, by its full name. */
 export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.speech.v1.SynthesizeSpeechRequest.response_format': { enum: [...audioFormats], default: 'mp3' },
   'parley.speech.v1.SynthesizeSpeechRequest.model': bounds.notBlank,
@@ -130,14 +130,14 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.account.v1.Subscription.state': { enum: ['none', 'trial', 'active', 'ended'] },
   'parley.account.v1.LedgerEntry.kind': { enum: ['load', 'debit', 'adjustment'] },
   'parley.account.v1.UsageRecord.operation': { enum: [...operations] },
-  'parley.account.v1.UsageRecord.wire': { enum: ['rest', 'connect', 'grpc', 'grpc-web'] },
+  'parley.account.v1.UsageRecord.wire': { enum: ['rest', 'connect', 'grpc', 'grpc-web', 'websocket'] },
   'parley.account.v1.UsageRecord.state': { enum: [...recordStates] },
   'parley.account.v1.UsageRecord.tokens_source': { enum: ['reported', 'estimated'] },
   'parley.admin.v1.UsageTotal.operation': { enum: [...operations] },
   'parley.admin.v1.UsageTotal.state': { enum: [...recordStates] },
   'parley.account.v1.UsageTotal.operation': { enum: [...operations] },
   'parley.account.v1.UsageTotal.state': { enum: [...recordStates] },
-  // Seconds since 1970, which a number holds.
+  // Seconds since 1970, which a JSON number holds exactly.
   'parley.catalog.v1.Model.created': { type: 'integer' },
   'parley.chat.v1.ChatCompletion.created': { type: 'integer' },
   'parley.chat.v1.ChatCompletionChunk.created': { type: 'integer' },

@@ -52,7 +52,7 @@ function info(): JsonObject {
     summary: 'Speech, transcription and chat, with exact metering.',
     description: [
       'Every call needs `Authorization: Bearer <key>`. The paths are those that OpenAI SDKs call: end their base URL in `/api/v1`.',
-      'A member that is `null` counts as absent. Speech, transcription and chat ignore or pass on members that they do not know; account and administration refuse them.',
+      'A member that is `null` counts as absent. Speech, transcription and chat ignore or pass on unknown members; account and administration refuse them.',
       'Integers of 64 bits are numbers where a JSON number is exact, else strings.',
     ].join('\n\n'),
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
@@ -85,7 +85,7 @@ const parameters: JsonObject = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'The same request under the same key happens once; its plain answer is kept for 24 hours and repeated. Streams ignore it.',
+      'Prevents a second execution: requests with the same key happen once. The plain answer is kept for 24 hours and repeated. Streams ignore this header.',
     schema: { type: 'string', ...bounds.idempotencyKey },
   },
 };
@@ -97,7 +97,8 @@ const headers: JsonObject = {
     example: 'req_0198f2c1a5b27c3d8e4f5a6b7c8d9e11',
   },
   'idempotent-replayed': {
-    description: '`true` if the answer repeats that of an earlier request under the same Idempotency-Key.',
+    description:
+      '`true` if the answer repeats the answer of an earlier request with the same Idempotency-Key.',
     schema: { const: 'true' },
     example: 'true',
   },

@@ -11,7 +11,7 @@ import { fieldExample, requestExample, responseExample } from './examples.ts';
 import { type RestForm, restForms } from './rest-forms.ts';
 import { capitalised, commentOf, packageWord } from './schemas.ts';
 
-/** The operation that the RPCs of a package count as. Any other package is about chat. */
+/** The operation that the RPCs of a package count as. All other packages are chat. */
 const operationOfPackage: Readonly<Record<string, Operation>> = {
   speech: 'speech',
   audio: 'transcription',
@@ -22,7 +22,7 @@ const operationOfPackage: Readonly<Record<string, Operation>> = {
   alerts: 'manage',
 };
 
-/** Operations whose plain answer is repeated under the same Idempotency-Key. */
+/** Operations whose plain answer is repeated for the same Idempotency-Key. */
 const idempotent: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
 
 export interface RestOperation {
@@ -77,7 +77,7 @@ function factsOf(method: DescMethod, operation: Operation): OperationFacts {
     operation,
     hasBody: body !== '',
     hasParameters: strict.has(operation) || queryCount > 0,
-    // A key by which usage is filtered need not be there.
+    // A filter of usage may name a key that does not exist.
     namesObject: pathFields.size > 0 || fields.some(({ name }) => name.endsWith('_id') && name !== 'key_id'),
     hasIdempotencyKey: idempotent.has(operation) || fields.some(({ name }) => name === 'idempotency_key'),
     comments: [
@@ -87,7 +87,7 @@ function factsOf(method: DescMethod, operation: Operation): OperationFacts {
   };
 }
 
-/** Adds the messages of an operation that its schemas refer to. */
+/** Adds the messages to which the schemas of an operation refer. */
 export function addMessages(
   method: DescMethod,
   components: Components,
@@ -110,7 +110,7 @@ export function fullName(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
 
-/** The id of an operation, which SDK generators name functions by. It never changes. */
+/** The id of an operation. SDK generators name functions by it, so it never changes. */
 function operationId({ localName, name, parent }: DescMethod): string {
   return packageWord(parent.typeName) === 'admin' ? `admin${capitalised(name)}` : localName;
 }
@@ -152,7 +152,7 @@ function parameter(components: Components, field: DescField, place: 'path' | 'qu
   };
 }
 
-/** Whether the request message itself is the body: no field of it is in the path. */
+/** Whether the request message itself is the body: the path contains none of its fields. */
 function isWhole(method: DescMethod): boolean {
   const { body, pathFields } = httpRule(method);
   return body === '*' && pathFields.size === 0;

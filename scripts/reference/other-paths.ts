@@ -1,11 +1,11 @@
-/** Paths that are no RPCs: for monitoring, at the root of the port, and the document itself. */
+/** Paths that are not RPCs: for monitoring, at the root of the port, and the document itself. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { errorResponses, headerRef } from './errors.ts';
 
 const atRoot: JsonObject = { servers: [{ url: '/', description: 'The root of the port.' }] };
 const engines: JsonObject = {
   type: 'object',
-  description: 'Numbers of engines that can and cannot be reached.',
+  description: 'The number of engines that are reachable, and of those that are not.',
   required: ['up', 'down'],
   properties: { up: { type: 'integer' }, down: { type: 'integer' } },
 };
@@ -50,7 +50,7 @@ export const otherPaths: JsonObject = {
     get: {
       operationId: 'getHealth',
       tags: ['Monitoring'],
-      summary: 'Tells that the process is alive',
+      summary: 'Reports that the process is alive',
       security: [],
       responses: { '200': answer('It is.', ['status'], { status: { const: 'ok' } }, { status: 'ok' }) },
     },
@@ -60,7 +60,7 @@ export const otherPaths: JsonObject = {
     get: {
       operationId: 'getReadiness',
       tags: ['Monitoring'],
-      summary: 'Tells whether to send requests',
+      summary: 'Reports whether to send requests',
       security: [],
       responses: {
         '200': answer(
@@ -70,7 +70,7 @@ export const otherPaths: JsonObject = {
           { status: 'ready', engines: { up: 1, down: 0 } },
         ),
         '503': answer(
-          'Send them elsewhere.',
+          'Send requests to another server.',
           ['status', 'reason', 'engines'],
           { status: { const: 'not_ready' }, reason: { type: 'string' }, engines },
           { status: 'not_ready', reason: 'stopping', engines: { up: 1, down: 0 } },

@@ -1,6 +1,6 @@
 /**
- * Facts about the REST paths that a schema cannot hold: forms, raw audio, server-sent events, values that are allowed, nulls. An RPC
- * that is not named here is described by its schema alone.
+ * Facts about the REST paths that a schema cannot express: forms, raw audio, server-sent events, allowed values, nulls. RPCs
+ * without an entry here are described by their schema alone.
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
@@ -9,19 +9,19 @@ import { contentType } from '../../src/core/speech/content-type.ts';
 import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { ref, text } from './rest-schemas.ts';
 
-/** How an RPC looks over REST, where it differs from its schema. */
+/** The REST form of an RPC, where it differs from its schema. */
 export interface RestForm {
-  /** In place of the comment of the RPC. */
+  /** Replaces the comment of the RPC. */
   readonly title?: { readonly summary: string; readonly description: string };
-  /** Codes that no comment of the schema names. */
+  /** Codes that the comments of the schema do not name. */
   readonly codes?: readonly ErrorCode[];
-  /** In place of the JSON of the request message. */
+  /** Replaces the JSON of the request message. */
   readonly requestBody?: JsonObject;
-  /** In place of the JSON of the response message: an OpenAPI `content`. */
+  /** Replaces the JSON of the response message: an OpenAPI `content`. */
   readonly content?: JsonObject;
-  /** Beside that JSON, by media type. */
+  /** Alternatives to that JSON, by media type. */
   readonly moreContent?: JsonObject;
-  /** The messages of the contents above, so that they are described. */
+  /** The messages that the contents above contain. They are described too. */
   readonly messages?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const hints = (description: string): JsonObject => ({
   description,
 });
 
-/** The fields of the form, beside those that the schema describes. */
+/** The fields of the form that the schema does not describe. */
 const transcriptionForm: JsonObject = {
   type: 'object',
   required: ['file'],
@@ -43,7 +43,7 @@ const transcriptionForm: JsonObject = {
       description:
         'The recording: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav or webm, decided by its content. The whole body has at most 4 MB.',
     },
-    model: text('Any value. The one active transcription model always serves.'),
+    model: text('Any value: the one active transcription model serves all requests.'),
     response_format: {
       type: 'string',
       enum: [...transcriptFormats],
@@ -69,12 +69,12 @@ const transcriptionForm: JsonObject = {
   },
 };
 
-/** A piece of a completion before the last, for a client that asked for `include_usage`. */
+/** A piece of a completion, except the last, for a client that asked for `include_usage`. */
 const pieceWithoutUsage: JsonObject = {
   type: 'object',
   required: ['id', 'object', 'created', 'model', 'choices', 'usage'],
   properties: {
-    id: text('The same on every piece.'),
+    id: text('Equal in all pieces of a completion.'),
     object: { const: 'text_completion' },
     created: { type: 'integer' },
     model: { type: 'string' },
@@ -85,7 +85,7 @@ const pieceWithoutUsage: JsonObject = {
 
 const audio = Object.fromEntries(audioFormats.map((format) => [contentType(format), { schema: binary }]));
 
-/** By the full name of the RPC. */
+/** REST forms by the full name of the RPC. */
 export const restForms: Readonly<Record<string, RestForm>> = {
   'parley.speech.v1.SpeechService.SynthesizeSpeech': {
     title: {
@@ -129,16 +129,16 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     title: {
       summary: 'Answers in a conversation',
       description:
-        'Returns the whole answer at once, or with `"stream": true` server-sent events: each has a chunk as its `data`, and `data: [DONE]` ends a complete answer.',
+        'Returns the whole answer at once, or with `"stream": true` server-sent events: the `data` of each is a chunk, and `data: [DONE]` ends a complete answer.',
     },
     moreContent: { 'text/event-stream': { schema: { anyOf: [ref('ChatCompletionChunk'), ref('Error')] } } },
     messages: ['parley.chat.v1.ChatCompletionChunk'],
   },
   'parley.completions.v1.CompletionsService.CreateCompletion': {
     title: {
-      summary: 'Goes on from a prompt',
+      summary: 'Continues a prompt',
       description:
-        'Runs a chat whose only message is the prompt. Returns the whole answer at once, or with `"stream": true` server-sent events: each has a piece as its `data`, and `data: [DONE]` ends a complete answer.',
+        'Runs a chat whose only message is the prompt. Returns the whole answer at once, or with `"stream": true` server-sent events: the `data` of each is a piece, and `data: [DONE]` ends a complete answer.',
     },
     moreContent: {
       'text/event-stream': { schema: { anyOf: [ref('Completion'), pieceWithoutUsage, ref('Error')] } },
@@ -148,7 +148,7 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     title: {
       summary: 'Answers in a conversation, in the form of the Responses API',
       description:
-        'Returns the whole answer at once, or with `"stream": true` server-sent events with a type and a sequence number each. Nothing is stored, so a request carries its whole conversation.',
+        'Returns the whole answer at once, or with `"stream": true` server-sent events, each with a type and a sequence number. Nothing is stored, so each request carries the whole conversation.',
     },
     moreContent: {
       'text/event-stream': { schema: { anyOf: [ref('ResponseEvent'), ref('ResponseErrorEvent')] } },
@@ -175,13 +175,13 @@ export const moreMembers: Readonly<Record<string, JsonObject>> = {
   'parley.chat.v1.ChatCompletionParams': { stream: streamMember },
 };
 
-/** Members of a response that are there, and null where there is no value. */
+/** Members that each response has, with null if they have no value. */
 const responseMembers = [
   ...['error', 'incomplete_details', 'usage', 'instructions', 'temperature', 'top_p'],
   ...['top_logprobs', 'max_output_tokens'],
 ].map((name) => `parley.responses.v1.Response.${name}`);
 
-/** Members of answers that are always there, though their fields may be unset. */
+/** Members that each answer has, though their fields may be unset. */
 export const promised: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatCompletion.usage',
   'parley.chat.v1.ChatChoice.message',
@@ -197,7 +197,7 @@ export const promised: ReadonlySet<string> = new Set([
   'parley.completions.v1.CompletionChoice.finish_reason',
 ]);
 
-/** Members that may be null in an answer. In a request null means absent, and every member that is not required may be. */
+/** Members of answers that may be null. In a request every member that is not required may be null, which means absent. */
 export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.logprobs',
   'parley.chat.v1.ChatChoice.finish_reason',
@@ -208,7 +208,7 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatMessage.refusal',
   'parley.completions.v1.CompletionChoice.finish_reason',
   ...responseMembers,
-  // A response repeats these as the request had them.
+  // Members that a response repeats as the request had them.
   ...['description', 'parameters', 'strict', 'format'].map(
     (name) => `parley.responses.v1.ResponseTool.${name}`,
   ),

@@ -1,4 +1,4 @@
-/** Schemas of answers that no message of the schemas has. */
+/** Schemas of answers that have no message in the schemas. */
 import type { JsonObject } from '@bufbuild/protobuf';
 
 export const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
@@ -30,12 +30,12 @@ export const restSchemas: JsonObject = {
     required: ['type', 'seconds'],
     properties: {
       type: { const: 'duration' },
-      seconds: { type: 'integer', description: 'Seconds of audio that were begun, as fair use counts them.' },
+      seconds: { type: 'integer', description: 'Started seconds of audio, as fair use counts them.' },
     },
   },
   VerboseSegment: {
     type: 'object',
-    description: 'All members are there. Unknown probabilities are 0.',
+    description: 'Each member is always present. Unknown probabilities are 0.',
     required: [
       ...['id', 'seek', 'start', 'end', 'text', 'tokens', 'temperature'],
       ...['avg_logprob', 'compression_ratio', 'no_speech_prob'],
@@ -55,7 +55,7 @@ export const restSchemas: JsonObject = {
   },
   ResponseErrorEvent: {
     type: 'object',
-    description: 'The last event of an answer that failed after its first.',
+    description: 'The last event of an answer that failed after its first event.',
     required: ['type', 'sequence_number', 'code', 'message', 'param', 'error'],
     properties: {
       type: { const: 'error' },
@@ -91,7 +91,7 @@ export const restSchemas: JsonObject = {
           speaker: {
             type: 'string',
             const: '',
-            description: 'Always empty: no engine tells speakers apart.',
+            description: 'Always empty: no engine distinguishes speakers.',
           },
         },
       },

@@ -61,7 +61,7 @@ function describeField(field: DescField): JsonObject {
   };
 }
 
-/** As the schema spells it. */
+/** The name as the schema spells it. */
 function typeName(field: DescField): string {
   const element =
     field.message?.typeName.split('.').at(-1) ??

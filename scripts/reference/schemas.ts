@@ -24,7 +24,7 @@ export function readSchemas(): FileRegistry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, stdout));
 }
 
-/** Packages in the order in which readers look for them; others come between. */
+/** Packages in the order of the reference. Others come between. */
 const firstPackages = ['chat', 'responses', 'speech', 'audio'];
 const lastPackages = ['catalog', 'account', 'admin'];
 
@@ -47,14 +47,14 @@ export function restMethods(services: readonly DescService[]): DescMethod[] {
   return services.flatMap(({ methods }) => methods).filter((method) => hasOption(method, http));
 }
 
-/** The comment before a declaration: its paragraphs, each on one line, with an empty line between them. */
+/** The comment before a declaration: one line for each paragraph, with an empty line between them. */
 export function commentOf(desc: DescField | DescMessage | DescMethod | DescService): string {
   const { leading = '' } = getComments(desc);
   const paragraphs = leading.split(/\n\s*\n/).map((paragraph) => paragraph.trim().replace(/\s*\n\s*/g, ' '));
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
 }
 
-/** The word for a package: `chat` of `parley.chat.v1` and of all that is in it. */
+/** The word for a package, such as `chat` for `parley.chat.v1` and everything in it. */
 export function packageWord(name: string): string {
   return name.split('.')[1] ?? '';
 }

@@ -4,9 +4,18 @@ import { join } from 'node:path';
 import { root, run, SetupFailure } from './run.mjs';
 import { notes } from './steps.mjs';
 
-/** Dated at the start of the last build that succeeded. `./parley` compares it with the same inputs. */
+/** Its time is the start of the last successful build. `./parley` compares it with the times of the same inputs. */
 const stamp = 'dist/.built';
-const inputs = ['src', 'gen', 'console', 'proto', 'reference', 'tsconfig.json', 'package-lock.json'];
+const inputs = [
+  'src',
+  'gen',
+  'console',
+  'proto',
+  'reference',
+  'tsconfig.json',
+  'tsconfig.gen.json',
+  'package-lock.json',
+];
 
 /** @type {import('./steps.mjs').Step} */
 export const build = {
@@ -21,6 +30,8 @@ export const build = {
     writeFileSync(started, '');
     const tools = [
       ['node_modules/.bin/tsc', '-p', 'tsconfig.json'],
+      ['node_modules/.bin/tsc', '-p', 'tsconfig.gen.json'],
+      ['node_modules/.bin/node', 'scripts/build-program.mjs'],
       ['node_modules/.bin/node', 'scripts/build-console.mjs'],
     ];
     const results = await Promise.all(tools.map((tool) => run(tool)));
@@ -29,7 +40,7 @@ export const build = {
       throw new SetupFailure(
         `The sources do not compile. Fix them and run the command again.\n${failed.output}`,
       );
-    // The files of removed sources. dist/ is not emptied before, as a server may run from it.
+    // Removes the files of removed sources. dist/ is not emptied before, as a server may run from it.
     await run(['find', 'dist', '-type', 'f', '!', '-newer', started, '-delete']);
     renameSync(started, join(root, stamp));
   },

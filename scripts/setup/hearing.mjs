@@ -30,7 +30,7 @@ const folder = join(root, '.hearing');
 /** Holds the hash of the scripts that built the files beside it. */
 const stamp = join(folder, 'built-by');
 
-/** Takes milliseconds. */
+/** A check that takes milliseconds. */
 export function isHearingBuilt() {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === hashOf([]);
 }
@@ -44,13 +44,13 @@ export async function provideHearing() {
     if (built !== undefined) link(built);
   } catch (error) {
     if (!(error instanceof SetupFailure)) throw error;
-    say(`${error.message}\n  Transcription requests get 503 engine_unavailable; all else works.`);
+    say(`${error.message}\n  Transcription requests get 503 engine_unavailable; everything else works.`);
   } finally {
     closeSync(lock);
   }
 }
 
-/** Outside the clone, or within it where the user has no other folder to write to. */
+/** A folder outside the clone, or inside it if the user can write to no other. */
 export function cacheFolder() {
   const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
   const shared = join(base, 'parley', 'hearing');
@@ -78,7 +78,7 @@ async function buildIn(cache) {
   const built = join(cache, hashOf(sources));
   if (existsSync(built)) return built;
   const work = emptied(`${built}.work`);
-  const doing = `Compiling the recogniser and the decoder (${sources.map(({ file }) => file.replace(/\.dsc$/, '')).join(', ')})`;
+  const doing = `Compiling the recogniser, the decoder and the MP3 encoder (${sources.map(({ file }) => file.replace(/\.dsc$/, '')).join(', ')})`;
   await doStep({ doing, work: () => compile(downloads, sources, work) }, undefined);
   renameSync(join(work, 'built'), built);
   rmSync(work, { recursive: true });
@@ -88,7 +88,7 @@ async function buildIn(cache) {
 /** @param {string} downloads */
 async function fetchAnew(downloads) {
   const incoming = emptied(`${downloads}.new`);
-  const doing = 'Fetching the sources of the recogniser and the decoder (apt-get source)';
+  const doing = 'Fetching the sources of the recogniser, the decoder and the MP3 encoder (apt-get source)';
   await doStep({ doing, work: () => fetchSources(incoming) }, undefined);
   rmSync(downloads, { recursive: true, force: true });
   renameSync(incoming, downloads);
@@ -97,7 +97,11 @@ async function fetchAnew(downloads) {
   return sources;
 }
 
-/** Puts the files into the clone as links, or copies where links are not possible: another user may run the server. @param {string} built */
+/**
+ * Puts the files into the clone as links, or as copies if links are not possible. Another user may run the server.
+ *
+ * @param {string} built
+ */
 function link(built) {
   const incoming = emptied(`${folder}.new`);
   for (const name of readdirSync(built)) {
@@ -112,7 +116,7 @@ function link(built) {
   renameSync(incoming, folder);
 }
 
-/** Identifies what is built from these sources by the scripts of this clone. @param {Sources | readonly []} sources */
+/** Identifies the result of building these sources with the scripts of this clone. @param {Sources | readonly []} sources */
 function hashOf(sources) {
   const hash = createHash('sha256');
   for (const name of readdirSync(scripts, { recursive: true, encoding: 'utf8' }).sort()) {

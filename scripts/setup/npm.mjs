@@ -17,7 +17,7 @@ import { notes } from './steps.mjs';
 /** The Node that Parley runs on: a link, found first by npm's scripts. */
 const node = join(root, 'node_modules', '.bin', 'node');
 
-/** The least version, such as `24.21`. Older ones keep the sockets of HTTP/2 clients that send malformed headers. */
+/** The oldest supported version, such as `24.21`. Older ones keep the sockets of HTTP/2 clients that send malformed headers. */
 export const requiredVersion = readJson('package.json').engines.node.replace('>=', '');
 
 /** @type {import('./steps.mjs').Step} */
@@ -58,7 +58,7 @@ async function installNode(lock) {
   }
   if (await runsNewEnough(installed)) return installed;
   throw new SetupFailure(
-    `Parley needs Node ${requiredVersion} or newer, this is ${process.version}, and set-up has none that runs on this ` +
+    `Parley needs Node ${requiredVersion} or newer. This is ${process.version}, and set-up has no Node that runs on this ` +
       `${platform}. Install Node 24 (https://nodejs.org/en/download), then run the command again.`,
   );
 }
@@ -105,7 +105,7 @@ function allows(names, own) {
 }
 
 /**
- * No package needs an install script: each brings its binaries ready made. The retries are shorter than npm's own, which
+ * No package needs an install script: each contains its binaries. The retries are shorter than npm's own, which
  * take minutes without a network. The other flags undo settings of the user.
  */
 const flags = [
@@ -125,7 +125,7 @@ async function npmCi(folder, lock) {
   // The npm that runs this script, on the Node it was started with; `npm` on PATH where yarn or nothing runs it.
   const { npm_execpath: script = '', npm_node_execpath: itsNode = 'node' } = process.env;
   const npm = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
-  // On another signal npm would undo its work, which takes a minute. The next `npm ci` begins anew in any case.
+  // On other signals npm would undo its work, which takes a minute. The next `npm ci` starts from the beginning in any case.
   const { ok, output } = await run([...npm, 'ci', ...flags, ...cacheFlags()], {
     cwd: folder,
     lock,
@@ -134,7 +134,7 @@ async function npmCi(folder, lock) {
   if (!ok) throw new SetupFailure(explainNpmFailure(output));
 }
 
-/** npm's cache is in the clone where this user has no other folder to write to. */
+/** npm's cache is in the clone if this user can write to no other folder. */
 function cacheFlags() {
   const cache = process.env['npm_config_cache'] || join(homedir(), '.npm');
   try {
@@ -148,14 +148,14 @@ function cacheFlags() {
 
 /** Errors that npm prints, with advice. The first match counts. */
 const remedies = /** @type {const} */ ([
-  [/spawn npm ENOENT/, 'There is no npm on PATH: install npm'],
+  [/spawn npm ENOENT/, 'npm is not on PATH: install npm'],
   [/EINTEGRITY/, 'The registry sent other content than this project has pinned: check the registry'],
   [/EUSAGE/, 'package.json and package-lock.json do not agree: run `npm install` and commit both'],
-  [/ENOSPC/, 'The disk is full: make room'],
+  [/ENOSPC/, 'The disk is full: free some space'],
   [/EACCES|EPERM|EROFS/, 'npm may not write here: check who owns this folder and the npm cache (~/.npm)'],
   [/CERT|SELF_SIGNED|UNABLE_TO_/, 'npm does not trust the registry: run `npm config set cafile FILE`'],
-  [/E40[13]/, 'The registry refused to serve npm: check its login'],
-  [/E404|ETARGET/, 'The registry does not have a package: check `npm config get registry`'],
+  [/E40[13]/, 'The registry refused npm: check its login'],
+  [/E404|ETARGET/, 'The registry lacks a package: check `npm config get registry`'],
   [
     /ENOTFOUND|EAI_AGAIN|ECONN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|network/i,
     'npm could not reach its registry: check the network and the proxy settings',

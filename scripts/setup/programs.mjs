@@ -25,7 +25,7 @@ function isDebian12() {
 }
 
 /**
- * Each package with a sign that it is installed: a program on PATH, or an absolute path.
+ * Packages, each with a file that shows that it is installed: a program on PATH, or an absolute path.
  *
  * @typedef {Readonly<Record<string, string>>} Packages
  */
@@ -45,11 +45,11 @@ export const packages = {
     flite: 'flite',
     sox: 'sox',
     curl: 'curl',
-    /** To look at pages: 110 MB to download. */
+    /** For tests in a browser: 110 MB to download. */
     chromium: 'chromium',
     procps: 'ps',
     binutils: 'strip',
-    // The programs; no cluster is created, and no service runs.
+    // The programs only: no cluster is created, and no service runs.
     postgresql: '/usr/lib/postgresql',
     'libprotobuf-dev': '/usr/include/google/protobuf/descriptor.proto',
     'protobuf-compiler': 'protoc',
@@ -57,7 +57,7 @@ export const packages = {
     'python3-grpcio': `${pythonModules}/grpc`,
     'python3-protobuf': `${pythonModules}/google/protobuf`,
   },
-  /** To compile clients in Go and Java, 220 MB to download, 1.1 GB on the disk; a load balancer, and promtool. */
+  /** Compilers for clients in Go and Java, a load balancer and promtool: 220 MB to download, 1.1 GB on the disk. */
   slowTests: {
     haproxy: '/usr/sbin/haproxy',
     prometheus: 'promtool',
@@ -68,7 +68,7 @@ export const packages = {
     'golang-google-genproto-dev': `${goSources}/google.golang.org/genproto`,
     'golang-google-protobuf-dev': `${goSources}/google.golang.org/protobuf`,
     faketime: 'faketime',
-    // Without it gRPC takes version 1.3, which lacks this file and does not fit the code that the plugin generates.
+    // Without it gRPC takes version 1.3, which lacks this file and does not support the code that the plugin generates.
     'golang-github-golang-protobuf-1-5-dev': `${goSources}/github.com/golang/protobuf/proto/wire.go`,
     'default-jdk-headless': 'javac',
     'protobuf-compiler-grpc-java-plugin': 'grpc_java_plugin',
@@ -82,7 +82,7 @@ export const packages = {
   },
 };
 
-/** @param {Packages} wanted @returns whether all are there */
+/** @param {Packages} wanted @returns whether all are installed */
 export async function provide(wanted) {
   const missing = missingOf(wanted);
   if (missing.length === 0) return true;
@@ -110,7 +110,7 @@ async function install(missing) {
   if (!(await run(['apt-get', '--version'])).ok) return 'This system has no apt-get.';
   const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
   if (!(await run([...sudo, 'true'], { timeout: 5_000 })).ok)
-    return 'It takes root, or sudo without a password.';
+    return 'It requires root, or sudo without a password.';
   try {
     const doing = `Installing ${missing.join(', ')} (apt-get)`;
     await doStep({ doing, work: () => aptGetInstall(sudo, missing) }, undefined);
@@ -133,16 +133,17 @@ fi
 
 /** @param {readonly string[]} sudo @param {readonly string[]} names */
 async function aptGetInstall(sudo, names) {
-  // No questions, and no long waits: a new machine often updates itself and holds the lock, or cannot reach its mirror.
+  // apt asks no questions and does not wait long: a new machine often updates itself and holds the lock, or cannot reach its
+  // mirror.
   const settings = ['DPkg::Lock::Timeout=120', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
   const environment = ['DEBIAN_FRONTEND=noninteractive', 'NEEDRESTART_SUSPEND=1'];
   const aptGet = [...sudo, 'env', ...environment, 'apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
-  // If the update fails, the package lists of before may do.
+  // If the update fails, the old package lists may do.
   const update = await run([...aptGet, 'update'], { timeout: 120_000 });
   const install = [...aptGet, 'install', '-y', '--no-install-recommends', '--no-remove'];
   if (names.includes('postgresql')) await forbidCluster(sudo, install);
   const quietly = [...sudo, 'sh', '-c', withoutServices, 'sh', ...install, ...names];
-  // An interrupted installation would have to be repaired by hand.
+  // An interrupted installation would need a repair by hand.
   const { ok, output } = await run(quietly, { timeout: 900_000, signal: undefined });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
@@ -168,14 +169,14 @@ async function forbidCluster(sudo, install) {
   if (!said.ok) throw new SetupFailure(`${file} cannot be changed: ${said.output}`);
 }
 
-/** @param {string} output of apt-get, whose own errors are plain */
+/** @param {string} output of apt-get, whose error messages need no explanation */
 export function explainAptFailure(output) {
   const errors = output.split('\n').filter((line) => /^(E|W|dpkg):|was ended by/.test(line));
   const retry = `apt-get failed. Set-up tries again after a day, or when ${failureNote} is gone.`;
   return [retry, ...errors.slice(-4)].join('\n    ');
 }
 
-/** Why apt-get failed within the last day. */
+/** The reason why apt-get failed within the last day. */
 function recentFailure() {
   const isRecent = existsSync(failureNote) && Date.now() - statSync(failureNote).mtimeMs < retryAfterMs;
   return isRecent ? readFileSync(failureNote, 'utf8') : undefined;
@@ -186,7 +187,7 @@ export function explainMissing(names, failure = 'They are installed, but their p
   const command = `apt-get update && apt-get install -y --no-install-recommends ${names.join(' ')}`;
   const isRoot = process.getuid?.() === 0;
   const consequence = names.some((name) => name in packages.compiler)
-    ? 'Transcription requests get 503 engine_unavailable; all else works.'
+    ? 'Transcription requests get 503 engine_unavailable; everything else works.'
     : 'Tests that need them fail or are skipped.';
   return [
     `These Debian packages are missing: ${names.join(', ')}. ${consequence}`,

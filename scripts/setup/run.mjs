@@ -1,20 +1,20 @@
-/** Runs programs for set-up, and tells people about it. Runs on any Node from 20 on, before anything is installed. */
+/** Runs programs for set-up, and prints messages. Works on any Node from 20 on, before anything is installed. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A failure that people can mend: its message says how. */
+/** A failure that people can fix: its message says how. */
 export class SetupFailure extends Error {}
 
-/** Prints on stderr: stdout belongs to the program that runs after set-up. @param {string} text */
+/** Prints on stderr, as stdout belongs to the program that runs after set-up. @param {string} text */
 export function say(text) {
   process.stderr.write(`setup: ${text}\n`);
 }
 
 const stopping = new AbortController();
 
-/** Ends the programs that set-up runs, and lets it start no other: the steps that wait for them go no further. */
+/** Ends the programs that set-up runs and prevents new ones. Steps that wait for one never continue. */
 export function stop() {
   stopping.abort();
 }
@@ -51,7 +51,7 @@ export function run([program = '', ...args], { lock, ...options } = {}) {
     }
     child.once('error', ({ message }) => resolve({ ok: false, output: message }));
     child.once('close', (code, signal) => {
-      const end = signal === null ? '' : `\n${program} was ended by ${signal}.`;
+      const end = signal === null ? '' : `\n${signal} ended ${program}.`;
       resolve({ ok: code === 0, output: `${output}${end}`.trim() });
     });
   });

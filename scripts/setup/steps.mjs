@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root, SetupFailure, say, stopSignal } from './run.mjs';
 
-/** Files that set-up and the checks write for themselves. */
+/** Files that set-up and the checks keep for themselves. */
 export const notes = join(root, '.setup');
 
 /**
@@ -32,7 +32,7 @@ export async function doSteps(steps) {
 }
 
 /**
- * Does a step, with whole lines for the terminal, as steps are done side by side.
+ * Does a step. Prints whole lines only, as several steps may run at the same time.
  *
  * @template Lock
  * @param {{ doing: string, work: (lock: Lock) => Promise<void> }} step

@@ -21,7 +21,7 @@ interface AlertsContext {
   readonly observer: AlertObserver;
   /** Default: the resolver of this machine. */
   readonly resolve?: Resolve | undefined;
-  /** Time between two looks at all accounts. Default: 5 seconds */
+  /** Time between two checks of all accounts. Default: 5 seconds */
   readonly intervalMs?: number | undefined;
 }
 

@@ -23,6 +23,7 @@ import type { ServerFacts } from '../core/entities/server.ts';
 import type { Store } from '../core/entities/store.ts';
 import { noTracer, type Tracer } from '../core/entities/tracer.ts';
 import { Idempotency } from '../core/idempotency/idempotency.ts';
+import { RealtimeOperations } from '../core/realtime/service.ts';
 import { ResponseOperations } from '../core/responses/service.ts';
 import type { Services } from '../core/services.ts';
 import { SpeechOperations } from '../core/speech/service.ts';
@@ -30,6 +31,7 @@ import { TranscriptionOperations } from '../core/transcription/service.ts';
 import { type Clock, systemClock } from '../core/values/clock.ts';
 import type { Log } from '../core/values/log.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
+import { liveMedia } from '../engines/live-media.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { createTokenCounter } from '../tokens/counter.ts';
 import { ByteBudget } from '../transports/byte-budget.ts';
@@ -42,6 +44,7 @@ import { IdleMemory } from './idle-memory.ts';
 import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
 import { readPageFiles } from './page-files.ts';
+import { openSupervisor } from './programs.ts';
 import { Readiness } from './readiness.ts';
 import { serverFacts } from './server-facts.ts';
 import { version } from './version.ts';
@@ -56,6 +59,8 @@ export interface AppOverrides {
   readonly sockets?: ListeningSockets;
   /** Idle time after which garbage is collected. Default: a minute. */
   readonly quietMs?: number | undefined;
+  /** Time after which the garbage of the start is collected. Default: it is not. */
+  readonly settleMs?: number;
   /** Timing of alerts and resolution of webhooks. Default: as in production */
   readonly alerts?: Pick<Parameters<typeof openAlerts>[1], 'intervalMs' | 'resolve'>;
   /** Default: the files of the last build. */
@@ -76,11 +81,11 @@ export interface App {
   /** Models that cannot be called on this machine, with the reason. */
   unavailable(): readonly { readonly model: string; readonly reason: string }[];
   /**
-   * Switches to the engines, models, prices and fair-use rules of another configuration, all or nothing. Running
-   * requests keep the old ones.
-   * @throws if anything else differs
+   * Switches to the engines, models, prices and fair-use rules of another configuration, completely or not at all.
+   * Running requests keep the old ones.
+   * Rejects if anything else differs.
    */
-  reload(config: Config): void;
+  reload(config: Config): Promise<void>;
   /** Waits for running requests, then releases all resources. */
   close(): Promise<void>;
 }
@@ -107,14 +112,14 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const store = await openData(config, { clock, log, observer: readiness, openStore }, opened);
   const unsettled = new Unsettled(store, log);
   opened.defer(() => unsettled.close());
-  const tokens = createTokenCounter();
-  opened.defer(() => tokens.close());
+  const tokens = opened.adopt(createTokenCounter(), (counter) => counter.close());
   const tracer = await openTracer(config);
   opened.defer(() => endTraces(tracer, log));
-  const engines = new Engines({ clock, tokens, log, tracer, given: overrides.engines ?? {} });
+  const supervisor = openSupervisor(config, log);
+  const engines = new Engines({ clock, tokens, log, tracer, supervisor, given: overrides.engines ?? {} });
   opened.defer(() => engines.close());
-  const catalog = new Catalog(engines.use(config));
-  const fairUse = { ...config.fairUse };
+  const catalog = new Catalog(await engines.use(config), config.realtime);
+  const fairUse = { ...config.fairUse }; // A reload changes it in place.
   const accessClock = await steadyClock(clock, store);
   let running = config;
   const startedAtMs = clock.now();
@@ -127,19 +132,18 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
-  const facts = { store, clock, accessClock, fairUse, log };
+  const facts = { store, clock, accessClock, fairUse, log, tracer };
   const alerts = openAlerts(config, { ...facts, observer: metrics.alerts, ...overrides.alerts }, opened);
   const services = createServices({ ...facts, tokens, catalog, server, alerts, limits: config.limits });
-  const memory = new IdleMemory(overrides.quietMs);
+  const memory = new IdleMemory(overrides);
   opened.defer(() => memory.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
   const access = openAccess(config, { store, clock, accessClock, log, unsettled, observer });
   const metricsAccess = config.metrics.access;
   const probes = { readiness, engines: () => engines.counts(), metrics, metricsAccess };
-  const { sockets = {} } = overrides;
   const pages = pagesOf(config, overrides);
-  const shared = { ...access, clock, log, tls, tracer, probes, bytes, sockets, pages };
-  const ports = await openPorts({ config, services, ...shared });
+  const shared = { ...access, clock, log, tls, tracer, probes, bytes, pages };
+  const ports = await openPorts({ config, services, sockets: overrides.sockets ?? {}, ...shared });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,
@@ -149,14 +153,17 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     services,
     store,
     unavailable: () => catalog.unavailable(),
-    reload: (next) => {
-      reload(running, next, { engines, catalog, fairUse });
+    reload: async (next) => {
+      checkReload(running, next);
+      catalog.replace(await engines.use(next), next.realtime);
+      Object.assign(fairUse, next.fairUse);
       running = next;
     },
     close: async () => {
       readiness.stop();
       ports.leave();
       await sleep(config.server.unreadyMs);
+      services.realtime.drain();
       await opened.disposeAsync();
     },
   };
@@ -188,7 +195,7 @@ async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promi
   return createTraces({ endpoint, sampleRatio, version });
 }
 
-/** Sends the last traces. An unreachable collector must not make a stop look like a failure. */
+/** Sends the last traces. An unreachable collector must not make the stop fail. */
 async function endTraces(tracer: Tracer, log: Log): Promise<void> {
   try {
     await tracer.close();
@@ -216,22 +223,9 @@ function observedBy(
   };
 }
 
-interface Reloadable {
-  readonly engines: Engines;
-  readonly catalog: Catalog;
-  /** Changed in place, as its readers read it again for each request. */
-  readonly fairUse: FairUseRules;
-}
-
-function reload(running: Config, next: Config, { engines, catalog, fairUse }: Reloadable): void {
-  checkReload(running, next);
-  catalog.replace(engines.use(next));
-  Object.assign(fairUse, next.fairUse);
-}
-
 function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
   return TlsPair.open(files, {
-    onTaken: () => log.info(files, 'took the new certificate'),
+    onTaken: () => log.info(files, 'loaded the new certificate'),
     onRefused: (error) => log.error(files, `the certificate in use stays: ${error.message}`),
   });
 }
@@ -247,16 +241,19 @@ interface ServiceDeps {
   readonly server: ServerFacts;
   readonly alerts: AlertsDeps;
   readonly limits: Config['limits'];
+  readonly tracer: Tracer;
 }
 
 function createServices(deps: ServiceDeps): Services {
-  const { log, store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
+  const { log, store, clock, accessClock, tokens, catalog, fairUse, server, alerts, tracer } = deps;
   const { keysPerAccountMax, keptAnswerBytesPerAccountMax: bytesPerAccountMax } = deps.limits;
   const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
   const chat = new ChatOperations({ log, clock, catalog, tokens, ledger: store.ledger, idempotency });
+  const speech = new SpeechOperations({ catalog, fairUse, idempotency });
   return {
-    speech: new SpeechOperations({ catalog, fairUse, idempotency }),
+    speech,
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
+    realtime: new RealtimeOperations({ catalog, fairUse, chat, speech, tracer, media: liveMedia }),
     chat,
     responses: new ResponseOperations({ chat, idempotency }),
     completions: new CompletionOperations({ chat, idempotency }),

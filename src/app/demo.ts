@@ -1,31 +1,12 @@
 /** The account and keys that `serve --demo` creates in an empty store. */
-
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, renameSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
-import { z } from 'zod';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../core/access/call.ts';
 import { bounds } from '../core/values/bounds.ts';
 import { sync } from '../store/sqlite/database/data-folder.ts';
 import type { App } from './create-app.ts';
-
-const firstRunFile = z.object({ baseUrl: z.url(), apiKey: z.string(), adminKey: z.string() });
-export type FirstRun = Readonly<z.infer<typeof firstRunFile>>;
-
-export function firstRunPath(dataDir: string): string {
-  return join(dataDir, 'first-run.json');
-}
-
-/** The keys of an earlier start; undefined if the file is missing or malformed. */
-export function readFirstRun(dataDir: string): FirstRun | undefined {
-  try {
-    return firstRunFile.parse(JSON.parse(readFileSync(firstRunPath(dataDir), 'utf8')));
-  } catch {
-    // The file is a convenience, so a malformed one is not an error.
-    return undefined;
-  }
-}
+import { type FirstRun, firstRunPath, firstRunText, writeDurably } from './first-run.ts';
 
 const accountName = 'demo';
 const credits = '10';
@@ -52,32 +33,13 @@ export async function createDemo(
     sync(dataDir);
   }
   const firstRun = { baseUrl, ...(await createAccount(app)) };
-  writeDurably(unfinished, toText(firstRun));
+  writeDurably(unfinished, firstRunText(firstRun));
   renameSync(unfinished, path);
   sync(dataDir);
   return firstRun;
 }
 
-/** Writes the address of the running server into the file of an earlier start, if there is one. */
-export function updateFirstRun(dataDir: string, baseUrl: string): void {
-  const firstRun = readFirstRun(dataDir);
-  if (firstRun === undefined || firstRun.baseUrl === baseUrl) return;
-  const path = firstRunPath(dataDir);
-  const next = `${path}.next`;
-  writeDurably(next, toText({ ...firstRun, baseUrl }));
-  renameSync(next, path);
-}
-
-function toText(firstRun: FirstRun): string {
-  return `${JSON.stringify(firstRun, null, 2)}\n`;
-}
-
-function writeDurably(path: string, text: string): void {
-  writeFileSync(path, text, { mode: 0o600 });
-  sync(path);
-}
-
-/** Creates what is missing of the account, and revokes the keys of an interrupted start. */
+/** Creates the missing parts of the account, and revokes the keys of an interrupted start. */
 async function createAccount({ store, services: { accounts } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
   const accountId = accountName;
   if ((await store.accounts.find(accountName)) === undefined) {

@@ -6,10 +6,8 @@ import type { CatalogModel } from '../core/entities/model.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
 import type { Clock } from '../core/values/clock.ts';
 import type { Log } from '../core/values/log.ts';
-import { createBuiltinEngine } from '../engines/builtin/index.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
-import { createOpenAiEngine } from '../engines/openai/index.ts';
-import { createRemoteEngine } from '../engines/remote/index.ts';
+import type { Supervisor } from '../supervisor/supervisor.ts';
 import { toCatalogModel } from './models.ts';
 
 interface EngineDeps {
@@ -17,6 +15,7 @@ interface EngineDeps {
   readonly tokens: TokenCounter;
   readonly log: Log;
   readonly tracer: Tracer;
+  readonly supervisor: Supervisor;
   /** Replacements for configured engines by name, for tests. */
   readonly given: Readonly<Record<string, EngineSet>>;
 }
@@ -27,9 +26,20 @@ interface Opened {
   readonly set: EngineSet;
 }
 
+/** The code of each kind. A server loads the kinds that it is configured for: the clients of the others take 10 MB. */
+const kinds = {
+  builtin: async () => (await import('../engines/builtin/index.ts')).createBuiltinEngine,
+  openai: async () => (await import('../engines/openai/index.ts')).createOpenAiEngine,
+  process: async () => (await import('../engines/process/index.ts')).createProcessEngine,
+  remote: async () => (await import('../engines/remote/index.ts')).createRemoteEngine,
+};
+
+type Kinds = { [K in keyof typeof kinds]?: Awaited<ReturnType<(typeof kinds)[K]>> };
+
 export class Engines {
   readonly #deps: EngineDeps;
   readonly #startedAtMs: number;
+  readonly #kinds: Kinds = {};
   #opened: ReadonlyMap<string, Opened> = new Map();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
@@ -41,9 +51,10 @@ export class Engines {
   /**
    * Switches to the engines of a configuration and returns its models. Engines with unchanged settings keep running;
    * the others close once no request can run on them.
-   * @throws if an engine cannot be opened or a model has no engine; then nothing changes
+   * Rejects if an engine cannot be opened or a model has no engine; then nothing changes.
    */
-  use(config: Config): readonly CatalogModel[] {
+  async use(config: Config): Promise<readonly CatalogModel[]> {
+    await this.#load(config);
     const next = new Map<string, Opened>();
     try {
       for (const [name, settings] of Object.entries(config.engines)) {
@@ -77,6 +88,15 @@ export class Engines {
     await Promise.all(sets.map((set) => set.close()));
   }
 
+  /** Loads the code of the configured kinds. */
+  async #load({ engines }: Config): Promise<void> {
+    const configured = new Set(Object.values(engines).map(({ kind }) => kind));
+    if (configured.has('builtin')) this.#kinds.builtin ??= await kinds.builtin();
+    if (configured.has('openai')) this.#kinds.openai ??= await kinds.openai();
+    if (configured.has('process')) this.#kinds.process ??= await kinds.process();
+    if (configured.has('remote')) this.#kinds.remote ??= await kinds.remote();
+  }
+
   #sets(): EngineSet[] {
     return [...this.#opened.values()].map(({ set }) => set);
   }
@@ -91,15 +111,17 @@ export class Engines {
   }
 
   #create(name: string, settings: EngineConfig, apiKey: string | undefined, requestMsMax: number): EngineSet {
-    const { clock, tokens, log, tracer } = this.#deps;
+    const { clock, tokens, log, tracer, supervisor } = this.#deps;
     const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin':
-        return createBuiltinEngine(settings, { clock, tokens, requestMsMax });
+        return loaded(this.#kinds.builtin)(settings, { clock, tokens, requestMsMax });
       case 'openai':
-        return createOpenAiEngine(settings, deps);
+        return loaded(this.#kinds.openai)(settings, deps);
+      case 'process':
+        return loaded(this.#kinds.process)(settings, { ...deps, program: supervisor.open(name, settings) });
       case 'remote':
-        return createRemoteEngine(settings, deps);
+        return loaded(this.#kinds.remote)(settings, deps);
     }
   }
 
@@ -111,10 +133,16 @@ export class Engines {
 
   /** Closes the engine after the longest time that a request on it may take. */
   #retire(set: EngineSet, requestMsMax: number): void {
+    set.retire?.();
     const timer = setTimeout(() => {
       this.#retired.delete(set);
       void set.close();
     }, requestMsMax);
     this.#retired.set(set, timer.unref());
   }
+}
+
+function loaded<Create>(create: Create | undefined): Create {
+  if (create === undefined) throw new Error('the code of this kind of engine is not loaded');
+  return create;
 }

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The root of the clone, relative to the sources and to the build in dist/. */
-const roots = ['../..', '../../..'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+/** The root of the clone. The sources and the bundles in dist/src are at the same depth below it. */
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * The commit of this file's clone, with the suffix `-dirty` if files have changed since; undefined without a clone or
@@ -12,8 +12,7 @@ const roots = ['../..', '../../..'].map((path) => fileURLToPath(new URL(path, im
  */
 export function gitRevision(): string | undefined {
   // Without this check, git would report the commit of a project in which Parley is installed.
-  const root = roots.find((folder) => existsSync(join(folder, '.git')));
-  if (root === undefined) return undefined;
+  if (!existsSync(join(root, '.git'))) return undefined;
   const args = [
     '--no-optional-locks',
     '-C',

@@ -17,6 +17,13 @@ const grownBytesMin = 32 * 1024 * 1024;
 /** Under load freed memory is also returned, which takes a few milliseconds. */
 const returnEveryMsDefault = 15_000;
 
+interface IdleMemoryOptions {
+  readonly quietMs?: number | undefined;
+  readonly returnEveryMs?: number;
+  /** Time after which the garbage of the start is collected. Default: it is not. */
+  readonly settleMs?: number | undefined;
+}
+
 export class IdleMemory {
   /** Counts running requests, so that no request has to wait for a collection. */
   readonly observer: Pick<RequestObserver, 'began' | 'ended'>;
@@ -25,11 +32,17 @@ export class IdleMemory {
   #lastEndedAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #collectedBytes = heapBytes();
+  readonly #settling: NodeJS.Timeout | undefined;
   readonly #returning: NodeJS.Timeout;
 
-  constructor(quietMs = quietMsDefault, returnEveryMs = returnEveryMsDefault) {
+  constructor({
+    quietMs = quietMsDefault,
+    returnEveryMs = returnEveryMsDefault,
+    settleMs,
+  }: IdleMemoryOptions) {
     this.#quietMs = quietMs;
     this.#returning = setInterval(returnFreedMemory, returnEveryMs).unref();
+    if (settleMs !== undefined) this.#settling = setTimeout(() => this.#settle(), settleMs).unref();
     this.observer = {
       began: () => {
         this.#running++;
@@ -44,6 +57,7 @@ export class IdleMemory {
 
   close(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#settling);
     clearInterval(this.#returning);
   }
 
@@ -58,6 +72,12 @@ export class IdleMemory {
     const quietMs = performance.now() - this.#lastEndedAtMs;
     if (quietMs < this.#quietMs) this.#timer = this.#checkIn(this.#quietMs - quietMs);
     else if (heapBytes() - this.#collectedBytes > grownBytesMin) this.#collect();
+  }
+
+  /** Running requests delay it: the first quiet time collects then, however little the heap has grown. */
+  #settle(): void {
+    if (this.#running === 0) this.#collect();
+    else this.#collectedBytes = 0;
   }
 
   #collect(): void {

@@ -3,12 +3,14 @@ import type { Config } from '../config/config.ts';
 import type { Gate } from '../core/access/gate.ts';
 import type { Sessions } from '../core/access/sessions.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
+import { sessionLimits } from '../core/realtime/session-timers.ts';
 import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
 import { basePath } from '../core/values/base-path.ts';
 import type { Clock } from '../core/values/clock.ts';
 import { requestTimeLimit } from '../core/values/deadline.ts';
 import type { Log } from '../core/values/log.ts';
+import { rawAudio } from '../engines/live-media.ts';
 import type { ByteBudget } from '../transports/byte-budget.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { meantForRpcs } from '../transports/connect/wrong-path.ts';
@@ -16,6 +18,7 @@ import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
+import { realtimeHandler, realtimePath } from '../transports/realtime/upgrade.ts';
 import { pathOf } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
@@ -24,6 +27,7 @@ import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { withSessions } from '../transports/rest/session-cookies.ts';
 import { type SessionPort, sessionRoutes } from '../transports/rest/session-routes.ts';
+import { rivaRpcs } from '../transports/riva/rpcs.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
 import { rpcPath } from '../transports/rpc/rpcs.ts';
 
@@ -117,18 +121,25 @@ async function openPort(
   return { baseUrl: server.origin + basePath, leave, close };
 }
 
-/** The transports of a port, all made from the one table of RPCs. */
+/** The transports of a port, all made from the one table of RPCs, and Riva's RPCs. */
 function openTransports(wiring: Wiring, audience: Audience) {
   const { config, services, probes, pages, sessions, ...shared } = wiring;
   const { server, limits } = config;
-  const deps = { ...shared, timeLimit: requestTimeLimit(server.requestMsMax) };
+  const { requestMsMax } = server;
+  const deps = {
+    ...shared,
+    timeLimit: requestTimeLimit(requestMsMax),
+    sessionTimeLimit: requestTimeLimit(sessionLimits.sessionMsMax + requestMsMax),
+  };
   const isServed = ({ kind }: Rpc) => audience === 'all' || (kind === 'admin') === (audience === 'admins');
   const table = rpcTable(services);
   // A port without administration does not show its metrics either.
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
-  const keyless = config.voices.access === 'open' ? openVoices(table, services) : new Map();
+  const areVoicesOpen = config.voices.access === 'open';
+  const keyless = areVoicesOpen ? openVoices(table, services) : new Map();
   const sessionPort = sessions && { sessions, ...audiences[audience] };
-  const served = allRpcs(table).filter(isServed);
+  const all = [...allRpcs(table), ...rivaRpcs(services, rawAudio, { areVoicesOpen })];
+  const served = all.filter(isServed);
   const rpcs = [...served, ...openRpcs(served, probes.readiness)];
   const rpcLimits = {
     messageBytesMax: limits.rpcMessageBytesMax,
@@ -138,12 +149,22 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const overRest = restHandler(
     [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown)],
     [...pageRoutes(pages), ...(sessionPort ? sessionRoutes(sessionPort) : [])],
-    { areMeantBy: meantForRpcs([...allRpcs(table), ...rpcs]), refuse: connect },
+    { areMeantBy: meantForRpcs([...all, ...rpcs]), refuse: connect },
     deps,
   );
   const paths = new Set(rpcs.map(rpcPath));
   const handle: PortHandler = (request, ...rest) =>
     (paths.has(pathOf(request.url)) ? connect : overRest)(request, ...rest);
   const opened = sessionPort ? withSessions(sessionPort.sessions, sessionPort.cookie, handle) : handle;
-  return { handle: withCors(config.cors.origins, opened), grpc: createGrpcHandler(rpcs, rpcLimits, deps) };
+  return {
+    handle: withCors(config.cors.origins, opened),
+    grpc: createGrpcHandler(rpcs, rpcLimits, deps),
+    upgrade:
+      audience === 'admins'
+        ? undefined
+        : {
+            path: realtimePath,
+            take: realtimeHandler(services.realtime, table.streamTranscribe, deps, sessionPort),
+          },
+  };
 }

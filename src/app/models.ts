@@ -19,6 +19,8 @@ export function toCatalogModel(
   addedAtMs: number,
 ): CatalogModel {
   const { id, balance = 'in-order' } = model;
+  const weights = [model.engine].flat().map((name) => model.weights?.[name] ?? 1);
+  const choice = { balance, weights };
   const facts = {
     id,
     createdAtSeconds: Math.floor((model.created ? Date.parse(model.created) : addedAtMs) / 1000),
@@ -32,19 +34,19 @@ export function toCatalogModel(
       const voiceNames = model.voices && new Map(Object.entries(model.voices));
       const { defaultVoice } = model;
       const speaking = offering((set) => set.speech?.(id));
-      const engine = failoverSpeech(speaking, balance);
+      const engine = failoverSpeech(speaking, choice);
       return { ...facts, type: 'speech', engine, voiceNames, defaultVoice };
     }
     case 'transcription': {
       const transcribing = offering((set) => set.transcription?.(id));
-      const engine = failoverTranscription(transcribing, balance);
+      const engine = failoverTranscription(transcribing, choice);
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
       const { price, contextTokens, outputTokensMax = Infinity } = model;
       const chatting = offering((set) => set.chat?.(id, contextTokens === undefined));
-      const engine = failoverChat(chatting, balance);
-      // An upstream may tell another context from one request to the next.
+      const engine = failoverChat(chatting, { ...choice, isSticky: model.affinity === 'account' });
+      // An upstream may report another context for each request.
       const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
       return {
         ...facts,

@@ -2,12 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder that `scripts/build-console.mjs` writes, relative to the build in dist/ and to the sources. */
-const folders = ['../../console', '../../dist/console'].map((path) =>
-  fileURLToPath(new URL(path, import.meta.url)),
-);
+/** The folder that `scripts/build-console.mjs` writes. */
+const folder = fileURLToPath(new URL('../../dist/console', import.meta.url));
 
-/** This file exists only in the built folder. */
+/** This file exists only after a build of the folder. */
 const document = 'api/v1/openapi.json';
 
 /**
@@ -15,8 +13,7 @@ const document = 'api/v1/openapi.json';
  * embeds them.
  */
 export function readPageFiles(): ReadonlyMap<string, Buffer> {
-  const folder = folders.find((path) => existsSync(join(path, document)));
-  if (folder === undefined) return new Map();
+  if (!existsSync(join(folder, document))) return new Map();
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   );

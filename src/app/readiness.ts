@@ -51,13 +51,13 @@ export class Readiness implements StoreObserver {
       { err: cause, dataDir: this.#dataDir },
       `${reasons[trouble]} Requests get 503 until a write succeeds. ${advice[trouble]}`,
     );
-    this.#tell();
+    this.#notify();
   }
 
   working(): void {
     this.#trouble = undefined;
     this.#log.warn({ dataDir: this.#dataDir }, 'The database can be written again. Requests are served.');
-    this.#tell();
+    this.#notify();
   }
 
   lost(what: string, cause: unknown): void {
@@ -68,10 +68,10 @@ export class Readiness implements StoreObserver {
 
   stop(): void {
     this.#isStopping = true;
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }

@@ -1,13 +1,6 @@
 /** Flags that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  type Config,
-  type ConfigOptions,
-  type LoadedConfig,
-  loadConfigWithSources,
-} from '../config/config.ts';
 import { basePath } from '../core/values/base-path.ts';
-import { printStatus } from './terminal/terminal.ts';
 
 export interface JsonFlag {
   readonly json?: boolean;
@@ -22,6 +15,11 @@ export interface ServeConfigFlags extends ConfigFlags {
   readonly host?: string;
   readonly port?: string;
   readonly logLevel?: string;
+}
+
+export interface ServeFlags extends ServeConfigFlags {
+  readonly demo?: boolean;
+  readonly workers?: number;
 }
 
 export interface ServerFlags extends ConfigFlags {
@@ -96,29 +94,8 @@ function parseBaseUrl(text: string): string {
   return url.origin + (path === '' ? basePath : path);
 }
 
-/** @throws ConfigError */
-export function loadWithFlags(flags: ServeConfigFlags): LoadedConfig {
-  return loadConfigWithSources(configOptions(flags));
-}
-
-/** The sources of settings for a command. */
-export function configOptions({ config, dataDir, host, port, logLevel }: ServeConfigFlags): ConfigOptions {
-  const overrides = { server: { host, port }, dataDir, log: { level: logLevel } };
-  return { env: process.env, file: config, overrides };
-}
-
-/** A command may read the configuration more than once, but warns once. */
-const shownWarnings = new Set<string>();
-
-/**
- * Warns on standard error about ignored variables.
- * @throws ConfigError
- */
-export function configOf(flags: ConfigFlags): Config {
-  const { config, warnings } = loadWithFlags(flags);
-  for (const warning of warnings) {
-    if (!shownWarnings.has(warning)) printStatus(warning);
-    shownWarnings.add(warning);
-  }
-  return config;
+/** Reads the value of an option. */
+export function parseCount(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number from 0 to 999999999.');
 }

@@ -9,15 +9,19 @@ import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
 import { creditsCommand } from './commands/credits.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { enginesCommand } from './commands/engines.ts';
 import { healthCommand } from './commands/health.ts';
 import { keyCommand, keysCommand } from './commands/key.ts';
+import { listenCommand } from './commands/listen.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
+import { pricesCommand } from './commands/prices.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { serveCommand } from './commands/serve.ts';
 import { speakCommand } from './commands/speak.ts';
 import { storeCommand } from './commands/store.ts';
+import { talkCommand } from './commands/talk.ts';
 import { transcribeCommand } from './commands/transcribe.ts';
 import { usageCommand } from './commands/usage.ts';
 import { newCommand } from './terminal/command.ts';
@@ -47,9 +51,13 @@ export function createProgram(version: string): Command {
     .addCommand(migrateCommand())
     .addCommand(storeCommand())
     .addCommand(auditCommand())
+    .addCommand(enginesCommand())
     .addCommand(modelsCommand())
+    .addCommand(pricesCommand())
     .addCommand(speakCommand())
     .addCommand(transcribeCommand())
+    .addCommand(listenCommand())
+    .addCommand(talkCommand())
     .addCommand(chatCommand())
     .addCommand(configCommand())
     .addCommand(healthCommand())

@@ -16,6 +16,7 @@ import { validPart } from './reader/valid-part.ts';
 import { configSchema } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
+import { defaultConversations } from './schema/realtime.ts';
 
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
@@ -26,7 +27,10 @@ type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
   : { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
 /** Valid, with every default filled in, and deeply frozen. */
-export interface Config extends DeepReadonly<z.infer<typeof configSchema>>, Secrets {}
+export interface Config extends DeepReadonly<z.infer<typeof configSchema>>, Secrets {
+  /** The environment of the programs that Parley starts: nothing that they do not need, and no secret. */
+  readonly programEnvironment: Readonly<Record<string, string>>;
+}
 export type ModelConfig = Config['models'][number];
 export type EngineConfig = Config['engines'][string];
 
@@ -60,7 +64,7 @@ export function loadConfigWithSources(options: ConfigOptions): LoadedConfig {
   for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
   if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
   return {
-    config: frozen(data, secrets),
+    config: frozen(data, secrets, options.env),
     file: found?.file,
     warnings: tree.warnings,
     sourceOf: (path) => tree.sourceOf(path),
@@ -88,7 +92,7 @@ export function loadValidPart(options: ConfigOptions): PartialConfig | undefined
       engines: Object.fromEntries(engines.filter((one) => !keyless.includes(one))),
     };
     const leftOut = [...valid.leftOut, ...keyless.map(([name]) => `engines.${name}`)];
-    return { config: frozen(settings, secrets), leftOut };
+    return { config: frozen(settings, secrets, options.env), leftOut };
   } catch (error) {
     if (error instanceof ConfigError) return undefined;
     throw error;
@@ -96,7 +100,10 @@ export function loadValidPart(options: ConfigOptions): PartialConfig | undefined
 }
 
 function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): boolean {
-  return engine.kind !== 'builtin' && (engine.apiKeyEnv ?? engine.apiKeyFile) !== undefined;
+  return (
+    (engine.kind === 'openai' || engine.kind === 'remote') &&
+    (engine.apiKeyEnv ?? engine.apiKeyFile) !== undefined
+  );
 }
 
 /** Reads all sources. The findings so far are those that no schema has. */
@@ -105,6 +112,8 @@ function readTree({ env, file, overrides = {} }: ConfigOptions) {
   const tree = new SettingsTree(found);
   // Defaults come before the variables, which can then set the default engine, and before the checks.
   tree.root['engines'] ??= structuredClone(defaultEngines);
+  const hasOwnModels = (tree.root['models'] ?? overrides.models) !== undefined;
+  if (!hasOwnModels) tree.root['realtime'] ??= structuredClone(defaultConversations);
   tree.root['models'] ??= structuredClone(defaultModels);
   applyVariables(tree, env);
   applyOverrides(tree, overrides);
@@ -112,8 +121,18 @@ function readTree({ env, file, overrides = {} }: ConfigOptions) {
   return { found, tree, secrets: readSecrets(tree, env) };
 }
 
-function frozen(settings: z.infer<typeof configSchema>, { engineKeys, ...secrets }: Secrets): Config {
-  return Object.freeze({ ...deepFreeze(settings), engineKeys: Object.freeze(engineKeys), ...secrets });
+function frozen(
+  settings: z.infer<typeof configSchema>,
+  { engineKeys, ...secrets }: Secrets,
+  { PATH, HOME }: NodeJS.ProcessEnv,
+): Config {
+  const programEnvironment = { LANG: 'C.UTF-8', ...(PATH && { PATH }), ...(HOME && { HOME }) };
+  return Object.freeze({
+    ...deepFreeze(settings),
+    engineKeys: Object.freeze(engineKeys),
+    programEnvironment: Object.freeze(programEnvironment),
+    ...secrets,
+  });
 }
 
 function deepFreeze<T>(value: T): DeepReadonly<T>;
@@ -124,7 +143,14 @@ function deepFreeze(value: unknown): unknown {
 }
 
 /** Sections that a running server can replace. The others are bound to its port, its store or its start. */
-const reloadable: ReadonlySet<string> = new Set(['engines', 'engineKeys', 'models', 'fairUse', 'log']);
+const reloadable: ReadonlySet<string> = new Set([
+  'engines',
+  'engineKeys',
+  'models',
+  'realtime',
+  'fairUse',
+  'log',
+]);
 
 /** @throws Error, naming the sections, if `next` differs from `running` in sections that only a restart can replace */
 export function checkReload(running: Config, next: Config): void {

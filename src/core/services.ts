@@ -6,6 +6,7 @@ import type { alertsApi } from './alerts/service.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
 import type { CompletionOperations } from './completions/service.ts';
+import type { RealtimeOperations } from './realtime/service.ts';
 import type { ResponseOperations } from './responses/service.ts';
 import type { SpeechOperations } from './speech/service.ts';
 import type { TranscriptionOperations } from './transcription/service.ts';
@@ -14,6 +15,7 @@ import type { TranscriptionOperations } from './transcription/service.ts';
 export interface Services {
   readonly speech: SpeechOperations;
   readonly transcription: TranscriptionOperations;
+  readonly realtime: RealtimeOperations;
   readonly chat: ChatOperations;
   readonly responses: ResponseOperations;
   readonly completions: CompletionOperations;

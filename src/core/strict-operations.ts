@@ -2,8 +2,8 @@ import type { Operation } from './entities/usage.ts';
 import type { Rpc } from './rpcs.ts';
 
 /**
- * Operations whose requests are refused for a field that their schema does not have. Speech and transcription drop such fields, chat
- * passes them on, and lists of models ignore them.
+ * Operations whose requests are refused for unknown fields. Speech and transcription drop such fields, chat passes them
+ * on, and lists of models ignore them.
  */
 export const strictOperations: ReadonlySet<Operation> = new Set(['account', 'manage', 'admin']);
 

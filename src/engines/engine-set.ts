@@ -14,6 +14,8 @@ export interface EngineSet {
   chat?(model: string, needsContext: boolean): ChatEngine;
   /** The current state, for metrics and readiness. */
   reading(): EngineReading;
+  /** No new request will come. Running ones still end on it. Default: nothing is released before `close`. */
+  retire?(): void;
   /** Ends all its threads and connections. Call once, after the last request. */
   close(): Promise<void>;
 }

@@ -19,7 +19,7 @@ function isKeyLike(word: string): boolean {
   return keyPrefix.test(word) || word.split(/[^A-Za-z\d]/).some(isRandom);
 }
 
-/** A long run without a gap, with digits, with more capitals than words have, or longer than words are. */
+/** A run of characters that looks like a key: it has digits, more capitals than a word, or more letters. */
 function isRandom(run: string): boolean {
   const [digits, capitals] = [/\d/g, /[A-Z]/g].map((kind) => run.match(kind)?.length ?? 0) as [
     number,

@@ -1,15 +1,13 @@
 /**
- * Files of the recogniser and the decoder, which set-up builds. The executable contains them, and replaces this file.
+ * Files of the recogniser, the decoder and the modules for speech, which set-up builds. The executable contains them, and replaces this file.
  */
 import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The root of the clone as seen from the sources and from the build in dist/. */
-const root = new URL(import.meta.url.includes('/dist/src/') ? '../../../' : '../../', import.meta.url);
 /** The folder where set-up puts all of them at once. */
-export const hearingFolder = fileURLToPath(new URL('.hearing', root));
+export const hearingFolder = fileURLToPath(new URL('../../.hearing', import.meta.url));
 const names = ['decoder.wasm', 'recogniser.wasm', 'recogniser.image'];
 /** The image is read in parts of this size. */
 const partBytes = 1024 ** 2;
@@ -22,6 +20,12 @@ export function missingHearing(): string | undefined {
 
 export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<ArrayBuffer>> {
   return readFile(join(hearingFolder, `${name}.wasm`));
+}
+
+/** A module that makes speech cheaper; undefined before set-up has built it. */
+export async function readExtra(name: 'resampler' | 'lame'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const file = join(hearingFolder, `${name}.wasm`);
+  return existsSync(file) ? readFile(file) : undefined;
 }
 
 /** The memory of a recogniser that has loaded its model, in parts. Each part is valid until the next is read. */

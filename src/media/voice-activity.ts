@@ -10,7 +10,7 @@ const windowFrames = 50;
 export const windowSamples = windowFrames * frameSamples;
 
 /** Half a second of audio, or less at the end of a recording, with the decision and level of each frame. */
-export interface JudgedWindow {
+export interface DecidedWindow {
   /** The samples, padded with zeros at the end of the recording; undefined if all are zero. */
   readonly samples: Int16Array | undefined;
   /** 1 for each frame that may be speech, 0 for silence. Shorter only at the end of the recording. */
@@ -60,9 +60,9 @@ interface MeasuredWindow {
 
 interface SpeechDetector {
   /** Takes the next `windowSamples` samples and keeps them. Returns the windows that are decided, perhaps none. */
-  push(samples: Int16Array): JudgedWindow[];
+  push(samples: Int16Array): DecidedWindow[];
   /** Takes the rest of the recording, less than a window. Returns all remaining windows. */
-  end(rest: Int16Array): JudgedWindow[];
+  end(rest: Int16Array): DecidedWindow[];
 }
 
 /** A detector for one recording. Holds about eight seconds of audio, whatever the length of the recording. */
@@ -73,12 +73,12 @@ export function createSpeechDetector(): SpeechDetector {
   const windows: MeasuredWindow[] = [];
   let waiting = 0;
 
-  const judgeOldest = (): JudgedWindow => {
+  const decideOldest = (): DecidedWindow => {
     const at = windows.length - waiting;
     waiting -= 1;
-    const judged = judge(windows, at, hysteresis);
+    const decided = decide(windows, at, hysteresis);
     if (at >= floorWindowsBehind) windows.shift();
-    return judged;
+    return decided;
   };
   const add = (samples: Int16Array, frames: number): void => {
     windows.push(meter.measure(samples, frames));
@@ -87,7 +87,7 @@ export function createSpeechDetector(): SpeechDetector {
   return {
     push(samples) {
       add(samples, windowFrames);
-      return waiting > floorWindowsAhead ? [judgeOldest()] : [];
+      return waiting > floorWindowsAhead ? [decideOldest()] : [];
     },
     end(rest) {
       if (rest.length > 0) {
@@ -95,12 +95,12 @@ export function createSpeechDetector(): SpeechDetector {
         filled.set(rest);
         add(filled, Math.max(1, Math.floor(rest.length / frameSamples)));
       }
-      return Array.from({ length: waiting }, judgeOldest);
+      return Array.from({ length: waiting }, decideOldest);
     },
   };
 }
 
-function judge(windows: readonly MeasuredWindow[], at: number, hysteresis: Hysteresis): JudgedWindow {
+function decide(windows: readonly MeasuredWindow[], at: number, hysteresis: Hysteresis): DecidedWindow {
   const window = windows[at];
   if (window === undefined) throw new RangeError(`no window at ${at}`);
   const speech = new Uint8Array(window.frames);

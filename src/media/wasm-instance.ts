@@ -38,6 +38,11 @@ export class WasmInstance {
     return Number(run(...args) ?? 0);
   }
 
+  /** Copies numbers into the memory. */
+  write({ buffer, byteOffset, byteLength }: Float32Array | Int16Array, pointer: number): void {
+    this.bytes.set(new Uint8Array(buffer, byteOffset, byteLength), pointer);
+  }
+
   /** Copies `count` samples out of the memory. */
   samplesAt(pointer: number, count: number): Int16Array<ArrayBuffer> {
     return new Int16Array(this.#memory.buffer, pointer, count).slice();

@@ -1,7 +1,10 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
+import type { ProgramState } from '../core/entities/server.ts';
 import type { AlertObserver } from '../core/entities/webhook.ts';
 import { observeAlerts } from './alert-metrics.ts';
+import { observeLive } from './live-metrics.ts';
+import { observePrograms } from './program-metrics.ts';
 import { metricsIn, observeRequests } from './request-metrics.ts';
 
 /** The state of an engine when the metrics are read. */
@@ -10,6 +13,8 @@ export interface EngineReading {
   readonly isUp: boolean;
   /** Calls that wait for the engine. */
   readonly waiting: number;
+  /** Set if the engine is a program that Parley starts. */
+  readonly program?: ProgramState;
 }
 
 export interface Metrics {
@@ -40,7 +45,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of misnamed) registry.removeSingleMetric(name);
-  const { gauge } = metricsIn(registry);
+  const metrics = metricsIn(registry);
+  const { gauge } = metrics;
   gauge('parley_info', 'The version of this server.', ['version'], (info) => info.set({ version }, 1));
   gauge('parley_ready', '1 if GET /readyz answers 200, else 0.', [], (ready) =>
     ready.set(sources.isReady() ? 1 : 0),
@@ -51,11 +57,12 @@ export function createMetrics(sources: MetricsSources): Metrics {
   gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine'], (calls) => {
     for (const { engine, waiting } of engines()) calls.set({ engine }, waiting);
   });
+  observePrograms(registry, engines);
   gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', [], (buffered) =>
     buffered.set(sources.bufferedBytes()),
   );
   return {
-    observer: observeRequests(registry, isModel),
+    observer: observeRequests(registry, isModel, observeLive(metrics)),
     alerts: observeAlerts(registry),
     contentType: registry.contentType,
     text: () => registry.metrics(),

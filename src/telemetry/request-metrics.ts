@@ -35,7 +35,7 @@ export function metricsIn(registry: Registry) {
   };
 }
 
-type Metrics = ReturnType<typeof metricsIn>;
+export type Metrics = ReturnType<typeof metricsIn>;
 
 /** The value of a metric for one set of labels. */
 interface Cell {
@@ -64,12 +64,21 @@ class Tally<Label extends string> {
   }
 }
 
+/** Observes live speech. */
+interface LiveObserver extends Pick<RequestObserver, 'began' | 'heard'> {
+  ended(model: string, start: RecordStart, end: RecordEnd): void;
+}
+
 /**
  * Counts requests as they end. Every label has few values: operation, wire, state and code are fixed words, a model is
  * one of the catalog.
  * @param isModel whether the catalog has a model of that id now
  */
-export function observeRequests(registry: Registry, isModel: (id: string) => boolean): RequestObserver {
+export function observeRequests(
+  registry: Registry,
+  isModel: (id: string) => boolean,
+  live: LiveObserver,
+): RequestObserver {
   const metrics = metricsIn(registry);
   const { began, held, released } = observeRunning(metrics);
   const count = countEnded(metrics);
@@ -88,12 +97,20 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
   const refusedKeys = metrics.counter('parley_refused_keys_total', 'Requests without a valid key.', ['wire']);
   const modelOf = ({ model = '' }: RecordStart) => (model === '' || isModel(model) ? model : otherModel);
   return {
-    began,
+    began: (start) => {
+      began(start);
+      live.began(start);
+    },
     held,
+    heard: live.heard,
     ended: (start, end, hold) => {
       const { operation, wire } = start;
       released(start, hold);
       count(modelOf(start), start, end);
+      if (start.live !== undefined) {
+        live.ended(modelOf(start), start, end);
+        return;
+      }
       durations.observe({ operation, wire }, end.durationMs / 1000);
       if (end.firstOutputMs !== undefined) {
         firstOutputs.observe({ operation, wire }, end.firstOutputMs / 1000);

@@ -94,6 +94,12 @@ function noteRecord(span: Span, start: RecordStart, end: RecordEnd): void {
       'gen_ai.usage.input_tokens': end.tokens.promptTokens,
       'gen_ai.usage.output_tokens': end.tokens.completionTokens,
     }),
+    ...(end.tokens?.cachedTokens !== undefined && {
+      'gen_ai.usage.cache_read.input_tokens': end.tokens.cachedTokens,
+    }),
+    ...(end.tokens?.cacheWriteTokens !== undefined && {
+      'gen_ai.usage.cache_creation.input_tokens': end.tokens.cacheWriteTokens,
+    }),
   });
   if (end.state === 'failed') span.setStatus({ code: SpanStatusCode.ERROR, message: end.code ?? '' });
 }

@@ -27,7 +27,7 @@ export class FairQueue<Job> {
     return this.#sum(({ size }) => size);
   }
 
-  /** Requests whose first job waits. */
+  /** Number of requests whose first job waits. */
   get waiting(): number {
     return this.#sum(({ waiting }) => waiting);
   }
@@ -72,9 +72,9 @@ export class FairQueue<Job> {
 
 class OwnerQueue<Job> {
   readonly #places = new Set<Line<Job>>();
-  /** Lines whose first job waits. */
+  /** Requests whose first job waits. */
   readonly #newcomers = new Set<Line<Job>>();
-  /** Lines whose later jobs wait, next turn first. */
+  /** Requests whose later jobs wait, next turn first. */
   readonly #turns = new Set<Line<Job>>();
 
   get size(): number {

@@ -42,10 +42,10 @@ export interface GroupOptions {
 
 /** Worker threads that run tasks of one kind. A thread that dies fails its own tasks only, and is replaced when needed. */
 export interface ThreadPool<Task, Result> {
-  /** Groups whose first task waits for a thread. */
+  /** Number of groups whose first task waits for a thread. */
   readonly waiting: number;
   /**
-   * Opens a group, whose tasks run one to a thread and share the threads fairly with other groups (`FairQueue`). An
+   * Opens a group. Each thread runs one task at a time, and groups share the threads fairly (`FairQueue`). An
    * abort leaves the group.
    * @throws `overloaded` if too many groups wait or are open, or the pool is closed
    */

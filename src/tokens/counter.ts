@@ -7,7 +7,7 @@ import { endOfPiece } from './pieces.ts';
 const sliceUnitsMax = 16_384;
 /** Texts sent at a time: some 2 ms of work for short ones. */
 const sliceTextsMax = 256;
-/** Maximum of waiting and running counts, beside those on which money depends. */
+/** Maximum number of waiting and running counts, except counts on which money depends. */
 const countsMax = 1024;
 
 /**

@@ -49,7 +49,7 @@ export class ByteBudget {
     return this.#bytes;
   }
 
-  /** The body of a request of this client; nothing of it is in memory yet. */
+  /** Registers the body of a client's request; nothing of it is in memory yet. */
   bodyOf(address: string): BufferedBody {
     return new BufferedBody(this, networkOf(address));
   }
@@ -63,6 +63,15 @@ export class ByteBudget {
       return Promise.resolve();
     }
     return this.#wait(share, body, bytes, signal);
+  }
+
+  /** Adds bytes to a body if there is room now. Use `BufferedBody.tryAdmit`. */
+  tryTake(body: BufferedBody, bytes: number): boolean {
+    const share = this.#shares.get(body.network) ?? { bytes: 0, waiting: new Set() };
+    if (share.waiting.size > 0 || !this.#fits(share, body, bytes)) return false;
+    this.#shares.set(body.network, share);
+    this.#add(share, body, bytes);
+    return true;
   }
 
   /** Removes bytes of a body, and admits others in their place. Use `BufferedBody.keep`. */
@@ -141,12 +150,13 @@ export class ByteBudget {
   }
 }
 
-/** One request's part of the budget. */
+/** The part of one request in the budget. */
 export class BufferedBody {
   readonly network: string;
   /** Set by the budget. */
   bytes = 0;
   readonly #budget: ByteBudget;
+  #isClosed = false;
 
   constructor(budget: ByteBudget, network: string) {
     this.#budget = budget;
@@ -155,15 +165,29 @@ export class BufferedBody {
 
   /**
    * Resolves when the request may have this many bytes in memory, counted from its beginning.
-   * @throws `overloaded` if that takes too long, or the signal's reason
+   * @throws `overloaded` if that takes too long, the signal's reason, or `request_cancelled` after `close`
    */
   async admit(bytes: number, signal: Signal): Promise<void> {
     if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes, signal);
+    if (!this.#isClosed) return;
+    this.keep(0);
+    throw new ParleyError('request_cancelled');
+  }
+
+  /** Whether the request may have this many bytes in memory now. */
+  tryAdmit(bytes: number): boolean {
+    return bytes <= this.bytes || (!this.#isClosed && this.#budget.tryTake(this, bytes - this.bytes));
   }
 
   /** Releases all but this many bytes. */
   keep(bytes: number): void {
     if (bytes < this.bytes) this.#budget.release(this, this.bytes - bytes);
+  }
+
+  /** Releases all bytes, also those admitted later. */
+  close(): void {
+    this.#isClosed = true;
+    this.keep(0);
   }
 }
 

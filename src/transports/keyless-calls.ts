@@ -12,7 +12,7 @@ const running = new WeakMap<Client, number>();
 
 /**
  * Counts a call that needs no key. The clients of a trusted proxy are not counted together.
- * @returns ends the call
+ * @returns a function that ends the call
  * @throws `rate_limit_exceeded` if too many run on the connection
  */
 export function beginKeylessCall(client: Client): () => void {

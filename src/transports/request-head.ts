@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Client } from '../core/access/gate.ts';
 import type { Wire } from '../core/entities/usage.ts';
 
@@ -7,6 +8,14 @@ export interface RequestHead {
   readonly client: Client;
   /** A header by its name in lower case. */
   readonly header: (name: string) => string | undefined;
+}
+
+export function requestHead(wire: Wire, client: Client, headers: IncomingHttpHeaders): RequestHead {
+  const header = (name: string) => {
+    const value = headers[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  return { wire, client, header };
 }
 
 /** The headers that name the compression of a body or of its messages. REST has none. */

@@ -1,16 +1,16 @@
 /**
- * The steps of every transport for a request: id and deadline; the gate, asked before a byte of the body is read; the
- * function of core; the end of the usage record; the error for the client.
+ * The steps that all transports share: id and deadline; the gate, before any of the body is read; the function of core;
+ * the end of the usage record; the error for the client.
  */
 
-import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
-import type { AdminCall, Call } from '../core/access/call.ts';
+import type { AdminCall, AnyCall, Call } from '../core/access/call.ts';
 import type { Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
 import type { KeyHolder } from '../core/entities/key.ts';
-import type { Tracer, TraceSpan } from '../core/entities/tracer.ts';
+import type { Tracer } from '../core/entities/tracer.ts';
 import type { CallLimits } from '../core/limits/call-limits.ts';
-import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
+import type { Rpc } from '../core/rpcs.ts';
+import type { Batches } from '../core/values/batches.ts';
 import type { Clock } from '../core/values/clock.ts';
 import { Deadline } from '../core/values/deadline.ts';
 import { ParleyError, toParleyError } from '../core/values/errors.ts';
@@ -19,9 +19,11 @@ import { newRequestId, type RequestId } from '../core/values/ids.ts';
 import type { Log } from '../core/values/log.ts';
 import type { Signal, TimeLimit } from '../core/values/signal.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
+import { CallTrace } from './call-trace.ts';
 import { beginKeylessCall } from './keyless-calls.ts';
 import { type Headers, noHeaders, rateHeaders } from './rate-headers.ts';
 import { isCompressed, type RequestHead } from './request-head.ts';
+import type { OpenRpc } from './rpc/open-rpcs.ts';
 
 export interface CallDeps {
   readonly gate: Gate;
@@ -32,7 +34,24 @@ export interface CallDeps {
   readonly bytes: ByteBudget;
   /** The time a whole request may take. */
   readonly timeLimit: TimeLimit;
+  /** The same for a session, which ends by itself before. */
+  readonly sessionTimeLimit: TimeLimit;
 }
+
+/** The function of an RPC. */
+interface Runs<Request, C extends AnyCall, Answer> {
+  run(request: Request, call: C): Answer;
+}
+
+/** The progress of a call. It decides who ends the record. */
+type State =
+  | { readonly kind: 'arrived' }
+  | { readonly kind: 'keyless'; readonly end: () => void }
+  | { readonly kind: 'admin' }
+  /** The gate has opened the call, and nothing has begun to read it: `close` ends its record. */
+  | { readonly kind: 'opened'; readonly call: Call }
+  /** The code that reads or runs the call ends its record. */
+  | { readonly kind: 'running'; readonly call: Call };
 
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
@@ -42,22 +61,19 @@ export class ServedCall {
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
   readonly #deadline: Deadline;
-  #body: BufferedBody | undefined;
-  #endKeyless: (() => void) | undefined;
-  #span: TraceSpan | undefined;
-  #call: Call | undefined;
-  #adminCall: AdminCall | undefined;
+  readonly #body: BufferedBody;
+  #state: State = { kind: 'arrived' };
+  #trace: CallTrace | undefined;
   #error: ParleyError | undefined;
-  /** Whether reading the body or running the function has begun. From then on `#run` or `stream` ends the record. */
-  #hasBegun = false;
   #isClosed = false;
-  #running = 0;
 
-  constructor(head: RequestHead, deps: CallDeps) {
+  /** @param kind of its RPC; undefined for a path that is none */
+  constructor(head: RequestHead, deps: CallDeps, kind?: (Rpc | OpenRpc)['kind']) {
     this.id = newRequestId(deps.clock.now());
     this.#head = head;
     this.#deps = deps;
-    this.#deadline = new Deadline(deps.timeLimit);
+    this.#deadline = new Deadline(kind === 'session' ? deps.sessionTimeLimit : deps.timeLimit);
+    this.#body = deps.bytes.bodyOf(head.client.address);
   }
 
   /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */
@@ -72,7 +88,7 @@ export class ServedCall {
 
   /** Whether the answer repeats that of an earlier request with the same Idempotency-Key. Known once the answer begins. */
   get isReplay(): boolean {
-    return this.#call?.isReplay ?? false;
+    return this.#state.kind === 'running' && this.#state.call.isReplay;
   }
 
   /** Headers of the answer with the remaining limits of the minute. */
@@ -85,27 +101,49 @@ export class ServedCall {
    * @param name the operation's name in traces
    * @throws the gate's errors; `request_cancelled` if the client has left in the meantime
    */
-  async open(rpc: Rpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
+  async open(rpc: Rpc | OpenRpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
     const { header } = this.#head;
-    const { gate, tracer } = this.#deps;
-    this.#span = tracer.span(name, { traceparent: header('traceparent'), tracestate: header('tracestate') });
-    await this.#within(async () => {
-      if (rpc.kind === 'admin') {
-        this.#adminCall = await gate.openAdmin(this.#arrival);
-        return;
-      }
-      const facts = { operation: rpc.operation, signal: this.signal };
-      this.#call = await gate.open({ ...this.#arrival, ...facts, idempotencyKey: header('idempotency-key') });
-      this.#deadline.ownedBy(this.#call.caller.account.id);
-    });
+    const isOpen = rpc.kind === 'unary' && rpc.runKeyless && header('authorization') === undefined;
+    if (rpc.kind === 'open' || isOpen) return this.openKeyless();
+    const parents = { traceparent: header('traceparent'), tracestate: header('tracestate') };
+    const span = this.#deps.tracer.span(name, parents);
+    this.#trace = span && new CallTrace(span);
+    await this.#traced(() => this.#askGate(rpc));
+  }
+
+  async #askGate(rpc: Rpc): Promise<void> {
+    const { gate } = this.#deps;
+    if (rpc.kind === 'admin') {
+      await gate.openAdmin(this.#arrival);
+      this.#state = { kind: 'admin' };
+    } else {
+      const { wire, client, header } = this.#head;
+      const arrival = {
+        id: this.id,
+        wire,
+        client,
+        authorization: header('authorization'),
+        answer: this,
+        operation: rpc.operation,
+        signal: this.signal,
+        idempotencyKey: header('idempotency-key'),
+      };
+      const call = await (rpc.kind === 'session' ? gate.openSession(arrival) : gate.open(arrival));
+      this.#state = { kind: 'opened', call };
+      this.#deadline.ownedBy(call.caller.account.id);
+    }
     if (!this.#isClosed) return;
     this.#recordUnread();
     throw new ParleyError('request_cancelled');
   }
 
+  get isKeyless(): boolean {
+    return this.#state.kind === 'keyless';
+  }
+
   /** Opens a call that needs no key. @throws `rate_limit_exceeded` if too many run on the connection */
   openKeyless(): void {
-    if (!this.#isClosed) this.#endKeyless = beginKeylessCall(this.#head.client);
+    if (!this.#isClosed) this.#state = { kind: 'keyless', end: beginKeylessCall(this.#head.client) };
   }
 
   /** Asks the gate for a path that is not an RPC. @throws the errors of `Gate.openAdmin` */
@@ -113,18 +151,22 @@ export class ServedCall {
     return this.#deps.gate.openAdmin(this.#arrival);
   }
 
-  /** Asks the gate who signs in to the console. @throws the errors of `Gate.identify` */
+  /**
+   * Asks the gate for the holder of the key that signs in to the console.
+   * @throws the errors of `Gate.identify`
+   */
   identify(): Promise<KeyHolder> {
     return this.#deps.gate.identify(this.#arrival);
   }
 
-  /** Records a request for a path or method that is not served. Does not throw: the answer is `error` in any case. */
-  async recordUnserved(error: ParleyError): Promise<void> {
+  /** Records a request for a path or method that is not served, and throws the error for it. */
+  async refuseUnserved(error: ParleyError): Promise<never> {
     try {
       await this.#deps.gate.recordUnserved(this.#arrival, error);
     } catch (reason) {
       this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
     }
+    throw error;
   }
 
   get #arrival() {
@@ -140,66 +182,58 @@ export class ServedCall {
   /**
    * Resolves when this many bytes of the body, counted from its beginning, may be in memory. They are released when the
    * call closes.
-   * @throws `overloaded` if other requests use the memory for too long
+   * @throws `overloaded` if other requests use the memory for too long; `request_cancelled` once the call has closed
    */
-  async admitBytes(bytes: number): Promise<void> {
-    this.#body ??= this.#deps.bytes.bodyOf(this.#head.client.address);
-    await this.#body.admit(bytes, this.signal);
-    if (!this.#isClosed) return;
-    this.#body.keep(0);
-    throw new ParleyError('request_cancelled');
+  admitBytes(bytes: number): Promise<void> {
+    return this.#body.admit(bytes, this.signal);
+  }
+
+  /** The same for a connection that cannot wait: whether the bytes may be in memory now. */
+  tryAdmitBytes(bytes: number): boolean {
+    return this.#body.tryAdmit(bytes);
   }
 
   /** Releases all but this many bytes, once the size of the request is known. */
   keepBytes(bytes: number): void {
-    this.#body?.keep(bytes);
+    this.#body.keep(bytes);
   }
 
   /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */
   read<T>(read: (call: Call) => Promise<T>): Promise<T> {
-    return this.#run((call) => orVoid(call, () => read(call)));
+    return this.#run((call) => orVoid(call, read));
   }
 
-  /** Notes the size of a request's message, which bounds the tokens of a prompt. */
-  noteRequestBytes(bytes: number): void {
-    if (this.#call) this.#call.requestBytes = bytes;
+  /** Notes the size of a message that was read. A chat's bounds its prompt; that of a compressed one was unknown before. */
+  noteMessageBytes(bytes: number): void {
+    const call = this.#begin();
+    if (call.operation === 'chat') call.requestBytes = bytes;
+    if (this.isCompressed) this.keepBytes(bytes);
   }
 
   /** Runs an RPC with one answer. When it resolves, the record is settled and durable. */
-  answer<I extends DescMessage, O extends DescMessage, Answer>(
-    rpc: UnaryRpc<I, O, Answer>,
-    request: MessageShape<I>,
-  ): Promise<Answer> {
+  answer<Request, Answer>(rpc: Runs<Request, Call, Promise<Answer>>, request: Request): Promise<Answer> {
     return this.#run((call) => metered(call, () => rpc.run(request, call)));
   }
 
-  /** Runs an RPC with a stream of requests. When it resolves, the record is settled and durable. */
-  upload<I extends DescMessage, O extends DescMessage>(
-    rpc: ClientStreamRpc<I, O>,
-    requests: AsyncIterable<MessageShape<I>>,
-  ): Promise<MessageShape<O>> {
-    return this.#run((call) => metered(call, () => rpc.run(requests, call)));
-  }
-
   /** Runs an RPC with a stream of parts. The record is settled before the stream ends. */
-  stream<I extends DescMessage, O extends DescMessage, Part>(
-    rpc: ServerStreamRpc<I, O, Part>,
-    request: MessageShape<I>,
+  stream<Request, Part>(
+    rpc: Runs<Request, Call, Batches<Part>> & { isOutput(part: Part): boolean },
+    request: Request,
   ): AsyncGenerator<readonly Part[], void, void> {
     const isOutput = (parts: readonly Part[]) => parts.some((part) => rpc.isOutput(part));
     const call = this.#begin();
-    const batches = this.#within(() => meteredParts(call, rpc.run(request, call), isOutput));
-    return this.#span ? this.#traced(this.#span, batches) : batches;
+    const batches = meteredParts(call, rpc.run(request, call), isOutput);
+    return this.#trace ? this.#trace.stream(batches) : batches;
   }
 
   /** Runs an admin RPC. */
-  administer<I extends DescMessage, O extends DescMessage>(
-    rpc: AdminRpc<I, O>,
-    request: MessageShape<I>,
-  ): Promise<MessageShape<O>> {
-    if (this.#adminCall === undefined) throw notOpened();
-    // The body may have arrived long after the gate was asked.
-    return this.#within(async () => rpc.run(request, await this.#deps.gate.openAdmin(this.#arrival)));
+  administer<Request, Answer>(
+    rpc: Runs<Request, AdminCall, Promise<Answer>>,
+    request: Request,
+  ): Promise<Answer> {
+    if (this.#state.kind !== 'admin') throw notOpened();
+    // The body may have arrived long after the gate's decision.
+    return this.#traced(async () => rpc.run(request, await this.openAdmin()));
   }
 
   /** The error for the client. An error that the operator must look into is logged, once for each request. */
@@ -229,65 +263,32 @@ export class ServedCall {
     if (hasLeft) this.#deadline.cancel();
     this.#deadline.stop();
     this.#isClosed = true;
-    this.#body?.keep(0);
-    this.#endKeyless?.();
+    this.#body.close();
+    if (this.#state.kind === 'keyless') this.#state.end();
     this.#recordUnread();
-    this.#endSpan();
+    this.#trace?.close(this.#error);
   }
 
   #recordUnread(): void {
-    if (this.#call === undefined || this.#hasBegun) return;
+    if (this.#state.kind !== 'opened') return;
     const error = this.#error ?? this.signal.reason ?? new ParleyError('invalid_request_error');
     void this.#run(({ metering }) => metering.void(error));
   }
 
   #run<T>(run: (call: Call) => Promise<T>): Promise<T> {
     const call = this.#begin();
-    const span = this.#span;
-    return span === undefined ? run(call) : span.run(() => run(call)).finally(() => this.#end());
-  }
-
-  /** Requests each part within the span, since the consumer runs outside of it. */
-  async *#traced<T>(span: TraceSpan, parts: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
-    let isOver = false;
-    try {
-      for (;;) {
-        const { done, value } = await span.run(() => parts.next());
-        isOver = done === true;
-        if (done) return;
-        yield value;
-      }
-    } catch (error) {
-      isOver = true;
-      throw error;
-    } finally {
-      // If the consumer returns early, the source must end as well.
-      if (!isOver) await span.run(() => parts.return());
-      this.#end();
-    }
+    return this.#traced(() => run(call));
   }
 
   #begin(): Call {
-    if (this.#call === undefined) throw notOpened();
-    this.#hasBegun = true;
-    this.#running++;
-    return this.#call;
+    if (!('call' in this.#state)) throw notOpened();
+    const { call } = this.#state;
+    this.#state = { kind: 'running', call };
+    return call;
   }
 
-  #end(): void {
-    this.#running--;
-    this.#endSpan();
-  }
-
-  /** Ends the span once the connection is closed and the record has ended, in either order. */
-  #endSpan(): void {
-    if (!this.#isClosed || this.#running > 0) return;
-    this.#span?.end(this.#error);
-    this.#span = undefined;
-  }
-
-  #within<T>(work: () => T): T {
-    return this.#span ? this.#span.run(work) : work();
+  #traced<T>(work: () => Promise<T>): Promise<T> {
+    return this.#trace ? this.#trace.run(work) : work();
   }
 }
 

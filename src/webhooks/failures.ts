@@ -20,7 +20,7 @@ const timeouts: ReadonlySet<unknown> = new Set([
 export function failureOf(error: unknown): string {
   const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
   if (timeouts.has(name) || timeouts.has(code)) return 'The webhook did not answer in time.';
-  // One sentence for all cases, so that nobody learns which names the server's network knows.
+  // One sentence for all cases, so that callers cannot find out which names the server's network knows.
   if (error instanceof AddressRefused || unresolvable.has(code)) {
     return 'The name of the webhook has no public address.';
   }

@@ -1,7 +1,7 @@
 /** Sends webhooks over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { buildConnector, Client } from 'undici';
+import type { buildConnector } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/entities/webhook.ts';
 import { AddressRefused, failureOf } from './failures.ts';
@@ -37,8 +37,10 @@ export class HttpSender implements WebhookSender {
     const url = new URL(text);
     const time = AbortSignal.timeout(this.#attemptMsMax);
     const either = signal ? AbortSignal.any([signal, time]) : time;
-    const client = new Client(url.origin, {
-      connect: this.#connectorFor(url, either),
+    // Loaded for the first attempt: commands and most servers send none.
+    const undici = await import('undici');
+    const client = new undici.Client(url.origin, {
+      connect: this.#connectorFor(undici.buildConnector, url, either),
       maxHeaderSize: headerBytesMax,
       pipelining: 1,
     });
@@ -60,10 +62,10 @@ export class HttpSender implements WebhookSender {
     }
   }
 
-  #connectorFor(url: URL, signal: AbortSignal): buildConnector.connector {
+  #connectorFor(build: typeof buildConnector, url: URL, signal: AbortSignal): buildConnector.connector {
     const scheme: Scheme = url.protocol === 'https:' ? 'https' : 'http';
     const literal = literalAddress(url);
-    const connect = buildConnector({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme, signal) });
+    const connect = build({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme, signal) });
     return (options, done) => {
       // An address in place of a name is not looked up.
       if (literal !== undefined && !this.#mayReach(literal, scheme)) done(new AddressRefused(), null);

@@ -10,7 +10,7 @@ export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly Lo
 
 /** Time limit for each server of the machine's configuration. */
 const queryMs = 3_000;
-/** Maximum lookups by the system, each of which occupies a thread. Node has four by default. */
+/** Maximum number of lookups by the system, as each occupies a thread. Node has four by default. */
 const lookupsMax = 2;
 /** DNS has answered that there is no address. Any other failure may pass. */
 const unknown: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);

@@ -4,15 +4,17 @@ export interface Attack {
   readonly name: string;
   /** A stranger has no key. */
   readonly by: 'stranger' | 'customer';
-  /** Connections of one play, among which the memory is divided. Default: 1. */
+  /** Connections of one run, by which the memory is divided. Default: 1. */
   readonly connections?: number;
-  /** Requests of one play, among which the time is divided. Default: as many as connections. */
+  /** Requests of one run, by which the time is divided. Default: the number of connections. */
   readonly requests?: number;
-  /** Bytes that its request, or the upstream's answer, has. Default: 0. */
+  /** Size of the request, or of the upstream's answer, in bytes. Default: 0. */
   readonly bytes?: number;
-  /** Whether it plays on a server of its own, and only its answers count. */
+  /** Allowed memory of one connection, in MiB. Default: by who attacks, and the bytes. */
+  readonly memoryMiBMax?: number;
+  /** Whether the attack runs on a separate server, and only its answers count. */
   readonly isApart?: boolean;
-  /** @throws if the server does not answer as it should */
+  /** @throws if the server does not answer as expected */
   play(target: Target): Promise<void>;
 }
 

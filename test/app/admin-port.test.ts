@@ -34,7 +34,7 @@ async function servicesAt(baseUrl: string): Promise<string[]> {
   return [];
 }
 
-describe('administration on a port of its own', () => {
+describe('administration on a separate port', () => {
   let parley: Parley;
   let ports: { main: string; admin: string };
   let asAdmin: { headers: { authorization: string } };
@@ -76,7 +76,7 @@ describe('administration on a port of its own', () => {
     expect(await errorOf(refused)).toMatchObject({ status: 404, code: 'not_found' });
   });
 
-  it('is reported correctly by reflection and health of either port', async () => {
+  it('is reported correctly by reflection and health of both ports', async () => {
     expect(await servicesAt(ports.admin)).toContain('parley.admin.v1.AdminService');
     expect(await servicesAt(ports.admin)).not.toContain('parley.catalog.v1.CatalogService');
     expect(await servicesAt(ports.main)).toContain('parley.catalog.v1.CatalogService');
@@ -95,14 +95,14 @@ describe('administration on a port of its own', () => {
 });
 
 describe('the address of administration', () => {
-  it('is that of the main port, unless it has one of its own', async () => {
+  it('is that of the main port by default', async () => {
     const parley = await startParley();
     expect(parley.app.adminBaseUrl).toBe(parley.baseUrl);
     expect((await fetch(`${parley.baseUrl}/admin/accounts`, bearer(parley.adminKey))).status).toBe(200);
     await parley.close();
   });
 
-  it('cannot lack a port', () => {
+  it('needs a port', () => {
     expect(() => loadConfig({ env: { PARLEY_ADMIN_HOST: '::1' } })).toThrow(
       '`admin.port` is missing. It must be the port for administration on `admin.host`.',
     );

@@ -12,7 +12,8 @@ import {
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, createApp } from '../../src/app/create-app.ts';
-import { createDemo, readFirstRun } from '../../src/app/demo.ts';
+import { createDemo } from '../../src/app/demo.ts';
+import { readFirstRun } from '../../src/app/first-run.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { isWellFormedKey } from '../../src/core/values/key-secret.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
@@ -32,7 +33,7 @@ const sentence = 'good morning this is the voice of your own server and it is re
 const noRecogniser = missingHearing();
 const noCurl = spawnSync('curl', ['--version']).error === undefined ? undefined : 'curl is not installed';
 
-/** The commands of the banner. */
+/** The commands that the banner shows. */
 function commandsOf(banner: string): string[] {
   return banner
     .split('\n')
@@ -88,7 +89,7 @@ describe.skipIf(noTerminal)(`parley serve --demo on an empty data folder, at a t
     }
   });
 
-  it('names the console where one has been built', async () => {
+  it('names the console if one has been built', async () => {
     const url = new URL('/console', firstRun().baseUrl).href;
     expect(banner.includes(`${url}\n`)).toBe((await fetch(url)).ok);
   });
@@ -124,7 +125,7 @@ describe.skipIf(noTerminal)(`parley serve --demo on an empty data folder, at a t
   );
 });
 
-/** Creates a folder with links to all programs of PATH but curl. */
+/** Creates a folder with links to all programs of PATH except curl. */
 function linkAllButCurl(bin: string): void {
   mkdirSync(bin);
   for (const directory of (process.env['PATH'] ?? '').split(delimiter).filter((path) => existsSync(path))) {
@@ -256,7 +257,7 @@ describe('an interrupted first start', () => {
 
 const ended = new Error('the process has ended');
 
-/** Fails after this many steps, as if the process had ended. */
+/** Fails after this many steps, as if the process had ended there. */
 function endingAfter<T extends object>(stepsMax: number, admin: T): T {
   let steps = 0;
   return new Proxy(admin, {

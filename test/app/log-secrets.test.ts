@@ -1,4 +1,4 @@
-/** The log of the real program: every line is JSON, and none has a key, a prompt, an answer or audio, whatever fails. */
+/** The log of the real program: every line is JSON, and no line has a key, a prompt, an answer or audio. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completion } from '../support/chat-answers.ts';
@@ -87,7 +87,7 @@ describe('the log', () => {
     folder.remove();
   });
 
-  it('has a line for each failure, in JSON, with the id of the request', () => {
+  it('has a line for each failure, in JSON, with the request id', () => {
     const lines = server
       .stderr()
       .trim()
@@ -104,9 +104,9 @@ describe('the log', () => {
     ['an API key', () => keys.apiKey],
     ['an admin key', () => keys.adminKey],
     ['the key of an upstream', () => upstreamKey],
-  ])('never has %s in it', (_, secret) => {
+  ])('never contains %s', (_, secret) => {
     expect(server.stderr()).not.toContain(secret());
-    // Not even its beginning, which parsers quote in their errors.
+    // Not even the beginning of the secret, which parsers quote in their errors.
     expect(server.stderr()).not.toContain(secret().slice(0, 10));
     expect(server.stderr()).not.toContain(Buffer.from(secret()).toString('base64').slice(0, 12));
   });

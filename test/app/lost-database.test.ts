@@ -1,4 +1,4 @@
-/** A server whose database is taken away while it runs answers nothing that it cannot keep. */
+/** A server whose database disappears while it runs: it answers no request that it cannot store. */
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

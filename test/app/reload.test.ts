@@ -1,4 +1,4 @@
-/** A running server takes over a new configuration, all or nothing. */
+/** A running server applies a new configuration completely or not at all. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ describe('a reload', () => {
     models: [model(1)],
     ...more,
   });
-  /** The configuration of the start with changes. Port and data folder stay. */
+  /** The initial configuration with changes. Port and data folder stay. */
   const load = (written: object) => {
     writeFileSync(file, JSON.stringify(written));
     const overrides = {
@@ -70,11 +70,11 @@ describe('a reload', () => {
 
   it('replaces engines, models and prices', async () => {
     expect((await ask()).said).toBe('one');
-    parley.app.reload(load(settings(other, { models: [model(2)] })));
+    await parley.app.reload(load(settings(other, { models: [model(2)] })));
     const { said, response } = await ask();
     expect(said).toBe('other');
     expect(await parley.recordOf(response)).toMatchObject({ cost: 26n * 1_000n });
-    parley.app.reload(load(settings(other, { models: [{ ...model(2), id: 'renamed' }] })));
+    await parley.app.reload(load(settings(other, { models: [{ ...model(2), id: 'renamed' }] })));
     expect((await ask()).said).toBe('unknown_model');
   });
 
@@ -83,7 +83,7 @@ describe('a reload', () => {
       ((await (await parley.call('/account')).json()) as { fair_use: { limit_units: number } }).fair_use
         .limit_units;
     expect(await limitOf()).toBe(300_000);
-    parley.app.reload(load(settings(one, { fairUse: { trialUnitsPerMonth: 77 } })));
+    await parley.app.reload(load(settings(one, { fairUse: { trialUnitsPerMonth: 77 } })));
     expect(await limitOf()).toBe(77);
   });
 
@@ -91,7 +91,7 @@ describe('a reload', () => {
     const said = chunks('still ', 'here');
     one.answer(path, events(said, { everyMs: 200 }));
     const response = await parley.postJson(path, { ...question, stream: true });
-    parley.app.reload(load(settings(other, { models: [model(1000)] })));
+    await parley.app.reload(load(settings(other, { models: [model(1000)] })));
     const { text, isDone } = await readEvents(response);
     expect([text, isDone]).toEqual(['still here', true]);
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', cost: 13n * 1_000n });
@@ -103,7 +103,7 @@ describe('a reload', () => {
   it('keeps an engine with unchanged settings, and its connections', async () => {
     await ask();
     const { connections } = one;
-    parley.app.reload(load(settings(one, { models: [model(3)] })));
+    await parley.app.reload(load(settings(one, { models: [model(3)] })));
     await ask();
     expect(one.connections).toBe(connections);
   });
@@ -111,8 +111,8 @@ describe('a reload', () => {
   it.each([
     ['a port', { server: { port: 0, drainMs: 1 } }, 'server'],
     ['a limit', { limits: { chatBodyBytesMax: 2000 } }, 'limits'],
-  ])('changes nothing where %s differs too', async (_, more, section) => {
-    expect(() => parley.app.reload(load(settings(other, more)))).toThrow(
+  ])('changes nothing if %s differs too', async (_, more, section) => {
+    await expect(parley.app.reload(load(settings(other, more)))).rejects.toThrow(
       new RegExp(`\`${section}\` cannot change while the server runs`),
     );
     expect((await ask()).said).toBe('one');

@@ -1,4 +1,4 @@
-/** Plays scenarios one after the other, in an order that comes again with the same seed. */
+/** Runs scenarios one after the other. The same seed gives the same order. */
 import { inspect } from 'node:util';
 import { Random } from '../support/random.ts';
 import type { Round, Scenario } from './scenario.ts';
@@ -7,11 +7,11 @@ const roundMsMax = 20 * 60_000;
 const foundLengthMax = 4_000;
 
 export interface CampaignOptions {
-  /** For how long rounds begin. Each scenario is played once all the same. */
+  /** How long new rounds start. Each scenario runs at least once. */
   readonly forMs: number;
   readonly seed: number;
   readonly print: (line: string) => void;
-  /** Whether no further round begins. */
+  /** Whether no further round starts. */
   readonly isStopped?: () => boolean;
 }
 
@@ -21,7 +21,7 @@ export interface Outcome {
   readonly failed: number;
 }
 
-/** The first round has the seed of the campaign, so a round that fails is played again with its own seed. */
+/** The first round has the seed of the campaign, so that a failed round can be repeated by its seed. */
 export async function runCampaign(
   scenarios: Readonly<Record<string, Scenario>>,
   { forMs, seed, print, isStopped = () => false }: CampaignOptions,
@@ -72,7 +72,7 @@ async function playRound(scenario: Scenario, random: Random) {
   return { killed: round.kills, said, error };
 }
 
-/** With the value that was not as expected, of which the message has only the outline. */
+/** Includes the actual value, of which the message only has an outline. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const found = 'actual' in error ? `\n${inspect(error.actual, { depth: 4 }).slice(0, foundLengthMax)}` : '';

@@ -1,4 +1,4 @@
-/** A clock that is set forth and back while programs run, as libfaketime lends it. */
+/** A clock that is set forward and back while programs run, by libfaketime. */
 import { globSync, writeFileSync } from 'node:fs';
 import type { Folder } from '../support/command-line.ts';
 import type { Round } from './scenario.ts';
@@ -7,7 +7,7 @@ const library = globSync('/usr/lib/*/faketime/libfaketime.so.1')[0];
 export const missingFaketime =
   library === undefined ? 'the Debian package faketime is not installed' : undefined;
 
-/** Keys of idempotency live for a day, in which the clock stays. */
+/** The clock stays within a day, as idempotency keys live that long. */
 const stepSecondsMax = 11 * 3_600;
 
 export class SteppedClock {
@@ -15,7 +15,7 @@ export class SteppedClock {
   readonly #round: Round;
   readonly #baseSeconds: number;
 
-  /** It begins at the end of a month, so that steps cross it. */
+  /** The clock starts at the end of a month, so that steps cross it. */
   constructor(folder: Folder, round: Round, name = 'clock') {
     this.#file = folder.file(name);
     this.#round = round;

@@ -1,4 +1,4 @@
-/** Ways in which a node, the database or the wire between them fails, and is well again. */
+/** Ways in which a node, the database or the network between them fails and recovers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { until } from '../support/command-line.ts';
@@ -9,7 +9,7 @@ type Disturbance = (cluster: Cluster) => Promise<void>;
 
 const silenceMs = 10_000;
 
-/** The others fail no request, and release what it held. Nothing has failed before. */
+/** A node is killed, as the first fault. The other nodes fail no request, and release its holds. */
 export async function killFirst(cluster: Cluster): Promise<void> {
   const others = await cluster.killOne();
   await cluster.answerMore(others);
@@ -17,7 +17,7 @@ export async function killFirst(cluster: Cluster): Promise<void> {
   await cluster.startAll([{}]);
 }
 
-/** For longer than its lease: the others go on, and it goes on after it. */
+/** A node stops for longer than its lease: the others continue, and it continues afterwards. */
 async function stopNode(cluster: Cluster): Promise<void> {
   const { random } = cluster.round;
   const victim = random.pick(cluster.running);
@@ -33,7 +33,7 @@ async function endConnections({ nodes }: Cluster): Promise<void> {
   );
 }
 
-/** One process of the database is killed: the others end with it, and the database recovers by itself. */
+/** One process of the database is killed. The others end with it, and the database recovers by itself. */
 async function killBackend({ nodes, round }: Cluster): Promise<void> {
   const pid = await withClient(nodes.postgres.url, async (client) => {
     const { rows } = await client.query(
@@ -45,11 +45,11 @@ async function killBackend({ nodes, round }: Cluster): Promise<void> {
     process.kill(pid, 'SIGKILL');
     round.kills++;
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }
 
-/** The database ends at once, as by a power failure, and comes back. */
+/** The database ends at once, as in a power failure, and restarts. */
 async function killDatabase({ nodes, round }: Cluster): Promise<void> {
   await nodes.postgres.stop('SIGQUIT');
   round.kills++;
@@ -57,7 +57,7 @@ async function killDatabase({ nodes, round }: Cluster): Promise<void> {
   nodes.postgres.start();
 }
 
-/** The network to the database is silent. */
+/** The network to the database is silent for a while. */
 async function silence({ nodes, running }: Cluster): Promise<void> {
   const before = running.map(({ clients }) => clients.refusals);
   nodes.wire.hang();
@@ -87,7 +87,7 @@ async function loseCommits({ nodes }: Cluster): Promise<void> {
   await nodes.wire.restore();
 }
 
-/** Another program locks accounts and counts in the other order, at last for longer than a group waits for a lock. */
+/** Another program locks accounts and counts in the other order, finally for longer than a group waits for a lock. */
 async function lock({ nodes }: Cluster): Promise<void> {
   await withClient(nodes.postgres.url, async (client) => {
     for (let round = 0; round < 10; round++) {
@@ -96,7 +96,7 @@ async function lock({ nodes }: Cluster): Promise<void> {
       await client.query('select 1 from accounts order by id desc for update').catch(() => undefined);
       await client.query('rollback');
     }
-    // The database may end this transaction, too, to resolve a deadlock.
+    // The database may also end this transaction to resolve a deadlock.
     await until(async () => {
       await client.query('begin');
       return client.query('select 1 from accounts order by id for update').then(

@@ -1,4 +1,4 @@
-/** The disk that fails, as `test/support/disk-faults.c` lends it. */
+/** A disk that fails, by `test/support/disk-faults.c`. */
 import { spawnSync } from 'node:child_process';
 import { type Folder, scratchFolder } from '../support/command-line.ts';
 import { PayingServer } from '../support/kept-promises.ts';
@@ -10,9 +10,9 @@ export const missingCompiler =
 
 interface Faults {
   readonly kind: 'write' | 'sync' | 'power';
-  /** Every one of so many calls fails. */
+  /** Every call whose number is a multiple of this fails. */
   readonly every: number;
-  /** They are counted while this file exists. Default: always */
+  /** Calls are counted while this file exists. Default: always */
   readonly whileFile?: string;
   /** Decides which writes a power failure loses. */
   readonly seed?: number;
@@ -40,7 +40,7 @@ export class FailingDisk {
   }
 }
 
-/** A server with its accounts, not running, on a disk that can fail, and the clients that will pay it. */
+/** A stopped server with its accounts, on a disk that can fail, and the clients that pay it. */
 export async function prepareFailingDisk(round: Round) {
   const folder = scratchFolder();
   const server = new PayingServer(folder);

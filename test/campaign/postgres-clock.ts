@@ -1,4 +1,4 @@
-/** The clocks of three nodes are set forth and back apart from each other, while clients pay and nodes are killed. */
+/** The clocks of three nodes are set forward and back independently, while clients pay and nodes are killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchFolder } from '../support/command-line.ts';
 import { missingFaketime, SteppedClock } from './clock-steps.ts';
@@ -7,7 +7,7 @@ import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
 import type { Scenario } from './scenario.ts';
 
 const steps = 5;
-/** The nodes look at the files of their clocks each second. */
+/** The nodes read the files of their clocks each second. */
 const noticedMs = 1_100;
 
 export const postgresClock: Scenario = {

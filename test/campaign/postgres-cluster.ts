@@ -1,4 +1,4 @@
-/** Three nodes before one PostgreSQL, with their clients. */
+/** Three nodes on one PostgreSQL, with their clients. */
 import { expect } from 'vitest';
 import { until } from '../support/command-line.ts';
 import { Nodes, type RunningNode } from '../support/postgres/nodes.ts';
@@ -10,7 +10,7 @@ export const programs = postgresPrograms();
 export const missingPostgres =
   programs === undefined ? 'the Debian package postgresql is not installed' : undefined;
 
-/** Answers after which a fault begins, and after which the service is shown to go on. */
+/** Answers before a fault begins, and before the service counts as running again. */
 const answersEach = 20;
 
 /** Starts a PostgreSQL that ends with the round. */
@@ -18,7 +18,7 @@ export async function startPostgres(
   round: Round,
   options?: Parameters<typeof PostgresServer.create>[1],
 ): Promise<PostgresServer> {
-  // A disk that `prepare` mounts is unmounted between the two.
+  // A disk that `prepare` mounts is unmounted after PostgreSQL ends and before its folder is removed.
   const started: PostgresServer[] = [];
   round.defer(() => Promise.all(started.map((postgres) => postgres.remove())));
   const postgres = await PostgresServer.create(programs ?? '', options);
@@ -76,7 +76,7 @@ export class Cluster {
     return this.running;
   }
 
-  /** Lets the clients leave, and holds the books against what they were told. */
+  /** Waits for the clients to leave, and compares the books with their answers. */
   async check(): Promise<string> {
     await this.leave();
     const [first] = this.running;

@@ -1,6 +1,6 @@
 /**
- * The disk of PostgreSQL is full for a while: that of its tables alone, so that statements fail, or that of its log too, so that the
- * whole database ends and starts again.
+ * The disk of PostgreSQL is full for a while. If only the tables are on it, statements fail. If the log is on it too,
+ * the whole database ends and restarts.
  */
 import { spawnSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
@@ -31,11 +31,11 @@ export const postgresDiskFull: Scenario = {
   },
 };
 
-/** @param hasOwnLog whether the write-ahead log is elsewhere */
+/** @param hasOwnLog whether the write-ahead log is on another disk */
 function startOnSmallDisk(round: Round, hasOwnLog: boolean): Promise<PostgresServer> {
   const logFolder = (data: string) => join(data, '..', 'log');
   return startPostgres(round, {
-    // Segments of the log that are kept would fill the disk by themselves.
+    // Kept segments of the log would fill the disk by themselves.
     settings: { max_wal_size: '32MB', min_wal_size: '4MB', autovacuum: 'off' },
     prepare: (data) => mount(round, data),
     initdb: (data) => ['--wal-segsize=1', ...(hasOwnLog ? [`--waldir=${logFolder(data)}`] : [])],
@@ -48,7 +48,7 @@ function mount(round: Round, folder: string): void {
   round.defer(() => spawnSync('umount', [folder]));
 }
 
-/** Leaves no room until each node has refused requests, and for some time after that. */
+/** Fills the disk until each node has refused requests, and for some time longer. */
 async function fill({ running, round }: Cluster, postgres: PostgresServer): Promise<void> {
   const ballast = join(postgres.data, 'ballast');
   const before = running.map(({ clients }) => clients.refusals);
@@ -59,7 +59,7 @@ async function fill({ running, round }: Cluster, postgres: PostgresServer): Prom
   }
   await sleep(round.random.between(0, 5_000));
   rmSync(ballast);
-  // It gives up where its log cannot be written in its recovery either.
+  // PostgreSQL gives up if it cannot write its log during recovery either.
   if (!postgres.isRunning()) {
     round.kills++;
     postgres.start();

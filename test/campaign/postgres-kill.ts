@@ -5,7 +5,7 @@ import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
 import type { Scenario } from './scenario.ts';
 
 const kills = 10;
-/** Answers before a kill, at most. */
+/** The highest number of answers before a kill. */
 const answersMax = 40;
 
 export const postgresKill: Scenario = {

@@ -1,4 +1,4 @@
-/** Three nodes under load, while one of them, the database or the wire between them fails, each in its turn. */
+/** Three nodes under load, while one of them, the database or the network between them fails, one after the other. */
 import { disturbances, killFirst } from './disturbances.ts';
 import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
 import type { Scenario } from './scenario.ts';

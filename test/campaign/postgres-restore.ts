@@ -1,6 +1,6 @@
 /**
- * Dumps of the database of nodes at work: a node starts from a dump that was restored, its books are exact, and it has all that was
- * answered before the dump began.
+ * Dumps of a database whose nodes are at work. A node starts from a restored dump: its books are exact, and it has
+ * every request that was answered before the dump began.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

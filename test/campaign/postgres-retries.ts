@@ -1,6 +1,6 @@
 /**
- * Clients that repeat a request under its Idempotency-Key, at any node, until it is answered: while nodes and the database are killed
- * and commits lose their answers. Each is charged once, and its repetition is answered with the same words.
+ * Clients repeat a request under its Idempotency-Key, at any node, until it is answered, while nodes and the database
+ * are killed and answers of commits are lost. Each request is charged once, and its repetition gets the same answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -11,7 +11,7 @@ import type { Round, Scenario } from './scenario.ts';
 
 const clientsAtOnce = 6;
 const disturbances = 6;
-/** The pause before a repetition, at most: impatient clients do not wait for Retry-After. */
+/** The longest pause before a repetition: impatient clients do not wait for Retry-After. */
 const pauseMsMax = 400;
 const mayRepeat: ReadonlySet<number> = new Set([503, 409]);
 
@@ -112,7 +112,7 @@ class Shop {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Asks until it is answered, and once more. */
+  /** Sends the request until it is answered, and once more. */
   async #buy(key: string): Promise<void> {
     const isChat = this.#round.random.onceIn(2);
     const request = isChat
@@ -134,7 +134,7 @@ class Shop {
     }
   }
 
-  /** Undefined where the request is to be repeated. */
+  /** Undefined if the request must be repeated. */
   async #ask(key: string, [path, body]: readonly [path: string, body: object]) {
     const { baseUrl } = this.#round.random.pick(this.#nodes);
     const headers = { authorization: `Bearer ${this.#key}`, 'idempotency-key': key };
@@ -146,7 +146,7 @@ class Shop {
   }
 }
 
-/** The connection was refused or has ended within an answer. */
+/** The connection was refused, or ended during an answer. */
 function lost(error: unknown): undefined {
   const isLost = error instanceof TypeError && /^(fetch failed|terminated)$/.test(error.message);
   if (!isLost) throw error;

@@ -1,6 +1,6 @@
 /**
- * The database is killed, and its streaming standby takes over. A synchronous one has all that was answered. An asynchronous one may
- * lack the last commits: its books are exact all the same, and have all that had reached it.
+ * The database is killed, and its streaming standby takes over. A synchronous standby has every answered request. An
+ * asynchronous one may lack the last commits, but its books are exact and have everything that had reached it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -41,7 +41,7 @@ export const postgresStandby: Scenario = {
 
 async function takeOver({ nodes }: Cluster, standby: PostgresServer): Promise<void> {
   const promote = () => withClient(standby.url, (client) => client.query('select pg_promote()'));
-  // It starts again where its receiver was killed.
+  // A standby whose receiver was killed may be restarting.
   await until(() =>
     promote().then(
       () => true,
@@ -54,7 +54,7 @@ async function takeOver({ nodes }: Cluster, standby: PostgresServer): Promise<vo
   nodes.postgres = standby;
 }
 
-/** Commits wait for the standby from now on. */
+/** From now on commits wait for the standby. */
 async function waitForStandby(primary: PostgresServer): Promise<void> {
   await withClient(primary.url, async (client) => {
     await client.query(`alter system set synchronous_standby_names = '*'`);
@@ -65,8 +65,8 @@ async function waitForStandby(primary: PostgresServer): Promise<void> {
 }
 
 /**
- * The standby receives nothing any more: commits are not answered, and each node refuses requests. Returns how to end its receiver, so
- * that it gets nothing of what is on its way.
+ * Stops the receiver of the standby: commits are not acknowledged, and each node refuses requests. Returns a function
+ * that ends the receiver, so that it gets no data that is still on its way.
  */
 async function stall({ running, round }: Cluster, standby: PostgresServer): Promise<() => void> {
   const before = running.map(({ clients }) => clients.refusals);
@@ -86,7 +86,7 @@ async function stall({ running, round }: Cluster, standby: PostgresServer): Prom
   };
 }
 
-/** Resolves when the standby has all that is committed now. */
+/** Resolves when the standby has everything that is committed now. */
 async function caughtUp(primary: PostgresServer, standby: PostgresServer): Promise<void> {
   const { rows } = await withClient(primary.url, (client) =>
     client.query('select pg_current_wal_lsn()::text as lsn'),
@@ -99,7 +99,7 @@ async function caughtUp(primary: PostgresServer, standby: PostgresServer): Promi
   );
 }
 
-/** @param kept ids of the answers that came before the standby had caught up */
+/** @param kept ids of the requests that were answered before the standby had caught up */
 async function checkAfterLoss(cluster: Cluster, kept: ReadonlySet<string>): Promise<string> {
   await cluster.leave();
   const books = await cluster.nodes.settledBooks();

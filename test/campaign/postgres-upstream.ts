@@ -1,6 +1,6 @@
 /**
- * An upstream lies about what it used, breaks off, or answers nothing, to nodes that are killed meanwhile: no report takes a balance
- * below zero, passes a budget, or charges more than the request allowed.
+ * An upstream sends wrong reports, breaks off, or does not answer, while nodes are killed. No report takes a balance
+ * below zero, exceeds a budget, or charges more than the request allowed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -65,7 +65,7 @@ export const postgresUpstream: Scenario = {
   },
 };
 
-/** More tokens than the model can have read or was told to write. */
+/** More tokens than the model can have read or was allowed to write. */
 function isTooMuch({ promptTokens = 0, completionTokens = 0, cost = 0n }: BookedRecord): boolean {
   const tokensMax = BigInt(model.contextTokens + model.outputTokensMax);
   return (

@@ -1,6 +1,6 @@
 /**
- * Kills servers and databases, and lets disks, networks, clocks and upstreams fail, while clients pay: after each round the books must
- * keep what the clients were told.
+ * Kills servers and databases, and lets disks, networks, clocks and upstreams fail, while clients pay. After each round the books
+ * must match the answers that the clients got.
  *
  *   npm run campaign -- --minutes 60                        scenarios at random for an hour, each at least once
  *   npm run campaign -- --only sqlite-kill --minutes 5      those whose names contain it

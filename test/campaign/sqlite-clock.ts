@@ -1,4 +1,4 @@
-/** The clock is set forth and back, over the end of a month too, while clients pay; now and then the program is killed. */
+/** The clock is set forward and back, also over the end of a month, while clients pay. Now and then the program is killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchFolder, until } from '../support/command-line.ts';
 import { PayingServer } from '../support/kept-promises.ts';
@@ -8,7 +8,7 @@ import type { Scenario } from './scenario.ts';
 
 const steps = 8;
 const answersEach = 15;
-/** The program looks at the file of the clock each second. */
+/** The program reads the file of the clock each second. */
 const noticedMs = 1_100;
 
 export const sqliteClock: Scenario = {

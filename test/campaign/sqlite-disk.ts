@@ -1,4 +1,4 @@
-/** Writes fail for a while, as on a disk that is full or broken: requests are refused, and all is made up for later. */
+/** Writes fail for a while, as on a full or broken disk: requests are refused, and the missing writes are repeated later. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { type Serving, until } from '../support/command-line.ts';
 import { missingCompiler, prepareFailingDisk } from './failing-disk.ts';
@@ -19,13 +19,13 @@ export const sqliteDisk: Scenario = {
       const { baseUrl, kill, ended } = serving;
       let isUsed = true;
       await clients.finishErrands({ ...keys, baseUrl });
-      // A stream whose end cannot be written loses its connection: the clients go on all the same.
+      // A stream whose end cannot be written loses its connection. The clients continue.
       const gone = clients.useWhile({ ...keys, baseUrl }, () => isUsed);
       await grows(() => clients.answered.length, serving);
       writeFileSync(whileFile, '');
       await grows(() => clients.refusals, serving);
       rmSync(whileFile);
-      // Until the writes of these requests have been made up for, books are not in order.
+      // The books are not exact until the missing writes of these requests were repeated.
       await until(async () => (await fetch(new URL('/readyz', baseUrl))).status === 200);
       isUsed = false;
       kill('SIGKILL');
@@ -38,7 +38,7 @@ export const sqliteDisk: Scenario = {
   },
 };
 
-/** Resolves when a count has grown by a few. Rejects when the server ends before. */
+/** Resolves when a count has grown by a few. Rejects if the server ends first. */
 async function grows(count: () => number, { isRunning, stderr }: Serving): Promise<void> {
   const before = count();
   await until(() => !isRunning() || count() > before + more);

@@ -1,4 +1,4 @@
-/** The program is killed at random moments under load, and started again on what is left. */
+/** The program is killed at random moments under load, and restarted on its data folder. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchFolder, until } from '../support/command-line.ts';
 import { PayingServer } from '../support/kept-promises.ts';
@@ -6,7 +6,7 @@ import { PayingClients } from '../support/paying-clients.ts';
 import type { Scenario } from './scenario.ts';
 
 const kills = 8;
-/** Answers before a kill, at most. */
+/** The highest number of answers before a kill. */
 const answersMax = 25;
 
 export const sqliteKill: Scenario = {

@@ -1,6 +1,6 @@
 /**
- * The program is killed at the moments that decide what is left of a request: while its started record is being written, after its first
- * byte, and between the write of its end and its answer.
+ * The program is killed at the moments that decide the state of a request: while its started record is being written,
+ * after its first byte, and between the write of its end and its answer.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { events, json, silence } from '../support/upstream-answers.ts';
 import type { Round, Scenario } from './scenario.ts';
 
 const killsEach = 6;
-/** Nano-credits of a token of the model `served`: a credit a million tokens. */
+/** Nano-credits per token of the model `served`: one credit per million tokens. */
 const tokenPrice = 1_000n;
 
 export const sqliteMoments: Scenario = {
@@ -30,14 +30,14 @@ export const sqliteMoments: Scenario = {
   },
 };
 
-/** Leaves a request that nobody was answered interrupted or without a trace. */
+/** A request without an answer is interrupted or leaves no record. */
 async function unanswered(victim: Victim): Promise<void> {
   victim.upstream.answer('/chat/completions', silence);
   for (let kill = 0; kill < killsEach; kill++) {
     const received = victim.upstream.nextRequest();
     const lost = victim.ask().catch(() => 'lost');
     await received;
-    // The started record is written about 25 ms after the request came.
+    // The started record is written about 25 ms after the request arrives.
     await sleep(victim.round.random.between(20, 30));
     await victim.kill();
     expect(await lost).toBe('lost');
@@ -46,7 +46,7 @@ async function unanswered(victim: Victim): Promise<void> {
   expect(victim.debits()).toBe(0);
 }
 
-/** Leaves a stream interrupted once its first byte has left. */
+/** A stream is interrupted once its first byte has left. */
 async function streaming(victim: Victim): Promise<void> {
   const chunk = { choices: [{ index: 0, delta: { content: 'some' }, finish_reason: null }] };
   victim.upstream.answer('/chat/completions', events([chunk], { done: false, ending: 'stall' }));
@@ -60,7 +60,7 @@ async function streaming(victim: Victim): Promise<void> {
   }
 }
 
-/** Keeps a debit whose answer was lost, once. */
+/** A debit stays, once, if its answer was lost. */
 async function settled(victim: Victim): Promise<void> {
   const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
   const message = { role: 'assistant', content: 'Yes.' };
@@ -85,7 +85,7 @@ async function settled(victim: Victim): Promise<void> {
   }
 }
 
-/** A server with one account, behind which the upstream answers as it is told. */
+/** A server with one account, and an upstream with scripted answers. */
 class Victim {
   readonly round: Round;
   readonly upstream: ScriptedUpstream;

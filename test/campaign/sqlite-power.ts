@@ -1,6 +1,6 @@
 /**
- * The disk fails at a random sync: either the sync returns an error, and the program ends by itself; or the power fails, and writes
- * since the last sync are lost or torn.
+ * The disk fails at a random sync. Either the sync returns an error, and the program ends by itself, or the power
+ * fails, and writes since the last sync are lost or torn.
  */
 import type { PayingServer } from '../support/kept-promises.ts';
 import type { PayingClients } from '../support/paying-clients.ts';
@@ -8,7 +8,7 @@ import { missingCompiler, prepareFailingDisk } from './failing-disk.ts';
 import type { Scenario } from './scenario.ts';
 
 const failures = 8;
-/** The first syncs are those of the start. */
+/** The first syncs belong to the start. */
 const syncs = { least: 1, most: 120 };
 
 export const sqlitePower: Scenario = {
@@ -35,7 +35,7 @@ export const sqlitePower: Scenario = {
   },
 };
 
-/** Uses the program until the disk fails. False where that was before it listened. */
+/** Uses the program until the disk fails. Returns false if that happened before it listened. */
 async function endsAtSync(
   server: PayingServer,
   clients: PayingClients,

@@ -1,6 +1,6 @@
 /**
- * Backups of a server at work, which is killed while one is taken or after it: a server starts from the backup, its books are exact,
- * and it has all that was answered before the backup began.
+ * Backups of a server at work, which is killed during a backup or after it. A server starts from the backup: its books
+ * are exact, and it has every request that was answered before the backup began.
  */
 import { expect } from 'vitest';
 import { parleyProcess, printed, scratchFolder, until } from '../support/command-line.ts';

@@ -1,6 +1,6 @@
 /**
- * Servers are killed while they raise alerts and send them: each alert arrives, with the same words each time, and none is raised
- * twice.
+ * Servers are killed while they raise alerts and send them: each alert arrives with the same body every time, and none
+ * is raised twice.
  */
 import { expect } from 'vitest';
 import { type Serving, until } from '../support/command-line.ts';
@@ -9,7 +9,7 @@ import type { Round } from './scenario.ts';
 
 const accounts = 4;
 const kills = 5;
-/** For some fifty short chats. */
+/** Credits for some fifty short chats. */
 const budget = '0.0005';
 const percents = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
@@ -30,7 +30,7 @@ interface Watched {
 /** Settings of servers that send to the receiver of a round. */
 export const webhookSettings = { alerts: toReceivers };
 
-/** Servers that share a database; the next one is started when one was killed. */
+/** Servers that share a database. The next one starts after one was killed. */
 export interface AlertingServers {
   readonly adminKey: string;
   readonly running: Serving[];
@@ -52,7 +52,7 @@ export async function playWebhooks(round: Round, servers: AlertingServers): Prom
   const watched: Watched[] = [];
   for (let n = 0; n < accounts; n++) watched.push(await open(admin, `watched-${n}`, receiver.origin));
   for (let kill = 0; kill < kills; kill++) {
-    // A receiver that fails is asked again after 15 seconds; one that does not answer, by the next server.
+    // A failed delivery is repeated after 15 seconds. A delivery without an answer is repeated by the next server.
     receiver.holds = random.onceIn(2);
     receiver.status = random.onceIn(4) ? 500 : 200;
     const before = receiver.received.length;
@@ -102,7 +102,7 @@ async function open(admin: Admin, name: string, webhookUrl: string): Promise<Wat
   return { name, secret };
 }
 
-/** Spends the budgets bit by bit, until it holds or nothing is left, after which no further alert is raised. */
+/** Spends the budgets bit by bit, until the condition is true or nothing is left, after which no further alert is raised. */
 async function chatUntil(
   running: readonly Serving[],
   watched: readonly Watched[],

@@ -30,7 +30,7 @@ interface Issued {
 
 const secretPattern = /^p[ka]_[0-9a-z]{57}\n$/;
 
-/** Admin commands must do the same on a data folder and on a server. */
+/** Admin commands must work the same on a data folder and on a server. */
 interface Place {
   readonly flags: readonly string[];
   close(): Promise<void>;
@@ -81,10 +81,10 @@ describe.each([
     expect(await text('account', 'show', 'acme')).toMatch(/^name +acme\nid +acc_/);
   });
 
-  it('refuse to use a name twice, in a line with the code, and exit with 1', async () => {
+  it('refuse to use a name twice, in one line with the code, and exit with 1', async () => {
     const { code, stdout, stderr } = await run('account', 'create', 'acme');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^There is an account named `acme` already\. .*\(invalid_parameter.*\)\n$/);
+    expect(stderr).toMatch(/^There is already an account named `acme`\. .*\(invalid_parameter.*\)\n$/);
   });
 
   it('limit an account and its keys, and show the used amounts', async () => {
@@ -107,7 +107,7 @@ describe.each([
     expect(await json('account', 'rename', 'short-lived', 'renamed')).toMatchObject({ name: 'renamed' });
     expect(await text('account', 'suspend', 'renamed')).toMatch(/\nsuspended +\d{4}-/);
     expect(await text('account', 'resume', 'renamed')).not.toContain('suspended');
-    expect(await text('account', 'delete', 'renamed')).toMatch(/\ndeleted +\d{4}-/);
+    expect(await text('account', 'delete', 'renamed', '--yes')).toMatch(/\ndeleted +\d{4}-/);
     expect((await run('account', 'suspend', 'renamed')).code).toBe(1);
   });
 
@@ -200,7 +200,7 @@ describe.each([
     const fresh = await json<Issued>('key', 'rotate', old.key.id, '--overlap', '24h');
     expect(fresh.secret).not.toBe(old.secret);
     expect((await run('key', 'rotate', fresh.key.id, '--overlap', '31d')).code).toBe(1);
-    expect(await text('key', 'revoke', fresh.key.id)).toMatch(/^revoked +\d{4}-/m);
+    expect(await text('key', 'revoke', fresh.key.id, '--yes')).toMatch(/^revoked +\d{4}-/m);
     const { keys } = await json<{ keys: { id: string; revoked_at?: string; expires_at?: string }[] }>(
       ...['key', 'list', '--account', 'acme'],
     );

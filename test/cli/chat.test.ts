@@ -76,14 +76,15 @@ describe('parley chat', () => {
     expect(await end).toMatchObject({ code: null, signal: 'SIGINT', stderr: '' });
   });
 
-  it('is a conversation without a message, one message a line, each sent with all before', async () => {
-    const input = 'First.\n\nSecond.\n/quit\nNever.\n';
+  it('is a conversation without a message: each line is a message, sent with all earlier ones', async () => {
+    const input = 'First.\n\n/help\nSecond.\n/quit\nNever.\n';
     const { code, stdout, stderr } = await parley(['chat'], { ...called.options, input });
-    expect([code, stdout, stderr]).toEqual([0, '1: First.\n3: Second.\n', '']);
+    expect([code, stdout]).toEqual([0, '1: First.\n3: Second.\n']);
+    expect(stderr).toMatch(/^\/quit or Ctrl-D ends .*\n$/);
     expect(asked.chats[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
   });
 
-  it('goes on after a failed answer, without that message, and exits with 1', async () => {
+  it('continues after a failed answer, without that message, and exits with 1', async () => {
     const input = 'I refuse.\nThen.\n';
     const { code, stdout, stderr } = await parley(['chat'], { ...called.options, input });
     expect([code, stdout]).toEqual([1, '1: Then.\n']);

@@ -8,7 +8,7 @@ import { printed } from '../support/command-line.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
-/** How each shell is asked what may follow: the words on the command line are its arguments. */
+/** How each shell is asked for completions: the words on the command line are its arguments. */
 const questions: Readonly<Record<Shell, string>> = {
   bash: `
     source "$SCRIPT"
@@ -16,7 +16,7 @@ const questions: Readonly<Record<Shell, string>> = {
     COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
     _parley
     printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // The widgets of completion only work at a terminal: these print what they are given.
+  // Completion widgets only work at a terminal. These replacements print their arguments.
   zsh: `
     autoload -Uz compinit; compinit -D
     source "$SCRIPT"
@@ -37,7 +37,7 @@ const shells = (Object.keys(questions) as Shell[]).map((shell) => ({
 const folder = mkdtempSync(join(tmpdir(), 'parley-completion-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The words that a shell offers after others; the last one may be begun. */
+/** The words that a shell offers after others. The last word may be incomplete. */
 function offered(shell: Shell, ...words: string[]): string[] {
   const args = {
     bash: ['-c', questions.bash, 'bash'],

@@ -1,4 +1,4 @@
-/** `parley doctor`: its findings, its advice, and that it changes nothing. */
+/** `parley doctor`: its findings and its advice. It changes nothing. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -58,7 +58,7 @@ async function doctor(
   return { ...report, code };
 }
 
-/** The one finding about a subject. */
+/** The only finding about a subject. */
 function about({ checks }: Report, subject: string, area?: string): Found {
   const found = checks.filter((check) => check.subject === subject && (area ?? check.area) === check.area);
   expect(found).toHaveLength(1);
@@ -172,7 +172,7 @@ describe('the port', () => {
     }
   });
 
-  it('is that of the running server, whatever the configuration here says', async () => {
+  it('is that of the running server, even if the configuration here differs', async () => {
     const own = `server: {port: ${await freePort()}}\n${chatOnly}`;
     writeFileSync(folder.file('parley.yaml'), own);
     const adminPort = String(await freePort());
@@ -330,7 +330,7 @@ describe('the data folder', () => {
     });
     expect(about(fresh, 'integrity').state).toBe('warning');
     expect(about(await copyOf('parley.db', 'parley.db-wal'), 'integrity').state).toBe('ok');
-    // Moves the log into the database, the mark of the owner with it.
+    // Moves the log into the database, including the mark of the owner.
     const connection = new Sqlite(folder.file('running/parley.db'));
     connection.pragma('wal_checkpoint');
     connection.close();
@@ -462,7 +462,7 @@ describe('the limit of open files', () => {
     const report: Report = JSON.parse((await ended(child)).stdout);
     expect(about(report, 'open files')).toMatchObject({
       state: 'warning',
-      found: 'A process started here may open 1500 files; connectionsMax allows 1024 connections.',
+      found: 'A process started here can open 1500 files; connectionsMax allows 1024 connections.',
       advice: expect.stringContaining('Raise the limit to 2048'),
     });
   });

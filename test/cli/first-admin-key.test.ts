@@ -1,4 +1,4 @@
-/** How whoever owns a data folder, or starts a container, gets the first admin key without stopping the server. */
+/** The owner of a data folder, or of a container, gets the first admin key without stopping the server. */
 import { writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeCertificate } from '../support/certificates.ts';
@@ -88,7 +88,7 @@ describe('the first admin key', () => {
     const env = { PARLEY_ADMIN_KEY_FILE: folder.file('admin-key') };
     await start(env);
     await printed(['account', 'create', 'acme', ...at], { cwd: folder.path, env });
-    // The key is the server's, not the folder's.
+    // The key belongs to the server, not to the folder.
     await server?.close();
     await start();
     const headers = { authorization: `Bearer ${given}` };

@@ -1,4 +1,4 @@
-/** The commands that a first start prints work as copied, also with a certificate that no authority knows. */
+/** The commands that a first start prints work when copied, also with a self-signed certificate. */
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -63,7 +63,7 @@ describe.skipIf(noTerminal)('the commands of a first start with a self-signed ce
   });
 });
 
-/** A line of the shell that becomes the program under test. */
+/** A line of the shell that runs the program under test. */
 function programLine(): string {
   const { args } = shellCommand('', [], {});
   return `exec ${args

@@ -1,4 +1,4 @@
-/** `parley keys`: the keys of one's own account. */
+/** `parley keys`: the keys of the caller's own account. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
 
@@ -35,7 +35,7 @@ describe('parley keys', () => {
       /\nmodels +eliza\n.*characters per day +0 of 100, from 0 again at /s,
     );
     expect(await printed(['keys', 'rotate', id, '--overlap', '1h', ...flags])).toMatch(/^pk_/);
-    expect(await printed(['keys', 'revoke', id, ...flags])).toMatch(/\nrevoked +\d{4}-/);
+    expect(await printed(['keys', 'revoke', id, '--yes', ...flags])).toMatch(/\nrevoked +\d{4}-/);
   });
 
   it('refuses a key that is wider than the calling one, in a line with the code', async () => {

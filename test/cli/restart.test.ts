@@ -1,4 +1,4 @@
-/** A restart with a socket that somebody else holds, as `deploy/parley.socket` does: no client may notice it. */
+/** A restart with a socket that another program holds, as `deploy/parley.socket` does: no client may notice it. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -6,19 +6,19 @@ import { create, fromBinary, type MessageShape, toBinary } from '@bufbuild/proto
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import { passedSockets } from '../../src/cli/commands/passed-sockets.ts';
+import { passedSockets } from '../../src/cli/commands/serve/passed-sockets.ts';
 import { ended, type Folder, scratchFolder, until } from '../support/command-line.ts';
 import { holdSocket, type SocketHolder } from '../support/socket-holder.ts';
 
 const restarts = 3;
-/** Answers of each client between two restarts. */
+/** Answers to each client between two restarts. */
 const answersMin = 20;
-/** Longer than a client takes between two requests on a connection that it keeps. */
+/** Longer than the time between two requests of a client on a kept connection. */
 const unreadyMs = '500';
 
 const question = { model: 'eliza', stream: true, messages: [{ role: 'user', content: 'I miss the sea.' }] };
 
-/** Asks again and again, each time after the answer before. */
+/** Sends one request after the other. */
 class Client {
   answers = 0;
   readonly failures: string[] = [];
@@ -46,7 +46,7 @@ class Client {
   }
 }
 
-/** A streamed chat over HTTP/1.1. @param agent false for a connection of its own */
+/** A streamed chat over HTTP/1.1. @param agent false for a separate connection */
 function askOverHttp1(origin: string, key: string, agent: Agent | false): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -64,7 +64,7 @@ function askOverHttp1(origin: string, key: string, agent: Agent | false): Promis
   });
 }
 
-/** A streamed chat by grpc-js, which repeats by itself what a closing connection did not take up, as all gRPC libraries do. */
+/** A streamed chat by grpc-js. Like all gRPC libraries, it repeats a call that a closing connection did not accept. */
 function askOverGrpc(client: grpc.Client, key: string): Promise<void> {
   const { input, output } = ChatService.method.streamChatCompletion;
   const content = { value: { case: 'text' as const, value: 'I miss the sea.' } };
@@ -159,7 +159,7 @@ describe('the sockets that systemd passes', () => {
     expect(passed({ LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:parley.socket' })).toEqual({ admin: 3, main: 4 });
   });
 
-  it('are not for the children of the process that they were passed to', () => {
+  it('are not for the children of the process that received them', () => {
     expect(passed({ LISTEN_FDS: '1', LISTEN_PID: '1' })).toEqual({});
     expect(passedSockets({}, false)).toEqual({});
   });

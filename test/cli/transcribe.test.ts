@@ -141,7 +141,7 @@ describe('parley transcribe', () => {
   });
 
   it.skipIf(noTerminal !== undefined)(
-    `shows a bar for all files at a terminal, with the current file, the time and the time left${noTerminal ? ` (skipped: ${noTerminal})` : ''}`,
+    `shows a progress bar for all files at a terminal, with the current file, the time and the time left${noTerminal ? ` (skipped: ${noTerminal})` : ''}`,
     async () => {
       for (const name of ['p', 'q', 'r']) recording(`${name}.mp3`, `300 ${name}`);
       const terminal = parleyAtTerminal(['transcribe', 'p.mp3', 'q.mp3', 'r.mp3'], called.options);
@@ -153,11 +153,11 @@ describe('parley transcribe', () => {
   );
 
   it.skipIf(noTerminal !== undefined)(
-    `shows what it hears of a single file at a terminal, while the rest is recognised${noTerminal ? ` (skipped: ${noTerminal})` : ''}`,
+    `shows the text of a single file at a terminal while the rest is recognised${noTerminal ? ` (skipped: ${noTerminal})` : ''}`,
     async () => {
       recording('long.mp3', 'held words');
       const terminal = parleyAtTerminal(['transcribe', 'long.mp3'], called.options);
-      await until(() => terminal.shown().includes('long.mp3  1.50 s heard: held words'));
+      await until(() => terminal.shown().includes('long.mp3  1.50 s recognised: held words'));
       asked.release.resolve();
       expect(await terminal.ended).toBe(0);
       expect(terminal.shown().split('\u001b[K').at(-1)).toBe('');

@@ -26,7 +26,7 @@ describe('the AI SDK', () => {
     expect(Buffer.from(audio.uint8Array).toString()).toBe('onetwo');
   });
 
-  it('learns why it cannot speak', async () => {
+  it('reads why it cannot speak', async () => {
     const error: unknown = await speak('Hello.', 'tts-1').catch((thrown: unknown) => thrown);
     expect(APICallError.isInstance(error) && error.statusCode).toBe(400);
     expect(String(error)).toContain('examples/fixed-names.yaml');
@@ -45,7 +45,7 @@ describe('the AI SDK', () => {
     ]);
   });
 
-  it('tries a transcription again where the engine is busy, then gives up', async () => {
+  it('tries a transcription again if the engine is busy, then gives up', async () => {
     const before = (await states('transcription')).length;
     const error: unknown = await transcribe({
       model: openai.transcription('whisper-1'),

@@ -1,4 +1,4 @@
-/** The part on browsers of the page on TypeScript: Node runs the code and asks for permission as a browser does. */
+/** The part of the TypeScript page about browsers: Node runs the code and asks for permission like a browser. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,20 +32,17 @@ describe('a page in a browser', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it.each(['https://app.example.com', 'http://localhost:5173'])(
-    'of %s may call as it does',
-    async (origin) => {
-      const wanted = 'authorization,content-type';
-      const headers = {
-        origin,
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': wanted,
-      };
-      const answer = await parley.call('/chat/completions', { method: 'OPTIONS', headers });
-      expect(answer.headers.get('access-control-allow-origin')).toBe(origin);
-      expect(answer.headers.get('access-control-allow-headers')).toBe(wanted);
-    },
-  );
+  it.each(['https://app.example.com', 'http://localhost:5173'])('of %s may call', async (origin) => {
+    const wanted = 'authorization,content-type';
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': wanted,
+    };
+    const answer = await parley.call('/chat/completions', { method: 'OPTIONS', headers });
+    expect(answer.headers.get('access-control-allow-origin')).toBe(origin);
+    expect(answer.headers.get('access-control-allow-headers')).toBe(wanted);
+  });
 
   it('of another origin may not', async () => {
     const headers = { origin: 'https://example.com', 'access-control-request-method': 'POST' };

@@ -1,4 +1,4 @@
-/** The commands and the configuration of the page for those who come from another server. */
+/** The commands and the configuration of the page for users of other servers. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

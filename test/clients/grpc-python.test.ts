@@ -1,4 +1,7 @@
-/** gRPC by a client that shares no line with the server: Debian's Python packages, and stubs that protoc makes of the schemas. */
+/**
+ * gRPC by a client that shares no code with the server: Debian's Python packages, and stubs that protoc makes from the
+ * schemas.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +21,7 @@ if (missing !== undefined) {
   process.stderr.write(`NOT TESTED: gRPC by Python (${missing}). To test it: ${install}\n`);
 }
 
-/** The folders that hold schemas, each with those of which stubs are made. */
+/** Folders of schemas, each with the schemas that stubs are made from. */
 const schemas: readonly (readonly [string, readonly string[]])[] = [
   ['proto', globSync('parley/**/*.proto', { cwd: join(project, 'proto') })],
   [
@@ -31,7 +34,7 @@ const schemas: readonly (readonly [string, readonly string[]])[] = [
     ],
   ],
   ['node_modules/grpc-health-check/proto', ['health/v1/health.proto']],
-  // From the folder above it would be a module of the package `grpc`, which is not ours to add to.
+  // A file in the folder above would be a module of the package `grpc`, which must not be extended.
   ['node_modules/@grpc/reflection/build/proto/grpc', ['reflection/v1/reflection.proto']],
 ];
 
@@ -120,7 +123,7 @@ describe.skipIf(missing !== undefined)(`gRPC by Python${missing ? ` (${missing})
     });
   });
 
-  it('reads an error in the middle of a stream, after what had come', () => {
+  it('reads an error in the middle of a stream, after earlier output', () => {
     expect(results['error_in_the_middle']).toMatchObject({
       code: 'UNAVAILABLE',
       info: { reason: 'upstream_error' },
@@ -132,7 +135,7 @@ describe.skipIf(missing !== undefined)(`gRPC by Python${missing ? ` (${missing})
     expect(results['no_key']).toMatchObject({ code: 'UNAUTHENTICATED', info: { reason: 'invalid_api_key' } });
   });
 
-  it('gives up at its deadline, and the server does with it', async () => {
+  it('gives up at its deadline, and so does the server', async () => {
     expect(results['deadline']).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     const { seconds } = results['deadline'] as { seconds: number };
     expect(seconds).toBeGreaterThan(0.4);
@@ -156,11 +159,11 @@ describe.skipIf(missing !== undefined)(`gRPC by Python${missing ? ` (${missing})
     expect(results['many_at_once']).toEqual({ texts: ['one'], calls: 50 });
   });
 
-  it('asks for the health and watches it', () => {
+  it('requests the health and watches it', () => {
     expect(results['health']).toEqual(['SERVING', 'SERVING']);
   });
 
-  it('asks for the schema', () => {
+  it('requests the schema', () => {
     expect(results['reflection']).toMatchObject({
       services: expect.arrayContaining(['parley.chat.v1.ChatService', 'grpc.health.v1.Health']),
     });

@@ -1,4 +1,4 @@
-/** The newest OpenAI SDK on POST /responses: its stream helper throws on events in a wrong order or without their ids. */
+/** The newest OpenAI SDK on POST /responses. Its stream helper throws if events are out of order or lack their ids. */
 import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
@@ -54,14 +54,14 @@ async function streamOf(sent: unknown[]) {
   return { seen, response, types: seen.map(({ type }) => type.replace(/^response\./, '')) };
 }
 
-/** An answer has the id of its request, with a prefix of its own. */
+/** An answer has the id of its request, with another prefix. */
 async function recordOf(responseId: string) {
   const { items } = await parley.app.store.usage.list({ operation: 'chat' }, { size: 100, after: undefined });
   return items.find(({ id }) => id === responseId.replace('resp_', 'req_'));
 }
 
 describe('responses.create', () => {
-  it('reads text, usage and what it asked for', async () => {
+  it('reads text, usage and the parameters of its request', async () => {
     const prompt_tokens_details = { cached_tokens: 5, cache_write_tokens: 2 };
     const usage = { ...reported, prompt_tokens_details, completion_tokens_details: { reasoning_tokens: 3 } };
     upstream.answer(path, json(completion('hello there', { usage })));
@@ -82,7 +82,7 @@ describe('responses.create', () => {
     });
   });
 
-  it('goes on with the items of the last answer and the output of its call', async () => {
+  it('continues with the items of the last answer and the output of its call', async () => {
     const message = {
       role: 'assistant',
       content: 'I look.',
@@ -98,7 +98,7 @@ describe('responses.create', () => {
     const first = await client.responses.create({ model: 'served', input, tools: [weather] });
     expect(first.output.map(({ type }) => type)).toEqual(['reasoning', 'message', 'function_call']);
     const output = { type: 'function_call_output', call_id: 'call_1', output: 'rain' } as const;
-    // Answers are input, but not by the SDK's types.
+    // Answers may be used as input, but the types of the SDK do not allow it.
     const items = [...input, ...first.output, output] as OpenAI.Responses.ResponseInput;
     const second = await client.responses.create({ model: 'served', input: items, tools: [weather] });
     expect(second.output_text).toBe('Rain.');
@@ -204,7 +204,7 @@ describe('responses.stream', () => {
     expect(done).toMatchObject({ item_id: item?.id, output_index: 0, input: 'select 1' });
   });
 
-  it('counts the input of a custom call where the upstream reports no usage', async () => {
+  it('counts the input of a custom call if the upstream reports no usage', async () => {
     const words = 'one two three four five six seven eight nine ten';
     const custom = {
       tool_calls: [{ index: 0, id: 'a', type: 'custom', custom: { name: 'f', input: words } }],
@@ -264,7 +264,7 @@ describe('responses.stream', () => {
     expect(response.output).toMatchObject([{ status: 'incomplete' }]);
   });
 
-  it('ends once where the upstream breaks off, and debits nothing', async () => {
+  it('ends once if the upstream breaks off, and debits nothing', async () => {
     upstream.answer(path, events([chunk({ content: 'hel' })], { done: false }));
     const stream = client.responses.stream({ model: 'served', input: 'go' });
     const seen: string[] = [];
@@ -272,7 +272,7 @@ describe('responses.stream', () => {
     const read = async () => {
       for await (const event of stream) {
         seen.push(event.type);
-        // Nothing is open any more once the client hears of it.
+        // Nothing is open any more when the client reads the answer.
         if (event.type === 'response.failed') record = await recordOf(event.response.id);
       }
     };
@@ -289,7 +289,7 @@ describe('responses.stream', () => {
     expect(record).toMatchObject({ state: 'failed', code: 'upstream_error', cost: undefined });
   });
 
-  it('pays for what was produced when it leaves', async () => {
+  it('pays for the produced tokens when it leaves', async () => {
     upstream.answer(path, events([chunk({ content: 'one two' })], { done: false, ending: 'stall' }));
     const stream = await client.responses.create({ model: 'served', input: 'go', stream: true });
     for await (const { type } of stream) if (type === 'response.output_text.delta') break;

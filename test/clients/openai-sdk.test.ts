@@ -1,4 +1,4 @@
-/** The newest OpenAI SDK as the client: what its users see who change only the base URL, the key and the model's name. */
+/** The newest OpenAI SDK, for users who change only the base URL, the key and the model's name. */
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -40,7 +40,7 @@ describe('the OpenAI SDK', () => {
 
   const upload = () => toFile(spoken, 'hello.mp3');
 
-  it('reads back what was spoken as json', async () => {
+  it('reads back the spoken text as json', async () => {
     const { text } = await client.audio.transcriptions.create({ model: 'whisper-1', file: await upload() });
     expect(text).toMatch(/welcome to this place/);
   });
@@ -93,7 +93,7 @@ describe('the OpenAI SDK', () => {
     expect(done).toBe(text);
   });
 
-  it('leaves segments out where only words are asked for', async () => {
+  it('leaves segments out if only words are requested', async () => {
     const transcript = await client.audio.transcriptions.create({
       model: 'any',
       file: await upload(),

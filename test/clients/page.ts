@@ -1,17 +1,17 @@
-/** The pages of docs/clients: their blocks of code are what the tests run, so that a page and its test cannot part. */
+/** The pages of docs/clients. The tests run their code blocks, so that a page and its test cannot differ. */
 import { readFileSync } from 'node:fs';
 
-/** The first line of a block says its language and what it is called: a file, or a step of a shell. */
+/** The first line of a block has its language and its name: a file, or a step of a shell. */
 const namedBlock = /^```\w+ (\S+)\n(.*?)^```$/gms;
-/** A block that is a file, or a part of one, and the line above it. */
+/** A block that is a file or a part of one, with the line above it. */
 const namedFile = /^(.*)\n\n```\w+ (\S+\.\S+)$/gm;
 
 export interface Page {
-  /** A file of the page: the blocks that have its name, in their order. */
+  /** A file of the page: all blocks with its name, in their order. */
   file(name: string): string;
   /** A command of the page, such as `generate`. */
   command(name: string): string;
-  /** The files of which a block has no line with their names above it: a reader does not see those of the blocks. */
+  /** The files with a block that has no line with the file's name above it: readers do not see the names in the blocks. */
   unseenFiles(): string[];
 }
 

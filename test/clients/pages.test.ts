@@ -1,4 +1,4 @@
-/** Statements of the client pages outside of their programs. */
+/** Statements of the client pages that are not in their programs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { packages } from '../../scripts/setup/programs.mjs';
@@ -46,7 +46,7 @@ describe('docs/clients.md', () => {
     }
   });
 
-  it('shows a look that works', async () => {
+  it('shows a working look', async () => {
     const parley = await startParley();
     const env = { PARLEY_BASE_URL: new URL(parley.baseUrl).origin, PARLEY_API_KEY: parley.apiKey };
     const ended = await shell(readPage('../clients').command('look'), { env });
@@ -57,7 +57,7 @@ describe('docs/clients.md', () => {
 });
 
 describe('a page of docs/clients', () => {
-  it.each(readdirSync(new URL('clients', docs)))('shows the file that each block of %s is of', (page) => {
+  it.each(readdirSync(new URL('clients', docs)))('shows the file name above each block of %s', (page) => {
     expect(readPage(page.replace('.md', '')).unseenFiles()).toEqual([]);
   });
 });

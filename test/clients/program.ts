@@ -12,9 +12,9 @@ import { type Ended, shell } from './shell.ts';
 interface ClientProgram {
   /** The name of the page. */
   readonly page: string;
-  /** Why it cannot be run on this machine. */
+  /** The reason why it cannot run on this machine. */
   readonly missing: string | undefined;
-  /** Generates and compiles what is needed, in the folder `client` of a home of its own. */
+  /** Generates and compiles the program, in the folder `client` of a separate home. */
   build(home: string): Promise<void>;
   /** Shell commands of the page before `run`. Default: none. */
   readonly before?: readonly string[];
@@ -22,7 +22,7 @@ interface ClientProgram {
 }
 
 const buildMs = 600_000;
-/** Until a call that has ended early is in the books: its tokens are counted first. */
+/** Waits until a call that ended early is in the books, as its tokens are counted first. */
 const settled = { timeout: 120_000 };
 
 interface CallOptions {
@@ -30,7 +30,7 @@ interface CallOptions {
   readonly before?: readonly string[];
 }
 
-/** The command that the page shows last, without the words after the program's name, and the steps before it. */
+/** The command at the end of the page, without the words after the program's name, and the steps before it. */
 function callCommand(page: string, before: readonly string[]): string {
   const { command } = readPage(page);
   const [run = ''] = command('run').split(' speak ');
@@ -55,7 +55,7 @@ export function describeClientProgram(program: ClientProgram): void {
       home = mkdtempSync(join(tmpdir(), `parley-${page}-`));
       folder = join(home, 'client');
       mkdirSync(folder);
-      // It is its own authority, and where the pages say that one is.
+      // The certificate is its own authority, and serves as one where the pages say so.
       const tls = { cert: join(folder, 'ca.pem'), key: join(home, 'key.pem') };
       writeFileSync(tls.cert, cert);
       writeFileSync(tls.key, key);
@@ -92,7 +92,7 @@ export function describeClientProgram(program: ClientProgram): void {
       expect({ code, stdout }).toEqual({ code: 0, stdout: models });
     });
 
-    it('trusts no server that it does not know', async () => {
+    it('trusts no unknown server', async () => {
       const { code, stdout, stderr } = await call(secureParley, ['models']);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toMatch(/certificate|unavailable/i);
@@ -111,7 +111,7 @@ export function describeClientProgram(program: ClientProgram): void {
       expect(readFileSync(file, 'utf8')).toContain('one“zwei” 🎉');
     });
 
-    it('has saved what came before its deadline, and the server stops there too', async () => {
+    it('saves the audio that came before its deadline, and the server stops there too', async () => {
       const file = join(home, 'cut-speech');
       const { code, stderr } = await client('speak', 'play: say one; wait', file, '2');
       expect(code).toBe(1);
@@ -142,7 +142,7 @@ export function describeClientProgram(program: ClientProgram): void {
       expect(ended).toEqual({ code: 0, stdout: 'one “zwei” 🎉\n', stderr: '' });
     });
 
-    it('cancels once it has enough, and the server stops', async () => {
+    it('cancels after enough output, and the server stops', async () => {
       const ended = await client('chat', 'play: say one; wait', '3');
       expect(ended).toEqual({ code: 0, stdout: 'one\n', stderr: '' });
       await expect.poll(() => statesOf('chat'), settled).toContain('cancelled');

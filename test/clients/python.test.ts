@@ -1,4 +1,4 @@
-/** The page on Python, by Debian's gRPC. */
+/** The Python page, with Debian's gRPC. */
 import { dirname } from 'node:path';
 import { readPage } from './page.ts';
 import { describeClientProgram } from './program.ts';

@@ -1,7 +1,7 @@
-/** Requests of programs that are too large to run here, in the shapes in which they send them. */
+/** Requests of programs that are too large to run here, as these programs send them. */
 
 interface RecordedRequest {
-  /** The program and the part of it that asks. */
+  /** The program and its part that sends the request. */
   readonly from: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -11,7 +11,7 @@ export interface RecordedJson extends RecordedRequest {
 }
 
 export interface RecordedForm extends RecordedRequest {
-  /** The file's name, and the fields before and after it in their order. */
+  /** The name of the file, and the fields before and after it in their order. */
   readonly fileName: string;
   readonly fields: readonly (readonly [string, string])[];
 }
@@ -110,7 +110,7 @@ export const chats: readonly RecordedJson[] = [
 
 const asked = { type: 'message', role: 'user', content: user.content };
 
-/** By POST /responses. */
+/** Requests to POST /responses. */
 export const responses: readonly RecordedJson[] = [
   {
     from: 'Home Assistant, OpenAI Conversation',

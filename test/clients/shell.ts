@@ -1,4 +1,4 @@
-/** Commands of a page, as a person gives them: to a shell, in a home of their own. */
+/** Runs the commands of a page as a person would: in a shell, with a separate home. */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
@@ -6,7 +6,7 @@ const project = new URL('../..', import.meta.url).pathname;
 const timeoutMsDefault = 300_000;
 
 interface ShellOptions {
-  /** Default: the project. */
+  /** Default: the folder of the project. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Default: 5 minutes. */
@@ -27,8 +27,8 @@ export async function shell(
 ): Promise<Ended> {
   const child = spawn('/bin/sh', ['-ec', `${command} "$@"`, 'sh', ...args], {
     cwd,
-    // In a home that it does not know npm asks its registry for a newer npm.
-    // Java takes the characters of its arguments and of its output to be those of the locale.
+    // In a new home npm asks its registry for a newer npm. Java reads its arguments and writes its output in the
+    // character set of the locale.
     env: { ...process.env, LC_ALL: 'C.UTF-8', npm_config_update_notifier: 'false', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: timeoutMs,
@@ -41,7 +41,7 @@ export async function shell(
   return { code: await code, stdout, stderr };
 }
 
-/** The same, for a step that must not fail. */
+/** Runs a step that must not fail. */
 export async function mustRun(command: string, options: ShellOptions): Promise<void> {
   const { code, stdout, stderr } = await shell(command, options);
   if (code !== 0) throw new Error(`${command}\nended with ${code}:\n${stdout}${stderr}`);

@@ -1,4 +1,4 @@
-/** The page on TypeScript: the package as a project that installs it sees it, through its `exports`. */
+/** The TypeScript page: a project that installs the package sees it through its `exports`. */
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from './page.ts';
@@ -7,13 +7,13 @@ import { mustRun } from './shell.ts';
 
 const project = new URL('../..', import.meta.url).pathname;
 
-/** The package with what `npm run build` makes of the generated code; the rest of the build has no part in a client. */
+/** The package with the generated code that `npm run build` compiles. Clients do not use the rest of the build. */
 async function installParley(modules: string): Promise<void> {
   const folder = join(modules, 'parley');
   mkdirSync(folder);
   copyFileSync(join(project, 'package.json'), join(folder, 'package.json'));
   const config = {
-    extends: join(project, 'tsconfig.json'),
+    extends: join(project, 'tsconfig.gen.json'),
     include: [join(project, 'gen')],
     compilerOptions: { rootDir: project, outDir: join(folder, 'dist'), typeRoots: [typesOf(project)] },
   };
@@ -36,7 +36,7 @@ describeClientProgram({
     await installParley(modules);
     await mustRun(readPage('typescript').command('take'), { env: { HOME: home } });
     writeFileSync(join(client, 'package.json'), JSON.stringify({ type: 'module' }));
-    // The declarations of the package are checked too, as for someone who is stricter than we are.
+    // The declarations of the package are checked too, for users with stricter settings than ours.
     const options = ['--strict', '--module nodenext', '--target es2024', '--types node', '--noEmit'];
     const strict = ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--erasableSyntaxOnly'];
     await mustRun(['tsc', ...options, ...strict, 'client.ts'].join(' '), { cwd: client });

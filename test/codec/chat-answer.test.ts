@@ -55,7 +55,7 @@ const asMessage = (json: JsonObject): ChatChunk =>
   messageChunk(messageCodec.decodeLeniently(structuredClone(json)));
 const asJson = (json: JsonObject): ChatChunk => chunkCodec.decode(structuredClone(json));
 
-/** The members of a chunk that core reads, and the JSON that a client gets after core has written to it. */
+/** The members of a chunk that core reads, and the client's JSON after core has written to the chunk. */
 function passed(chunk: ChatChunk) {
   const { text, other } = chunk;
   const choices = chunk.choices.map(({ index, finishReason }) => ({
@@ -129,7 +129,7 @@ describe('a chunk', () => {
     }
   });
 
-  it('has no finish reason as a message while it is null, and no null in its place', () => {
+  it('has no finish reason as a message while it is null', () => {
     const chunk = asJson({ ...head, choices: [{ index: 0, delta: {}, finish_reason: null }] });
     const [choice] = chunk.message.choices;
     expect([choice?.finishReason, choice?.other]).toEqual([undefined, undefined]);

@@ -21,7 +21,7 @@ function accepted<T>({ message, error }: Decoded<T>): T {
   return message;
 }
 
-/** Decodes and encodes. */
+/** Decodes JSON and encodes the message again. */
 const roundTrip = (json: JsonValue) => params.encode(accepted(params.decode(json)));
 
 /** Calls `onRead` when a decoder lists the members of the object. */

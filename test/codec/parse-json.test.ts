@@ -23,7 +23,7 @@ describe('JSON', () => {
     '[12345678901234567e2]',
     '[1e1234567890123456]',
     '[-0,1E5,10000000000000000]',
-  ])('%s has doubles, as JSON.parse has it', (text) => expect(parseJson(text)).toEqual(JSON.parse(text)));
+  ])('%s becomes doubles, as in JSON.parse', (text) => expect(parseJson(text)).toEqual(JSON.parse(text)));
 
   it.each([
     '[01234567890123456789]',

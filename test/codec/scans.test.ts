@@ -22,7 +22,7 @@ function sizeOf(json: JsonValue): Size {
   };
 }
 
-/** Scans a text that comes in pieces of a few bytes. */
+/** Scans a text in pieces of a few bytes. */
 function scanJson(text: string, { elements, levels }: Size, pieceBytes: number) {
   const scan = new JsonScan({ elementsMax: elements, levelsMax: levels });
   const bytes = Buffer.from(text);
@@ -34,7 +34,7 @@ function scanJson(text: string, { elements, levels }: Size, pieceBytes: number) 
 }
 
 describe('the scan of a JSON text', () => {
-  it('takes every document within its limits, and none over them, however it is cut', () => {
+  it('accepts every document within its limits, and none over them, however it is cut', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.integer({ min: 1, max: 9 }), (value, pieceBytes) => {
         const json = value as JsonValue;
@@ -49,7 +49,7 @@ describe('the scan of a JSON text', () => {
     );
   });
 
-  it('counts the members of each object apart, whatever is within and around them', () => {
+  it('counts the members of each object separately', () => {
     const object = (members: number) =>
       JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, at) => [`m${at}`, [0, 0, {}]])));
     const scan = (text: string) =>
@@ -61,7 +61,7 @@ describe('the scan of a JSON text', () => {
     expect(scan(']]],,,,,,,,')).toBeUndefined();
   });
 
-  it('counts nothing within strings', () => {
+  it('counts nothing inside strings', () => {
     const text = JSON.stringify({ 'a[{,': '[{,"\\', b: '\\"[[[' });
     for (const pieceBytes of [1, 2, 3, 100]) {
       expect(scanJson(text, { elements: 2, levels: 1 }, pieceBytes)).toBeUndefined();
@@ -93,7 +93,8 @@ describe('the scan of a message', () => {
     ['strings in a list', encodeParams({ modalities: ['a', 'b'] }), 2, 1],
     ['messages in a list', encodeParams({ messages: [{ role: 'a' }, { role: 'b' }] }), 2.5, 2],
     ['the entries of a map, each with key and value', encodeParams({ metadata: { a: '1', b: '2' } }), 3, 2],
-    // The object, an entry of it with its key, its value, the list in that, two values in the list with a number each.
+    // The sizes of the object, an entry with its key, its value, the list in that, and two values in the list with a
+    // number each.
     ['JSON within messages', encodeParams({ other: { x: [1, 2] } }), 6.75, 6],
     ['unknown fields', Buffer.from([0xf8, 0x3f, 1, 0xf8, 0x3f, 2]), 2, 1],
     ['groups', Buffer.from([0xf3, 0x3f, 0xf8, 0x3f, 1, 0xf4, 0x3f]), 2, 2],
@@ -103,7 +104,7 @@ describe('the scan of a message', () => {
     expect(scanParams(bytes, elements, levels - 1)).toBe('levelsMax');
   });
 
-  it('counts the entries of each map apart', () => {
+  it('counts the entries of each map separately', () => {
     const map = (entries: number) =>
       Object.fromEntries(Array.from({ length: entries }, (_, at) => [`m${at}`, 0]));
     const scan = (bytes: Uint8Array) =>

@@ -31,7 +31,7 @@ describe('a member that a request does not have', () => {
     });
   });
 
-  it('is refused with all names where none is near', () => {
+  it('is refused with all names if none is similar', () => {
     expect(refusalOf({ limits: { budgets: { weather: 1 } } })).toMatchObject({
       message: '`limits.budgets.weather` is not a field of this request. It takes day, month, total.',
     });
@@ -42,14 +42,14 @@ describe('a member that a request does not have', () => {
     expect(refusalOf({ messages }, ChatCompletionParamsSchema)).toMatchObject({ param: 'messages[1].roles' });
   });
 
-  it('is not repeated as the parameter where it is no name', () => {
+  it('is not repeated as the parameter if it is not a name', () => {
     expect(refusalOf({ limits: { 'a b\n': 1 } })).toMatchObject({
       param: undefined,
       message: expect.stringContaining('`limits.a b\\u{a}` is not a field'),
     });
   });
 
-  it('may be any in a map and in JSON, and null counts as absent', () => {
+  it('may be anything in a map and in JSON, and null counts as absent', () => {
     expect(
       refusalOf({ metadata: { a: '1' }, other: { b: { c: 1 } } }, ChatCompletionParamsSchema),
     ).toBeUndefined();
@@ -72,7 +72,7 @@ describe('the messages of strict requests', () => {
   };
   for (const rpc of allRpcs(table)) if (isStrict(rpc)) collect(rpc.method.input);
 
-  it('name a field in one way only, as Connect would take two', () => {
+  it('name a field in one way only, as Connect would accept two', () => {
     const fields = [...messages].flatMap((message) => message.fields);
     expect(fields.length).toBeGreaterThan(60);
     expect(fields.filter(({ name, jsonName }) => name !== jsonName).map(String)).toEqual([]);

@@ -477,7 +477,7 @@ describe('a variable', () => {
 
   it('PARLEY_URL is passed over with a warning that names PARLEY_BASE_URL', () => {
     expect(load('', { env: { PARLEY_URL: 'http://127.0.0.1:8080' } }).warnings).toEqual([
-      'PARLEY_URL is ignored: it is no setting. Commands read the address of a server from PARLEY_BASE_URL.',
+      'PARLEY_URL is ignored: it is not a setting. Commands read the address of a server from PARLEY_BASE_URL.',
     ]);
   });
 
@@ -668,6 +668,32 @@ describe('models', () => {
       'server: {port: x}\nmodels:\n  - {id: a, type: speech, engine: b}\n  - {id: a, type: chat, engine: builtin}\n',
     );
     expect(all.map((line) => line.split(': ')[0])).toEqual(['1:16', '3:35', '4:5', '4:10']);
+  });
+});
+
+describe('conversations', () => {
+  const models = `models:
+  - {id: ear, type: transcription, engine: builtin}
+  - {id: mind, type: chat, engine: builtin, price: {input: 0, output: 0}}
+  - {id: mouth, type: speech, engine: builtin, voices: {anna: slt}}
+`;
+
+  it('are those of the file, none beside its own models, and one of the default models', () => {
+    const written = load(`${models}realtime: [{id: a, chat: mind, speech: mouth, voice: anna}]`);
+    expect(written.config.realtime).toEqual([{ id: 'a', chat: 'mind', speech: 'mouth', voice: 'anna' }]);
+    expect(load(models).config.realtime).toEqual([]);
+    expect(load('').config.realtime).toMatchObject([{ id: 'eliza-live', chat: 'eliza', speech: 'flite' }]);
+  });
+
+  it.each([
+    ['{id: a, chat: mint, speech: mouth}', 'There is no chat model `mint`. There are: mind.'],
+    ['{id: a, chat: ear, speech: mouth}', 'There is no chat model `ear`.'],
+    ['{id: a, chat: mind, speech: mouth, transcription: mind}', 'There is no transcription model `mind`.'],
+    ['{id: a, chat: mind, speech: mouth, voice: bert}', 'The model `mouth` has no voice `bert`.'],
+    ['{id: a, chat: mind}', 'speech'],
+    ['{id: a, chat: mind, speech: mouth}, {id: a, chat: mind, speech: mouth}', 'has the id `a` already'],
+  ])('name models and voices that there are: %s', (conversations, message) => {
+    expect(finding(`${models}realtime: [${conversations}]`)).toContain(message);
   });
 });
 

@@ -2,6 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { configJsonSchema } from '../../src/config/config.ts';
+import { pendingMax } from '../../src/core/realtime/live-session.ts';
+import { waitingMax } from '../../src/core/realtime/reports.ts';
+import { sessionsMax } from '../../src/core/realtime/service.ts';
+import { turnMsMax } from '../../src/core/realtime/session.ts';
+import { sessionLimits } from '../../src/core/realtime/session-timers.ts';
+import { freeBytes, unreadBytesMax, waitingBytesMax } from '../../src/transports/realtime/event-socket.ts';
+import { fragmentsMax, messageBytesMax, pingEveryMs } from '../../src/transports/realtime/upgrade.ts';
 
 const page = readFileSync('docs/limits.md', 'utf8');
 const isLimit = /Max$|Ms$|Threads$|^recognizers$|^breakerFailures$/;
@@ -41,7 +48,27 @@ it('names every setting that is a limit', () => {
   expect(limits.filter((name) => !named.includes(name))).toEqual([]);
 });
 
-it('names no limit that is no setting', () => {
+it('names only limits that are settings', () => {
   const unknown = named.filter((name) => isLimit.test(lastOf(name)) && !settings.includes(name));
   expect(unknown).toEqual([]);
+});
+
+it('states the limits of live sessions as they are', () => {
+  const { sessionMsMax, idleMsMax } = sessionLimits;
+  const minutes = (ms: number) => `${ms / 60_000} minutes`;
+  const pingSeconds = pingEveryMs / 1000;
+  const rows = [
+    `sessions of a server | ${sessionsMax.toLocaleString('en')}, of one account ${sessionsMax / 2}`,
+    `a session | ${minutes(sessionMsMax)}, ${minutes(idleMsMax)} without a message`,
+    `a turn | ${turnMsMax / 1000} seconds`,
+    `turns that wait for their text | ${pendingMax} for each session`,
+    `answers that wait for a slow client | ${waitingMax} for each session`,
+    `a message of a WebSocket | ${messageBytesMax / 2 ** 20} MiB, in ${fragmentsMax} fragments`,
+    `a longer message than ${freeBytes / 2 ** 10} KiB, until it is handled | counts as ${messageBytesMax / 2 ** 20} MiB`,
+    `a ping on a WebSocket, and its answer | every ${pingSeconds} s, ${pingSeconds} s`,
+    `messages of a WebSocket that wait | ${waitingBytesMax / 2 ** 10} KiB`,
+    `unread events of a WebSocket | ${unreadBytesMax / 2 ** 20} MiB`,
+    `a client of a WebSocket that reads nothing | ${pingSeconds} to ${2 * pingSeconds} s`,
+  ];
+  expect(rows.filter((row) => !page.includes(`| ${row} `))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The catalog and the account, and who may call at all. */
+/** The catalog, the account, and the keys that may call them. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
@@ -50,7 +50,7 @@ const catalog: Case[] = [
     records: looked('catalog'),
   },
   {
-    what: 'the catalog by a key for nothing but transcription',
+    what: 'the catalog by a key for transcription alone',
     caller: { scopes: ['speech'], trial: true },
     request: calling(listModels, {}),
     answer: [{ data: [{ id: 'flite' }] }],
@@ -233,7 +233,7 @@ const account: Case[] = [
     what: 'the totals of the usage, with those of requests that were refused',
     before: [calling(listModels, {}), calling(getModel, { id: 'x' })],
     request: calling(getUsageTotals, { groupBy: ['operation', 'state'] }),
-    // Whether the request itself has a started record depends on the time that it takes.
+    // Whether the request itself has a started record depends on its duration.
     compare: (answer: unknown) => {
       const [{ totals }] = answer as [{ totals: { state: string }[] }];
       return totals.filter(({ state }) => state !== 'started');
@@ -265,7 +265,7 @@ const account: Case[] = [
 const keys: Case[] = [
   ...(['none', 'unknown'] as const).flatMap((key) =>
     [calling(listModels, {}), calling(admin.listAccounts, {})].map((request) => ({
-      what: `invalid_api_key: ${request.method.name} with ${key === 'none' ? 'no key' : 'a key that there is not'}`,
+      what: `invalid_api_key: ${request.method.name} with ${key === 'none' ? 'no key' : 'an unknown key'}`,
       caller: { key },
       request,
       error: { code: 'invalid_api_key' as const },

@@ -237,7 +237,7 @@ const keysByAdmin: Case[] = [
     answer: [{ key: { prefix: 'pa_' } }],
   }),
   byAdmin('admin: the admin keys', calling(admin.listAdminKeys, {}), {
-    // Others of the table make some at the same time.
+    // Other cases make some at the same time.
     compare: (answer) => JSON.stringify(answer).includes('"prefix":"pa_"'),
   }),
   byAdmin('admin: the usage records of an account', calling(admin.listUsageRecords, ofAccount)),

@@ -1,6 +1,11 @@
-/** Compares answers across wires: without ids, times and the cuts between parts. */
+/** Compares answers across wires, without ids, times and the division into parts. */
 import { createHash } from 'node:crypto';
-import { create, type JsonValue, type Message, toJson } from '@bufbuild/protobuf';
+import { create, fromBinary, type JsonValue, type Message, toBinary, toJson } from '@bufbuild/protobuf';
+import { RivaSpeechRecognition } from '../../gen/nvidia/riva/asr/riva_asr_pb.ts';
+import {
+  type StreamTranscribeResponse,
+  StreamTranscribeResponseSchema,
+} from '../../gen/parley/audio/v1/live_pb.ts';
 import {
   type CreateTranscriptionResponse,
   CreateTranscriptionResponseSchema,
@@ -19,17 +24,29 @@ export function answerOf(method: Method, messages: readonly Message[]): unknown 
       return (messages as readonly StreamTranscriptionResponse[]).map(({ event }) =>
         event.case === undefined ? event : { [event.case]: event.value.text },
       );
+    case TranscriptionService.method.streamTranscribe:
+      return (messages as readonly StreamTranscribeResponse[]).flatMap((message) =>
+        // How often a text grows depends on the pace of the machine.
+        message.event.case === 'partial'
+          ? []
+          : withoutChance(toJson(StreamTranscribeResponseSchema, message)),
+      );
     case TranscriptionService.method.createTranscription:
     case TranscriptionService.method.uploadTranscription:
       return (messages as readonly CreateTranscriptionResponse[]).map((message) =>
         withoutChance(toJson(CreateTranscriptionResponseSchema, withoutDetails(message))),
+      );
+    case RivaSpeechRecognition.method.recognize:
+      // JSON has more digits than a float.
+      return messages.map((message) =>
+        withoutChance(toJson(method.output, fromBinary(method.output, toBinary(method.output, message)))),
       );
     default:
       return messages.map((message) => withoutChance(toJson(method.output, message)));
   }
 }
 
-/** Without the members of segments that `verbose_json` always has, and a message only where the upstream tells them. */
+/** Leaves out the members that `verbose_json` always has in segments, and a message that an upstream did not report. */
 function withoutDetails({ transcript }: CreateTranscriptionResponse): CreateTranscriptionResponse {
   const segments = transcript?.segments.map(({ id, start, end, text, avgLogprob }) => ({
     $typeName: 'parley.audio.v1.TranscriptSegment' as const,
@@ -45,14 +62,14 @@ function withoutDetails({ transcript }: CreateTranscriptionResponse): CreateTran
   });
 }
 
-/** The parts are joined: each wire may cut them as it likes. */
+/** Joins the parts, as each wire may divide them differently. */
 function audioOf(parts: readonly SynthesizeSpeechResponse[]) {
   const audio = Buffer.concat(parts.map((part) => part.audio));
   const sha256 = createHash('sha256').update(audio).digest('hex');
   return { contentType: parts[0]?.contentType, bytes: audio.length, sha256 };
 }
 
-/** Members whose values differ from call to call. */
+/** Members whose values differ between calls. */
 const chance: ReadonlySet<string> = new Set([
   ...['created', 'created_at', 'started_at', 'ends_at', 'resets_at', 'expires_at', 'revoked_at'],
   ...['suspended_at', 'deleted_at', 'last_used_at', 'delivered_at', 'next_attempt_at'],
@@ -69,7 +86,7 @@ const chanceTexts: readonly (readonly [RegExp, string])[] = [
   [/\bin \d+ seconds?\b/g, 'in <time>'],
 ];
 
-/** The same JSON, with a mark where a value is one of chance. */
+/** The same JSON, with a mark for each random value. */
 export function withoutChance(json: JsonValue): JsonValue {
   if (typeof json === 'string') {
     return chanceTexts.reduce((text, [pattern, mark]) => text.replace(pattern, mark), json);

@@ -1,4 +1,4 @@
-/** Accounts of a server and what is in its books about them, by its own admin calls. */
+/** Accounts of a server and their books, read by its own admin calls. */
 import { expect } from 'vitest';
 import type { Caller, Subject } from './case.ts';
 import { type HttpClient, openHttp1 } from './http-client.ts';
@@ -8,7 +8,7 @@ export type Json = Readonly<Record<string, unknown>>;
 
 export interface Account extends Subject {
   readonly id: string;
-  /** The `Authorization` header to send; undefined where none is. */
+  /** The `Authorization` header to send; undefined for none. */
   readonly authorization: string | undefined;
 }
 
@@ -71,7 +71,7 @@ export class Operator {
     };
   }
 
-  /** Once nothing of the account runs any more: a client that left is noticed a moment later. */
+  /** Waits until nothing of the account runs: the server notices a moment later that a client left. */
   async booksOf({ id }: Account, recordsExpected: number): Promise<Books> {
     const deadline = Date.now() + settleMsMax;
     for (;;) {
@@ -87,7 +87,7 @@ export class Operator {
     }
   }
 
-  /** Waits for so many records: a request that runs has its own after a moment. */
+  /** Waits for this many records, as a running request gets its record after a moment. */
   async untilRecorded({ id }: Account, count: number): Promise<void> {
     await expect
       .poll(async () => ((await this.#get(`/usage?account_id=${id}`))['records'] as Json[]).length)

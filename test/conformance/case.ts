@@ -3,6 +3,7 @@
 import {
   create,
   type DescMessage,
+  type DescMethodBiDiStreaming,
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
@@ -12,7 +13,7 @@ import {
 import { type ErrorCode, errorTable, type GrpcCode } from '../../src/core/values/errors.ts';
 import type { Method } from './wire.ts';
 
-/** One of the servers that the table runs against. */
+/** A server that the table runs against. */
 export type ServerName = 'builtin' | 'playing' | 'strict';
 
 export const wireNames = [
@@ -25,21 +26,21 @@ export const wireNames = [
 ] as const;
 export type WireName = (typeof wireNames)[number];
 
-/** The account that calls. Each case has one of its own on each wire. */
+/** The calling account. Each case has its own on each wire. */
 export interface Caller {
   readonly trial?: boolean;
-  /** Credits that are loaded. */
+  /** Credits of the account. */
   readonly credits?: string;
   readonly scopes?: readonly string[];
   /** Whether the operator has suspended the account. Default: false. */
   readonly isSuspended?: boolean;
   /** Limits of the key, as REST has them. */
   readonly limits?: Readonly<Record<string, unknown>>;
-  /** The key that is sent, if not the account's own. */
+  /** The key to send. Default: the account's own. */
   readonly key?: 'admin' | 'unknown' | 'none';
 }
 
-/** Things that a request may refer to. */
+/** Objects that a request may refer to. */
 export interface Subject {
   readonly accountName: string;
   readonly keyId: string;
@@ -56,7 +57,7 @@ export interface ExpectedError {
   readonly httpStatus?: number;
   readonly retryAfterSeconds?: number;
   readonly grpc?: GrpcCode;
-  /** Whether a part of the answer has gone out: REST can then only cut audio. */
+  /** Whether a part of the answer was sent: then REST can only cut audio. */
   readonly afterOutput?: boolean;
 }
 
@@ -66,7 +67,7 @@ export interface Case {
   readonly request: CaseRequest;
   readonly caller?: Caller;
   readonly idempotencyKey?: string;
-  /** When the client gives up. */
+  /** When the client cancels. */
   readonly timeoutMs?: number;
   /** Earlier requests of the caller under the same Idempotency-Key. */
   readonly before?: readonly CaseRequest[];
@@ -74,13 +75,18 @@ export interface Case {
   readonly meanwhile?: CaseRequest;
   /** If absent, the call must succeed. */
   readonly error?: ExpectedError;
-  /** A part of the answer, as `answerOf` tells it. */
+  /** A part of the answer, in the form of `answerOf`. */
   readonly answer?: unknown;
-  /** Parts of the usage records that are left behind, oldest first; those of `before` too. */
+  /**
+   * Whether requests of a session may begin in the same millisecond as the session. Then the records are compared with that of the
+   * session first.
+   */
+  readonly hasTurns?: true;
+  /** Parts of the usage records, oldest first, including those of `before`. */
   readonly records: readonly Readonly<Record<string, unknown>>[];
   /** The part of the answer to compare. Default: all of it. */
   readonly compare?: (answer: unknown) => unknown;
-  /** Whether the answer is about the server itself: a relay has engines and limits of its own. Default: false */
+  /** Whether the answer is about the server itself: a relay has other engines and limits. Default: false */
   readonly isOfServer?: true;
   /** Wires on which the case has no meaning, and why. */
   readonly notOn?: Partial<Record<WireName, string>>;
@@ -91,7 +97,7 @@ type AnyMethod<I extends DescMessage> =
   | DescMethodServerStreaming<I, DescMessage>
   | DescMethodClientStreaming<I, DescMessage>;
 
-/** A call with one request. */
+/** A call with one request message. */
 export function calling<I extends DescMessage>(
   method: AnyMethod<I>,
   request: MessageInitShape<I> | ((subject: Subject) => MessageInitShape<I>),
@@ -102,9 +108,9 @@ export function calling<I extends DescMessage>(
   };
 }
 
-/** A call with many. */
+/** A call with many request messages. */
 export function callingWith<I extends DescMessage>(
-  method: DescMethodClientStreaming<I, DescMessage>,
+  method: DescMethodClientStreaming<I, DescMessage> | DescMethodBiDiStreaming<I, DescMessage>,
   requests: readonly MessageInitShape<I>[],
 ): CaseRequest {
   return { method, messages: () => requests.map((request) => create(method.input, request)) };
@@ -112,10 +118,10 @@ export function callingWith<I extends DescMessage>(
 
 const bothRest = (why: string) => ({ REST: why, 'REST over HTTP/2': why });
 
-/** For `notOn`. */
+/** The reason for `notOn`. */
 export const noRest = (why: string): Partial<Record<WireName, string>> => bothRest(why);
 
-/** The record of a call that was turned away, or that failed. */
+/** The record of a call that was refused or that failed. */
 export function ended(
   state: 'refused' | 'failed',
   code: ErrorCode,

@@ -1,4 +1,4 @@
-/** How the chat cases call, and what is left of a call that went well. */
+/** The calls of chat cases, and the record of a successful one. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -21,7 +21,7 @@ export const playing = (...steps: readonly Step[]): Params => ({
 export const whole = (params: Params) => calling(createChatCompletion, { params });
 export const streamed = (params: Params) => calling(streamChatCompletion, { params });
 
-/** The same conversation, answered at once and streamed. */
+/** The same conversation, with a plain and a streamed answer. */
 export function bothWays(makeCase: (of: (params: Params) => CaseRequest, name: string) => Case): Case[] {
   return [makeCase(whole, 'chat'), makeCase(streamed, 'chat, streamed')];
 }

@@ -1,4 +1,4 @@
-/** Chats that are answered, and those that are refused for what they say or for who asks. */
+/** Chats that are answered, and chats that are refused. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'vitest';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -12,7 +12,7 @@ const { createChatCompletion } = ChatService.method;
 const answers: Case[] = [
   ...bothWays((of, name) => ({ what: name, server: 'builtin', request: of(worried), records: answered() })),
   {
-    what: 'chat, streamed, with its usage in a chunk of its own',
+    what: 'chat, streamed, with its usage in a separate chunk',
     server: 'builtin',
     request: streamed({ ...worried, streamOptions: { includeUsage: true } }),
     records: answered(),
@@ -29,7 +29,7 @@ const answers: Case[] = [
     records: answered(),
   })),
   ...bothWays((of, name) => ({
-    what: `${name}, of odd Unicode in parts`,
+    what: `${name}, with odd Unicode in parts`,
     server: 'builtin',
     request: of({
       model: 'eliza',
@@ -59,7 +59,7 @@ const answers: Case[] = [
     records: answered(),
   })),
   {
-    what: 'chat hands the answer of the model on, and its own count of the tokens',
+    what: 'chat returns the model’s answer, and the upstream’s count of its tokens',
     server: 'playing',
     request: whole(playing('say one ', 'say two')),
     answer: [
@@ -97,7 +97,7 @@ function headsOf(answer: unknown): unknown {
   return first;
 }
 
-/** Every parameter reaches the model, those that the schema does not name too, and its unknown fields come back. */
+/** Every parameter reaches the model, also unknown ones, and its unknown fields come back. */
 function passedOn(): Case {
   const other: JsonObject = {
     future: { nested: [1.5, null, { a: '🎉' }] },
@@ -134,7 +134,7 @@ function passedOn(): Case {
   };
   const seen = { temperature: 0.25, top_p: 1, seed: 2 ** 53, logit_bias: { '50256': -100 }, other };
   return {
-    what: 'chat hands every parameter on, also those that it has never heard of',
+    what: 'chat passes every parameter on, also unknown ones',
     server: 'playing',
     request: whole(params),
     answer: [{ completion: { other: { seen } } }],
@@ -223,9 +223,9 @@ const declined: Case[] = bothWays((of, name) => ({
     records: [ended('refused', 'insufficient_scope', { operation: 'chat' })],
   })),
   bothWays((of, name) => ({
-    what: `${name} that is cut to what the credits cover`,
+    what: `${name} that is limited to the available credits`,
     server: 'builtin',
-    // So long that it has fewer tokens than bytes on every wire.
+    // So long that on every wire it has more bytes than tokens.
     caller: { credits: '0.00006' },
     request: of({
       ...worried,

@@ -1,4 +1,4 @@
-/** Chats that fail, that their client gives up, and that are asked for again. */
+/** Chats that fail, are cancelled by their client, or are repeated. */
 import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
 import { type Case, cancelled, type ExpectedError, ended } from './case.ts';
 import { aCost, answered, bothWays, playing, streamed, whole } from './chat-calls.ts';
@@ -9,7 +9,7 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
     what: `${error.code}: ${name}, ${what}`,
     server: 'playing',
     request: of(playing(...steps)),
-    // The role has gone out before.
+    // The role was sent before.
     error: of === streamed ? { code: error.code, afterOutput: true } : error,
     records: [
       ended('failed', error.code, {
@@ -48,7 +48,7 @@ const failures: Case[] = [
 
 const deadlines: Case[] = [
   ...bothWays((of, name) => ({
-    what: `the client’s deadline before any of a ${name}: nothing is charged`,
+    what: `the client’s deadline before any output of a ${name}: nothing is charged`,
     server: 'playing',
     request: of(playing('wait')),
     timeoutMs: 1000,
@@ -56,7 +56,7 @@ const deadlines: Case[] = [
     records: [cancelled({ operation: 'chat', model: 'eliza' })],
   })),
   {
-    what: 'the client’s deadline in the middle of a streamed chat: the prompt and what was produced',
+    what: 'the client’s deadline in the middle of a streamed chat: the prompt and the produced tokens are charged',
     server: 'playing',
     request: streamed(playing('say one two', 'wait')),
     timeoutMs: 1000,
@@ -64,7 +64,7 @@ const deadlines: Case[] = [
     records: [cancelled({ operation: 'chat', completion_tokens: 2, tokens_source: 'estimated', ...aCost })],
   },
   {
-    what: 'the client’s deadline in the middle of a chat: a plain answer has sent nothing',
+    what: 'the client’s deadline in the middle of a chat: a plain answer has sent nothing, and nothing is charged',
     server: 'playing',
     request: whole(playing('say one two', 'wait')),
     timeoutMs: 1000,
@@ -78,7 +78,7 @@ const again = { server: 'playing', idempotencyKey: 'again' } as const;
 const repetitions: Case[] = [
   {
     ...again,
-    what: 'chat that is asked for again under the same Idempotency-Key',
+    what: 'chat that is repeated under the same Idempotency-Key',
     before: [whole(playing('say one'))],
     request: whole(playing('say one')),
     records: [...answered(), { state: 'replayed', http_status: 200, model: 'eliza' }],
@@ -93,7 +93,7 @@ const repetitions: Case[] = [
   },
   {
     ...again,
-    what: 'idempotency_conflict: a chat whose first request still runs',
+    what: 'idempotency_conflict: a chat while the first request still runs',
     meanwhile: whole(playing('wait')),
     request: whole(playing('wait')),
     error: { code: 'idempotency_conflict', retryAfterSeconds: 1 },
@@ -101,7 +101,7 @@ const repetitions: Case[] = [
   },
   {
     ...again,
-    what: 'streamed chats do not heed the Idempotency-Key',
+    what: 'streamed chats ignore the Idempotency-Key',
     before: [streamed(playing('say one'))],
     request: streamed(playing('say two')),
     records: [...answered(), ...answered()],

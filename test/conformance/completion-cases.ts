@@ -34,14 +34,14 @@ const answers: Case[] = [
     records: answered(),
   })),
   {
-    what: 'a completion has the answer of the model, and its own count of the tokens',
+    what: 'a completion has the answer of the model, and the upstream’s count of its tokens',
     server: 'playing',
     request: whole(playing('say one ', 'say two')),
     answer: [{ completion: { ...head, usage, choices: [{ text: 'one two', finish_reason: 'stop' }] } }],
     records: answered({ prompt_tokens: 7, completion_tokens: 3, cost_nano_credits: 1900 }),
   },
   {
-    what: 'a completion, streamed in its pieces',
+    what: 'a completion, streamed in pieces',
     server: 'playing',
     request: streamed(playing('say one ', 'say two')),
     answer: [
@@ -52,7 +52,7 @@ const answers: Case[] = [
     records: answered({ prompt_tokens: 7, completion_tokens: 3, cost_nano_credits: 1900 }),
   },
   {
-    what: 'a completion, streamed, with its usage in a piece of its own',
+    what: 'a completion, streamed, with its usage in a separate piece',
     server: 'playing',
     request: streamed({ ...playing('say one'), streamOptions: { includeUsage: true } }),
     answer: [
@@ -68,7 +68,7 @@ const two = { model: 'eliza', prompt: list(play('say one'), play('say two ', 'sa
 
 const severalPrompts: Case[] = [
   {
-    what: 'a completion of several prompts has an answer to each, and one record',
+    what: 'a completion of several prompts has an answer for each, and one record',
     server: 'playing',
     request: whole(two),
     answer: [
@@ -86,7 +86,7 @@ const severalPrompts: Case[] = [
     records: answered({ prompt_tokens: 14, completion_tokens: 6, cost_nano_credits: 3800 }),
   },
   {
-    what: 'a completion of several prompts, streamed, has an answer to each, and one record',
+    what: 'a completion of several prompts, streamed, has an answer for each, and one record',
     server: 'playing',
     request: streamed(two),
     answer: [
@@ -105,13 +105,13 @@ const severalPrompts: Case[] = [
     records: answered({ prompt_tokens: 14, completion_tokens: 6, cost_nano_credits: 3800 }),
   },
   ...bothWays((of, name) => ({
-    what: `${name} of several prompts, with several answers and a limit to each`,
+    what: `${name} of several prompts, with several answers and a limit for each`,
     server: 'builtin',
     request: of({ model: 'eliza', prompt: list('I am sad.', 'I am glad.'), n: 2, maxTokens: 4 }),
     records: answered(),
   })),
   ...bothWays((of, name) => ({
-    what: `upstream_error: ${name} of several prompts, whose second one fails, costs nothing`,
+    what: `upstream_error: ${name} of several prompts, the second of which fails, costs nothing`,
     server: 'playing',
     request: of({ model: 'eliza', prompt: list(play('say one'), play('fail upstream_error 429 7')) }),
     error:
@@ -121,7 +121,7 @@ const severalPrompts: Case[] = [
     records: [ended('failed', 'upstream_error', { model: 'eliza', http_status: 429 })],
   })),
   {
-    what: 'the client’s deadline in a streamed completion of several prompts: those that have begun are paid',
+    what: 'the client’s deadline in a streamed completion of several prompts: the started ones are charged',
     server: 'playing',
     request: streamed({
       model: 'eliza',
@@ -178,14 +178,14 @@ const refusals: Case[] = [
 
 const failures: Case[] = [
   ...bothWays((of, name) => ({
-    what: `upstream_error: ${name}, whose engine fails in its middle`,
+    what: `upstream_error: ${name}, whose engine fails after some output`,
     server: 'playing',
     request: of(playing('say one', 'fail upstream_error')),
     error: { code: 'upstream_error', ...(of === streamed && { afterOutput: true }) },
     records: [ended('failed', 'upstream_error', { model: 'eliza' })],
   })),
   {
-    what: 'the client’s deadline in the middle of a streamed completion: the prompt and what was produced',
+    what: 'the client’s deadline in the middle of a streamed completion: the prompt and the produced tokens are charged',
     server: 'playing',
     request: streamed(playing('say one two', 'wait')),
     timeoutMs: 1000,
@@ -193,7 +193,7 @@ const failures: Case[] = [
     records: [cancelled({ operation: 'chat', completion_tokens: 2, tokens_source: 'estimated', ...aCost })],
   },
   {
-    what: 'a completion that is asked for again under the same Idempotency-Key',
+    what: 'a completion that is repeated under the same Idempotency-Key',
     server: 'playing',
     idempotencyKey: 'again',
     before: [whole(playing('say one'))],

@@ -1,8 +1,7 @@
-/**
- * One table of cases over every wire: the same answer, the same error, the same usage record and the same movement of the
- * ledger, whichever way a request comes.
- */
+/** One table of cases over every wire: each wire gives the same answer, error, usage record and ledger entries. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RivaSpeechRecognition } from '../../gen/nvidia/riva/asr/riva_asr_pb.ts';
+import { RivaSpeechSynthesis } from '../../gen/nvidia/riva/tts/riva_tts_pb.ts';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
@@ -36,6 +35,8 @@ const services = [
   CompletionsService,
   ManagementService,
   ResponsesService,
+  RivaSpeechRecognition,
+  RivaSpeechSynthesis,
   SpeechService,
   TranscriptionService,
 ];
@@ -51,7 +52,7 @@ describe('over every wire and TLS:', () => {
   const rows = table.filter(
     ({ server, timeoutMs, meanwhile }) => server === 'playing' && !timeoutMs && !meanwhile,
   );
-  // One for each call and each code: what the messages say is the same as in the clear.
+  // One case for each call and each code: messages are the same with and without TLS.
   const kinds = new Map(rows.map((row) => [`${row.request.method}${row.error?.code}`, row]));
   runTable(() => startTlsTarget('playing'), [...kinds.values()]);
 });
@@ -98,7 +99,7 @@ function expectAsStated(seen: Observation, row: Case): void {
   expect(seen.records).toMatchObject(row.records);
 }
 
-describe('on one wire only:', () => {
+describe('on a single wire:', () => {
   let target: RunningTarget;
   let operator: Operator;
   let http: HttpClient;
@@ -130,7 +131,7 @@ describe('on one wire only:', () => {
   });
 
   it.each(['Host: [', 'Host:', 'Host: a b'])(
-    'Connect: a request to `%s` is refused, and harms no other',
+    'Connect: a request to `%s` is refused, and affects no other',
     async (host) => {
       const raw = await RawClient.open(target.origin);
       await raw.write(
@@ -141,7 +142,7 @@ describe('on one wire only:', () => {
     },
   );
 
-  it('a request is repeated under its Idempotency-Key over another wire, and charged once', async () => {
+  it('a request that is repeated under its Idempotency-Key over another wire is charged once', async () => {
     const account = await operator.open({});
     const answers: WireAnswer[] = [];
     const say = calling(ChatService.method.createChatCompletion, {
@@ -171,17 +172,17 @@ describe('the table', () => {
     expect(clients.map(({ name }) => name)).toEqual([...wireNames]);
   });
 
-  it('has every RPC', () => {
+  it('contains every RPC', () => {
     const called = new Set(table.map(({ request }) => request.method));
     const all = services.flatMap(({ methods }) => methods);
     expect(all.filter((method) => !called.has(method as Method)).map(String)).toEqual([]);
   });
 
-  /** Those that no request can provoke over every wire. */
+  /** Codes that no request can provoke over every wire. */
   const elsewhere: readonly string[] = [
-    // Only a body of HTTP can be malformed: see below.
+    // Only HTTP bodies can be malformed: see below.
     'invalid_request_error',
-    // Nobody is left to read it: the records of deadlines have it.
+    // Nobody reads this error. The records of deadlines have it.
     'request_cancelled',
   ];
 

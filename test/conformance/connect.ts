@@ -1,4 +1,4 @@
-/** Connect and gRPC-Web by connect-node, which differ in nothing but their transports. */
+/** Connect and gRPC-Web by connect-node. Only their transports differ. */
 import type { Message } from '@bufbuild/protobuf';
 import { ConnectError, type Transport } from '@connectrpc/connect';
 import {
@@ -10,7 +10,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_det
 import { toWireError } from './rpc-error.ts';
 import type { Target, WireAnswer, WireCall, WireClient } from './wire.ts';
 
-/** Connect with JSON over HTTP/1.1, as a browser speaks it. */
+/** Connect with JSON over HTTP/1.1, as in browsers. */
 export function openConnectJson({ origin, ca }: Target): WireClient {
   const transport = createConnectTransport({
     baseUrl: origin,

@@ -2,6 +2,7 @@ import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import {
   Client,
+  type ClientDuplexStream,
   type ClientReadableStream,
   type ClientUnaryCall,
   type ClientWritableStream,
@@ -21,7 +22,7 @@ import {
   type WireError,
 } from './wire.ts';
 
-/** gRPC as grpc-js speaks it. */
+/** gRPC by grpc-js. */
 export function openGrpc({ origin, ca }: Target): WireClient {
   const { host, protocol } = new URL(origin);
   const client = new Client(
@@ -64,7 +65,11 @@ function callGrpc(client: Client, call: WireCall): Promise<WireAnswer> {
   });
 }
 
-type AnyClientCall = ClientUnaryCall | ClientReadableStream<Message> | ClientWritableStream<Message>;
+type AnyClientCall =
+  | ClientUnaryCall
+  | ClientReadableStream<Message>
+  | ClientWritableStream<Message>
+  | ClientDuplexStream<Message, Message>;
 
 function start(
   client: Client,
@@ -87,6 +92,14 @@ function start(
     for (const message of requests) stream.write(message);
     stream.end();
     return stream;
+  }
+  if (method.methodKind === 'bidi_streaming') {
+    const stream = client.makeBidiStreamRequest(path, serialize, deserialize, metadata, options);
+    for (const message of requests) stream.write(message);
+    stream.end();
+    stream.on('data', onMessage);
+    stream.on('error', onEnd);
+    return stream.on('end', () => onEnd(null));
   }
   if (request === undefined) throw new Error('the call has a request');
   if (method.methodKind === 'unary') {

@@ -1,16 +1,16 @@
-/** HTTP/1.1 and HTTP/2 as the REST wire needs them: one request, its answer whole or cut. */
+/** HTTP/1.1 and HTTP/2 for the REST wire: one request, and its answer, complete or cut. */
 import { connect } from 'node:http2';
 import { Agent, request as send } from 'undici';
 import type { Target } from './wire.ts';
 
 export interface HttpCall {
   readonly method: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told of each piece of the answer's body. */
+  /** Called with each piece of the answer's body. */
   readonly onChunk?: (() => void) | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpClient {
-  /** Rejects where the client gives up, and where there is no answer at all. */
+  /** Rejects if the client cancels, or if there is no answer. */
   send(call: HttpCall): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
@@ -49,14 +49,14 @@ export function openHttp1({ origin, ca }: Target): HttpClient {
 export function openHttp2({ origin, ca }: Target): HttpClient {
   const open = () => {
     const opened = connect(origin, ca === undefined ? {} : { ca });
-    // Each request tells of it.
+    // Called by each request.
     opened.on('error', () => undefined);
     return opened;
   };
   let session = open();
   return {
     send: async ({ method, path, headers, body, signal, onChunk }) => {
-      // The server closes a session that was idle for long, as on a busy machine.
+      // The server closes a session that was idle for a long time, as on a busy machine.
       if (session.closed || session.destroyed) session = open();
       const stream = session.request(
         { ':method': method, ':path': path, ...headers },

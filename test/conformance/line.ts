@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A line between a client and a server, which can be cut. */
+/** A connection between a client and a server that can be cut. */
 export interface Line {
   /** The address that the client calls. */
   readonly origin: string;
-  /** Ends the connections to the server without a word of the client's. */
+  /** Ends the connections to the server without notice from the client. */
   cut(): void;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** RPCs as the schema of a newer client has them: with a field that the server does not know. */
+/** RPCs as a client with a newer schema has them: with a field that the server does not know. */
 import { clone, create, createFileRegistry, type DescFile, type DescMethodUnary } from '@bufbuild/protobuf';
 import {
   FieldDescriptorProto_Label,
@@ -11,7 +11,7 @@ import {
 /** The number of the field in its message. */
 export const newNumber = 99;
 
-/** @param message the full name of the message that has a text field more */
+/** @param message the full name of the message that gets another text field */
 export function withNewField(method: DescMethodUnary, message: string, name: string): DescMethodUnary {
   const file = filesOf(method.parent.file).map(({ proto }) => clone(FileDescriptorProtoSchema, proto));
   const type = file
@@ -31,7 +31,7 @@ export function withNewField(method: DescMethodUnary, message: string, name: str
   return newer as DescMethodUnary;
 }
 
-/** A file after those that it imports. */
+/** Orders a file after its imports. */
 function filesOf(file: DescFile): DescFile[] {
   return [...new Set([...file.dependencies.flatMap(filesOf), file])];
 }

@@ -1,4 +1,4 @@
-/** Runs a case over a wire, and tells all that can be seen of it from outside. */
+/** Runs a case over a wire, and returns everything that can be seen from outside. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
@@ -15,7 +15,7 @@ export interface Observation {
   /** Oldest first. */
   readonly records: readonly JsonValue[];
   readonly entries: readonly JsonValue[];
-  /** Rules of the books that do not hold. */
+  /** Rules of the books that are broken. */
   readonly faults: readonly string[];
 }
 
@@ -46,13 +46,13 @@ export async function observe(row: Case, client: WireClient, operator: Operator)
     answer: row.compare && answer.error === undefined ? row.compare(seen) : seen,
     error: answer.error && errorSeen(answer.error, row, row.request.method),
     isReplay: answer.isReplay,
-    records: books.records.map(recordSeen),
+    records: row.hasTurns ? sessionFirst(books.records.map(recordSeen)) : books.records.map(recordSeen),
     entries: books.entries.map((entry) => entrySeen(entry, books)),
     faults: faultsOf({ account, client, answer, books }),
   };
 }
 
-/** After a part has gone out REST has no status left to tell an error with; audio it can only cut. */
+/** After a part was sent, REST can no longer report an error by its status, and can only cut audio. */
 function errorSeen(error: WireError, { error: expected }: Case, method: Method): unknown {
   const { code, grpcCode, ...members } = error;
   if (code === 'deadline_exceeded') return { code };
@@ -61,7 +61,7 @@ function errorSeen(error: WireError, { error: expected }: Case, method: Method):
     return { code: isAudio && code === 'cut' ? expected.code : code };
   }
   const grpc = grpcCode === undefined ? expectedGrpc(error) : grpcStatus[grpcCode];
-  // The time until the next minute or day differs with the moment.
+  // The time until the next minute or day varies.
   const waits = code === 'rate_limit_exceeded' && members.retryAfterSeconds !== undefined;
   const wait = waits ? { retryAfterSeconds: '<time>' } : {};
   return { code, ...members, ...wait, message: withoutChance(error.message), grpc };
@@ -72,6 +72,16 @@ const ownOfRequest: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id',
 function recordSeen(record: Json): JsonValue {
   const members = Object.entries(record).filter(([name]) => !ownOfRequest.has(name));
   return withoutChance(Object.fromEntries(members) as JsonObject);
+}
+
+/** A session has no units of its own; a request that was refused has none at all. */
+function sessionFirst(records: readonly JsonValue[]): JsonValue[] {
+  const rank = (record: JsonValue) => {
+    const { model, fair_use_units: units } = record as JsonObject;
+    if (units === 0) return model === undefined ? 0 : 1;
+    return units === undefined ? 3 : 2;
+  };
+  return records.toSorted((a, b) => rank(a) - rank(b) || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }
 
 function entrySeen({ kind, amount, reason, reference }: Json, { records }: Books): JsonValue {
@@ -86,7 +96,7 @@ interface Outcome {
   readonly books: Books;
 }
 
-/** Rules that hold for every request on every wire. */
+/** Rules for every request on every wire. */
 function faultsOf({ account, client, answer, books }: Outcome): string[] {
   const { records, entries, balance, held, usedUnits } = books;
   const sum = (rows: readonly Json[], member: string) =>
@@ -110,7 +120,7 @@ function faultsOf({ account, client, answer, books }: Outcome): string[] {
   return Object.keys(rules).filter((rule) => !rules[rule]);
 }
 
-/** The gRPC code that belongs to an error which came over REST. */
+/** The gRPC code of an error that REST returned. */
 function expectedGrpc({ code, httpStatus }: WireError): string | undefined {
   if (!(code in errorTable)) return undefined;
   const details = httpStatus === undefined ? {} : { httpStatus };

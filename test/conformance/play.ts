@@ -1,6 +1,6 @@
 /**
- * Engines that play what the text of a request tells them, so that every failure can be had over any wire and from any
- * server that runs them: `play: say one two; fail upstream_error 429 7`.
+ * Engines that follow a script in the text of a request, so that every failure can occur on any wire and on any server
+ * that runs them: `play: say one two; fail upstream_error 429 7`.
  */
 
 import { create, toJson } from '@bufbuild/protobuf';
@@ -21,7 +21,7 @@ import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../support/f
 
 /**
  * - `say <words>`: a piece of output
- * - `hear <ms>`: of a recording, that it is at least so long
+ * - `hear <ms>`: the least length of a recording
  * - `fail <code> [<upstream status> [<seconds to wait>]]`, `crash`: an error of the table, an unforeseen one
  * - `wait`: works on until it is stopped; `break off`: ends as if cut
  * - `unnamed`: a chat without id, object and time of creation
@@ -39,12 +39,12 @@ export function play(...steps: readonly Step[]): string {
   return `play: ${steps.join('; ')}`;
 }
 
-/** Bytes a second of a recording: so few that an hour is an upload. */
+/** Bytes per second of a recording: so few that an hour fits into an upload. */
 const recordingRate = 500;
 /** The length of each piece of speech. */
 const pieceMs = 250;
 
-/** A recording, as any program takes it for one, whose samples are the script. */
+/** A valid recording whose samples are the script. */
 export function recording(...steps: readonly Step[]): Buffer {
   const script = play(...steps);
   const dataBytes = (lengthMs(script) * recordingRate) / 1000;
@@ -52,14 +52,14 @@ export function recording(...steps: readonly Step[]): Buffer {
   return Buffer.concat([header, Buffer.from(script)], header.length + dataBytes);
 }
 
-/** How long it is: as its script says, but long enough to hold it, and all that is said. */
+/** The length of the recording: the longest of the script's bytes, of the stated lengths, and of the pieces that it says. */
 function lengthMs(script: string): number {
   const heard = [...script.matchAll(/\bhear (\d+)/g)].map(([, ms]) => Number(ms));
   const said = [...script.matchAll(/\bsay /g)].length * pieceMs;
   return Math.max((Buffer.byteLength(script) * 1000) / recordingRate, said, ...heard);
 }
 
-/** A secret that must not reach a client. */
+/** A secret that must never reach a client. */
 export const secret = 'a secret of the engine';
 
 const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
@@ -102,7 +102,7 @@ async function* speak(script: string, signal: Signal): AsyncGenerator<Uint8Array
   }
 }
 
-/** @param file a recording, or its script as it is */
+/** @param file a recording, or its script alone */
 async function* transcribe(file: Uint8Array, signal: Signal): AsyncGenerator<TranscriptionEvent> {
   const content = Buffer.from(file).toString();
   const script = content.slice(Math.max(content.indexOf('play: '), 0)).replace(/\0+$/, '');
@@ -138,7 +138,7 @@ function chunk(head: object, choice: object): ChatCompletionChunk {
   return create(ChatCompletionChunkSchema, { ...head, choices: [choice] });
 }
 
-/** The same, whole; it also tells what parameters have reached it. */
+/** The whole answer at once. It also contains the parameters that reached the engine. */
 async function complete(params: ChatCompletionParams, signal: Signal) {
   const chunks: ChatCompletionChunk[] = [];
   for await (const piece of chat(params, signal)) chunks.push(piece);
@@ -161,7 +161,7 @@ function textOf(message: ChatMessage | undefined): string {
   return value?.case === 'text' ? value.value : '';
 }
 
-/** The engines, in the place of the builtin ones. */
+/** The engines that replace the builtin ones. */
 export function playingEngines(): Record<string, EngineSet> {
   return withFakes({
     speech: fakeSpeech({

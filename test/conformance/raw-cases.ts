@@ -1,4 +1,4 @@
-/** Bodies that only some wires can carry: no client of the schema sends them. As they are on HTTP/1.1. */
+/** Bodies that only some wires can carry, as HTTP/1.1 bytes: no client of the schema sends them. */
 interface RawCase {
   readonly what: string;
   readonly path: string;
@@ -8,7 +8,7 @@ interface RawCase {
   readonly status: number;
   /** The code in the error body of REST or Connect; undefined if the call succeeds or the answer has no body. */
   readonly code: string | undefined;
-  /** The states of the usage records that are left. */
+  /** The states of the usage records. */
   readonly records: readonly string[];
 }
 
@@ -29,7 +29,7 @@ function rest(what: string, path: string, body: RawCase['body'], code: string, s
   return { what: `REST: ${what}`, path, contentType, body, status, code, records: ['refused'] };
 }
 
-/** The gate has opened the call by its headers, so a body that is no message leaves a record, too. */
+/** The gate has accepted the call by its headers, so an unreadable body leaves a record, too. */
 function connect(what: string, body: RawCase['body'], code: string, status = 400): RawCase {
   return {
     what: `Connect: ${what}`,

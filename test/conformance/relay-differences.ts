@@ -1,4 +1,4 @@
-/** In what Parley in front of Parley is not like Parley alone, and why. */
+/** Differences between Parley in front of Parley and Parley alone, with the reasons. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -14,11 +14,11 @@ interface Difference {
   readonly why: string;
   readonly on: readonly RelayKind[];
   readonly of: (row: Case) => boolean;
-  /** Changes the observation of Parley alone, after the differences above, into the expected one. */
+  /** Changes the observation of Parley alone, after the earlier differences, into the expected one. */
   readonly change: (alone: Observation) => Observation;
 }
 
-/** In the order in which they apply. */
+/** Differences in the order in which they apply. */
 export function differencesOf(row: Case, kind: RelayKind): Difference[] {
   return differences.filter(({ on, of }) => on.includes(kind) && of(row));
 }
@@ -42,7 +42,7 @@ const isGivenUpInTheMiddle = (row: Case) =>
 
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
 
-/** The error with other members, where there is one that has them. */
+/** Changes members of the error, if there is one that has them. */
 function withError(seen: Observation, members: JsonObject): Observation {
   const { error } = seen;
   if (!isObject(error)) return seen;
@@ -50,7 +50,7 @@ function withError(seen: Observation, members: JsonObject): Observation {
   return { ...seen, error: { ...error, ...Object.fromEntries(known) } };
 }
 
-/** Each record with other members; one that is undefined is left out. */
+/** Changes members of each record. A member that is undefined is left out. */
 function withRecords(
   seen: Observation,
   members: Readonly<Record<string, JsonValue | undefined>>,
@@ -109,7 +109,7 @@ const failures: Difference[] = [
   },
 ];
 
-/** A streamed response whose last event tells of a failed engine. */
+/** A streamed response whose last event reports a failed engine. */
 function withFailedEvent(seen: Observation, message: string): Observation {
   const { answer } = seen;
   if (!Array.isArray(answer)) return seen;
@@ -180,7 +180,7 @@ const wording: Difference = {
   },
 };
 
-/** Rather than a refusal or a limit of the outer server, or the end of an answer that began well. */
+/** Distinguishes these from a refusal or a limit of the outer server, and from an answer that ends after a good start. */
 function isOfTheInner(row: Case): boolean {
   if (isIn('invalid_input')(row)) return row.what === 'invalid_input: speech of what cannot be said';
   return row.server === 'playing';

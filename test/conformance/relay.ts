@@ -1,4 +1,4 @@
-/** A server of the table whose engines are another such server, which nobody else calls. */
+/** A server of the table whose engines are another such server. Nobody else calls that one. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { type Parley, startParley } from '../support/parley.ts';
 import type { ServerName } from './case.ts';
 import { type RunningTarget, serverOptions, targetOf, trialUnits } from './servers.ts';
 
-/** How the outer server calls the inner one. */
+/** The calls of the outer server to the inner one. */
 export type RelayKind = 'remote' | 'openai';
 
-/** No limit and no price of the inner server is in the way: those of the outer one are what the table is about. */
+/** The inner server has no limits and no prices, as the table checks those of the outer server. */
 const plenty = { credits: '1000000', units: 1_000_000_000_000 };
 const readyMsMax = 120_000;
 
@@ -45,11 +45,11 @@ const transcription = { id: 'pocketsphinx', type: 'transcription', engine: 'inne
 const chat = { id: 'eliza', type: 'chat', engine: 'inner', price };
 const models = [speech, transcription, chat];
 
-/** The settings of each server when no other is behind it. */
+/** The settings of each server without another one behind it. */
 const outerSettings: Readonly<Record<ServerName, object>> = {
   builtin: { models },
   playing: { models, fairUse: { trialUnitsPerMonth: trialUnits } },
-  strict: { models: [speech, chat], server: { requestMsMax: 500 } },
+  strict: { models: [speech, chat], server: { requestMsMax: 2_000 } },
 };
 
 async function untilItKnowsItsVoices({ call }: Parley): Promise<void> {

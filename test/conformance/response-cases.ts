@@ -1,4 +1,4 @@
-/** Chats in the form of the Responses API: answered, refused, failed, given up and asked for again. */
+/** Chats in the form of the Responses API: answered, refused, failed, cancelled and repeated. */
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import type { ResponseParamsSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
@@ -51,7 +51,7 @@ const place = { output_index: 0, item_id: '<msg>', content_index: 0 };
 const answers: Case[] = [
   ...bothWays((of, name) => ({ what: name, server: 'builtin', request: of(worried), records: answered() })),
   ...bothWays((of, name) => ({
-    what: `${name}, that is cut at its limit`,
+    what: `${name}, cut at its limit`,
     server: 'builtin',
     request: of({ ...worried, maxOutputTokens: 2 }),
     compare: (answer) => {
@@ -63,7 +63,7 @@ const answers: Case[] = [
     records: answered({ completion_tokens: 2 }),
   })),
   {
-    what: 'a response has the answer of the model, and its own count of the tokens',
+    what: 'a response has the answer of the model, and the upstream’s count of its tokens',
     server: 'playing',
     request: whole({
       ...playing('say one ', 'say two'),
@@ -88,7 +88,7 @@ const answers: Case[] = [
     records: answered({ prompt_tokens: 7, completion_tokens: 3, cost_nano_credits: 1900 }),
   },
   {
-    what: 'a response, streamed, begins, fills and ends its item in order',
+    what: 'a response, streamed, opens, fills and closes its item in order',
     server: 'playing',
     request: streamed(playing('say one ', 'say two')),
     answer: [
@@ -110,7 +110,7 @@ const answers: Case[] = [
     records: answered({ prompt_tokens: 7, completion_tokens: 3, cost_nano_credits: 1900 }),
   },
   ...bothWays((of, name) => ({
-    what: `${name}, of a conversation with calls of functions`,
+    what: `${name}, of a conversation with function calls`,
     server: 'playing',
     request: of({
       model: 'eliza',
@@ -234,7 +234,7 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
     what: `${error.code}: ${name}, ${what}`,
     server: 'playing',
     request: of(playing(...steps)),
-    // The events that begin the answer have gone out before.
+    // The first events of the answer were sent before.
     error: of === streamed ? { code: error.code, afterOutput: true } : error,
     records: [ended('failed', error.code, { model: 'eliza', http_status: httpStatus })],
   }));
@@ -252,7 +252,7 @@ const failures: Case[] = [
   }),
   ...failure('that has no end', ['say one', 'break off'], { code: 'upstream_error' }),
   {
-    what: 'the client’s deadline in the middle of a streamed response: the prompt and what was produced',
+    what: 'the client’s deadline in the middle of a streamed response: the prompt and the produced tokens are charged',
     server: 'playing',
     request: streamed(playing('say one two', 'wait')),
     timeoutMs: 1000,
@@ -260,7 +260,7 @@ const failures: Case[] = [
     records: [cancelled({ operation: 'chat', completion_tokens: 2, tokens_source: 'estimated', ...aCost })],
   },
   ...bothWays((of, name) => ({
-    what: `the client’s deadline before any of ${name}: nothing is charged`,
+    what: `the client’s deadline before any output of ${name}: nothing is charged`,
     server: 'playing',
     request: of(playing('wait')),
     timeoutMs: 1000,
@@ -274,7 +274,7 @@ const again = { server: 'playing', idempotencyKey: 'again' } as const;
 const repetitions: Case[] = [
   {
     ...again,
-    what: 'a response that is asked for again under the same Idempotency-Key',
+    what: 'a response that is repeated under the same Idempotency-Key',
     before: [whole(playing('say one'))],
     request: whole(playing('say one')),
     records: [...answered(), { state: 'replayed', http_status: 200, model: 'eliza' }],

@@ -1,4 +1,4 @@
-/** How REST carries legacy completions. */
+/** Sends legacy completions over REST. */
 import { create, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import {
   CompletionParamsSchema,
@@ -27,7 +27,7 @@ export function readCompletion(answer: HttpAnswer): ReadAnswer {
   return { messages: [create(CreateCompletionResponseSchema, { completion })] };
 }
 
-/** Pieces as events, then `[DONE]`: without it the answer is cut. */
+/** Reads pieces from events up to `[DONE]`. Without it the answer is cut. */
 export function readCompletionStream(answer: HttpAnswer): ReadAnswer {
   const { events, error, isDone } = readEvents(answer);
   if (!isDone && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');

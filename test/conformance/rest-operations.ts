@@ -1,4 +1,4 @@
-/** How REST carries speech, transcription and chat: the request of an RPC as HTTP, and the answer as its messages. */
+/** Sends speech, transcription and chat over REST: turns the request of an RPC into HTTP, and the answer into messages. */
 import { create, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import {
   type CreateTranscriptionRequest,
@@ -27,7 +27,7 @@ import { decodeBody } from './response-body.ts';
 
 export type RestCall = Pick<HttpCall, 'method' | 'path' | 'body'> & { readonly contentType?: string };
 
-/** The API's error. */
+/** The error in the form of the API. */
 export interface ErrorMembers {
   readonly message: string;
   readonly type: string;
@@ -57,7 +57,7 @@ export function speechRequest(request: Message): RestCall {
   return { method: 'POST', path: '/api/v1/audio/speech', body: json, contentType: 'application/json' };
 }
 
-/** The body is the audio itself, its type the Content-Type. */
+/** The body is the audio itself, and Content-Type is its type. */
 export function readSpeech({ body, headers }: HttpAnswer): ReadAnswer {
   const contentType = headers['content-type'] ?? '';
   return { messages: [create(SynthesizeSpeechResponseSchema, { audio: body, contentType })] };
@@ -95,7 +95,7 @@ export function readChat(answer: HttpAnswer): ReadAnswer {
   return { messages: [decodeBody(ChatService.method.createChatCompletion, withoutNulls(jsonOf(answer)))] };
 }
 
-/** Chunks as events, then `[DONE]`: without it the answer is cut. */
+/** Reads chunks from events up to `[DONE]`. Without it the answer is cut. */
 export function readChatStream(answer: HttpAnswer): ReadAnswer {
   const { events, error, isDone } = readEvents(answer);
   if (!isDone && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');
@@ -106,7 +106,7 @@ export function readChatStream(answer: HttpAnswer): ReadAnswer {
 const boundary = 'a-boundary-of-the-table';
 const transcriptCodec = jsonCodec(TranscriptSchema);
 
-/** The form of a request; `verbose_json` is the format that tells all that the schema has. */
+/** The form of a request. Asks for `verbose_json`, as only this format has everything that the schema has. */
 export function formRequest(request: Message, stream: boolean): RestCall {
   const { file, fileName, model, language, languages, keywords, timestampGranularities } =
     transcriptionOf(request);
@@ -151,7 +151,7 @@ type TextEvent =
 
 type SegmentTimes = Readonly<Record<'start' | 'end', number>> & { readonly text: string };
 
-/** REST tells the text and times of each segment, and the whole text at the end. */
+/** REST sends the text and times of each segment, and the whole text at the end. */
 export function readTranscriptStream(answer: HttpAnswer): ReadAnswer {
   const { events, error } = readEvents(answer);
   const messages = (events as TextEvent[]).flatMap((event) => {
@@ -171,14 +171,14 @@ export function readTranscriptStream(answer: HttpAnswer): ReadAnswer {
 
 interface Events {
   readonly events: readonly unknown[];
-  /** The name of each event; empty where it has none. */
+  /** The name of each event; empty if it has none. */
   readonly names: readonly string[];
-  /** The error of the last event, if it was one. */
+  /** The error in the last event, if it is one. */
   readonly error: ReadAnswer['error'];
   readonly isDone: boolean;
 }
 
-/** The server-sent events of an answer; one that was cut in its middle is left out. */
+/** The server-sent events of an answer. An incomplete one is left out. */
 export function readEvents({ body }: HttpAnswer): Events {
   const blocks = body.toString().split('\n\n').slice(0, -1);
   const names = blocks.map((block) => /^event: (.*)\n/.exec(block)?.[1] ?? '');

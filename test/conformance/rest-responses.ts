@@ -1,4 +1,4 @@
-/** How REST carries the Responses API. */
+/** Sends the Responses API over REST. */
 import { create, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import {
   type CreateResponseRequest,
@@ -29,7 +29,7 @@ export function readResponse(answer: HttpAnswer): ReadAnswer {
   return { messages: [create(CreateResponseResponseSchema, { response })] };
 }
 
-/** Events that bear their type as their name too, up to one that ends the answer. */
+/** Reads events that have their type as their name, up to one that ends the answer. */
 export function readResponseStream(answer: HttpAnswer): ReadAnswer {
   const { events, names, error } = readEvents(answer);
   const messages = events.map((json, index) => {
@@ -50,10 +50,10 @@ export function readResponseStream(answer: HttpAnswer): ReadAnswer {
 
 const endTypes = /^response\.(completed|incomplete|failed)$/;
 
-/** Members whose empty lists REST adds for its clients. */
+/** Members for which REST sends empty lists. */
 const promisedLists: ReadonlySet<string> = new Set(['annotations', 'logprobs', 'summary']);
 
-/** Without the nulls and the empty lists that REST writes where a message has no value. */
+/** Removes the nulls and the empty lists that REST writes for missing values. */
 function withoutPromised(json: JsonValue): JsonValue {
   if (Array.isArray(json)) return json.map(withoutPromised);
   if (typeof json !== 'object' || json === null) return json;

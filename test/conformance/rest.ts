@@ -1,4 +1,4 @@
-/** REST as a client of the OpenAI API speaks it, told in the words of the schema. */
+/** REST as clients of the OpenAI API use it, translated to messages of the schema. */
 import type { DescMessage, DescMethodUnary, JsonObject, Message } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -45,7 +45,7 @@ export function openRestOverHttp2(target: Target): WireClient {
   return restClient('REST over HTTP/2', openHttp2(target));
 }
 
-/** How an RPC's request goes out over REST, and how its answer is read. */
+/** How the request of an RPC is sent over REST, and how its answer is read. */
 interface Transcoding {
   readonly toHttp: (request: Message) => RestCall;
   readonly read: (answer: HttpAnswer) => ReadAnswer;
@@ -125,7 +125,7 @@ async function callRest(http: HttpClient, call: WireCall): Promise<WireAnswer> {
 
 const document = new ApiDocument();
 
-/** Every answer is one that the OpenAPI document describes. */
+/** Every answer must match the OpenAPI document. */
 function checkDocumented({ method, path }: Pick<HttpCall, 'method' | 'path'>, answer: HttpAnswer): void {
   const operation = document.find(method, path);
   if (operation === undefined) throw new Error(`the document does not have ${method} ${path}`);

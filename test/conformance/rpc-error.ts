@@ -1,4 +1,4 @@
-/** An error of an RPC as its details tell it. */
+/** The error of an RPC, read from its details. */
 import type { Duration } from '@bufbuild/protobuf/wkt';
 import type { ErrorInfo, RetryInfo } from '../../gen/google/rpc/error_details_pb.ts';
 import { modelTypes } from '../../src/core/entities/model.ts';
@@ -6,7 +6,7 @@ import { adviceKinds } from '../../src/core/values/errors.ts';
 import { restMessage } from '../../src/transports/rest/errors.ts';
 import { cancelled, deadlineExceeded, type WireError } from './wire.ts';
 
-/** Numbers of google.rpc.Code. */
+/** Codes of google.rpc.Code by number. */
 const cancelledCode = 1;
 const deadlineExceededCode = 4;
 
@@ -32,7 +32,7 @@ export function toWireError({ code, message, info, retry }: RpcStatus): WireErro
   };
 }
 
-/** RPCs and REST have their own words for the next step: both are made from the problem and the advice of the details. */
+/** RPCs and REST word the next step differently, both from the problem and the advice in the details. */
 function messageOf(message: string, info: ErrorInfo | undefined): string {
   const { problem, advice, advice_type } = info?.metadata ?? {};
   if (problem === undefined) return message;

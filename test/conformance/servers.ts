@@ -8,17 +8,17 @@ import type { ServerName } from './case.ts';
 import { playingEngines } from './play.ts';
 import type { Target } from './wire.ts';
 
-/** Units that an account on trial has a month with the playing server. */
+/** Units per month of an account on trial, on the playing server. */
 export const trialUnits = 1000;
 const strictFile = new URL('strict.yaml', import.meta.url).pathname;
 
-/** How each is started where nothing is behind it. */
+/** How each server starts alone. */
 export const serverOptions: Readonly<Record<ServerName, () => ParleyOptions>> = {
-  /** As it comes. */
+  /** The default configuration. */
   builtin: () => ({}),
-  /** With engines that do what the request says. */
+  /** A server whose engines follow the script in the request. */
   playing: () => ({ engines: playingEngines(), settings: { fairUse: { trialUnitsPerMonth: trialUnits } } }),
-  /** The same without a model for transcription, with little time for a request and one key for an account. */
+  /** The same without a model for transcription, with little time for a request and one key per account. */
   strict: () => ({ engines: playingEngines(), file: strictFile }),
 };
 
@@ -30,7 +30,7 @@ export async function startTarget(name: ServerName): Promise<RunningTarget> {
   return targetOf(await startParley(serverOptions[name]()));
 }
 
-/** The same behind a certificate of its own. */
+/** The same with a self-signed certificate. */
 export async function startTlsTarget(name: ServerName): Promise<RunningTarget> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-conformance-'));
   const { cert: ca, key } = makeCertificate('conformance');

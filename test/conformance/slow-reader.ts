@@ -1,4 +1,4 @@
-/** A client of each wire that takes a streamed answer at its own pace. */
+/** A client of each wire that reads a streamed answer at its own pace. */
 import { request as httpRequest } from 'node:http';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
@@ -16,7 +16,7 @@ import { chatRequest } from './rest-operations.ts';
 import { pathOf } from './wire.ts';
 
 interface SlowReader {
-  /** Takes so many pieces of the answer: messages, or chunks of a body. */
+  /** Reads this many pieces of the answer: messages, or chunks of a body. */
   take(pieces: number): Promise<void>;
   /** Ends the call. */
   leave(): void;
@@ -30,7 +30,7 @@ interface SlowCall {
 
 const method = ChatService.method.streamChatCompletion;
 
-/** Opens a streamed chat, and reads nothing of it yet. */
+/** Opens a streamed chat without reading from it. */
 export const slowReaders: Readonly<Record<WireName, (call: SlowCall) => Promise<SlowReader>>> = {
   REST: openHttp1,
   'REST over HTTP/2': openHttp2,

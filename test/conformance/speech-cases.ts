@@ -7,10 +7,10 @@ import { trialUnits } from './servers.ts';
 type Speech = Partial<Record<'model' | 'input' | 'voice' | 'responseFormat', string | undefined>>;
 
 const hello = 'Hello there, friend.';
-/** The contract's limit. */
+/** The limit of the contract. */
 const charactersMax = 4_000;
 
-/** A field that is given as undefined is left out. */
+/** A field that is undefined is left out. */
 function speaking(fields: Speech): CaseRequest {
   const all = Object.entries({ model: 'flite', input: hello, ...fields });
   const given = all.filter(([, value]) => value !== undefined);
@@ -59,7 +59,7 @@ const answers: Case[] = [
     records: spoken(),
   },
   {
-    what: 'speech of odd Unicode',
+    what: 'speech of text with odd Unicode',
     server: 'builtin',
     request: speaking({
       input: '🎉 Ünïcödé — “quotes” \u202e\ufdfd e\u0301 \u{1f468}\u200d\u{1f469}\0\ufeff one.',
@@ -76,7 +76,7 @@ const answers: Case[] = [
   },
 ];
 
-/** A request that is refused for what it says. */
+/** A request that is refused for an invalid field. */
 function refusal(
   what: string,
   fields: Speech,
@@ -140,7 +140,7 @@ const declined: Case[] = [
     records: [ended('refused', 'insufficient_scope', { operation: 'speech' })],
   },
   {
-    what: 'rate_limit_exceeded: speech of more characters than the key may speak in a day',
+    what: 'rate_limit_exceeded: speech of more characters than the key may speak per day',
     server: 'builtin',
     caller: { limits: { characters_per_day: 1 } },
     request: speaking({}),
@@ -148,7 +148,7 @@ const declined: Case[] = [
     records: [ended('refused', 'rate_limit_exceeded', { model: 'flite' })],
   },
   {
-    what: 'rate_limit_exceeded: speech with a key that may send nothing',
+    what: 'rate_limit_exceeded: speech with a key that may send no requests',
     server: 'builtin',
     caller: { limits: { requests_per_minute: 0 } },
     request: speaking({}),
@@ -178,7 +178,7 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
   };
 }
 
-/** A retry policy that names UNAVAILABLE repeats only calls that may succeed. */
+/** A retry policy for UNAVAILABLE repeats only calls that may succeed. */
 const upstreamStatuses: readonly [number, GrpcCode][] = [
   [400, 'INVALID_ARGUMENT'],
   [401, 'FAILED_PRECONDITION'],
@@ -233,7 +233,7 @@ const deadlines: Case[] = [
     records: [cancelled({ operation: 'speech', model: 'flite', fair_use_units: 0 })],
   },
   {
-    what: 'the client’s deadline in the middle of speech: the units of all of the input',
+    what: 'the client’s deadline in the middle of speech: the units of the whole input are charged',
     server: 'playing',
     request: playing('say one', 'wait'),
     timeoutMs: 1500,
@@ -244,7 +244,7 @@ const deadlines: Case[] = [
 
 const repetitions: Case[] = [
   {
-    what: 'speech that is asked for again under the same Idempotency-Key',
+    what: 'speech that is repeated under the same Idempotency-Key',
     server: 'builtin',
     idempotencyKey: 'again',
     before: [speaking({ responseFormat: 'wav' })],

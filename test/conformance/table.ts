@@ -1,4 +1,4 @@
-/** The one table: what holds on every wire, and in front of another server too. */
+/** The one table: cases that must pass on every wire, and through another server too. */
 
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { missingPrograms, speak, wavFile } from '../support/audio-files.ts';
@@ -11,13 +11,15 @@ import { chatFailureCases } from './chat-failure-cases.ts';
 import { completionCases } from './completion-cases.ts';
 import { managementCases } from './management-cases.ts';
 import { responseCases } from './response-cases.ts';
+import { rivaCases, rivaRecognitionCases } from './riva-cases.ts';
 import { speechCases } from './speech-cases.ts';
 import { recognitionCases, transcriptionCases } from './transcription-cases.ts';
 import { unknownFieldCases } from './unknown-field-cases.ts';
 
-/** Why there are no rows of a real recogniser; undefined where there are. */
+/** The reason why there are no rows of a real recogniser; undefined if there are. */
 export const missing = missingHearing() ?? missingPrograms('flite');
-const recognition = missing === undefined ? recognitionCases(wavFile(await speak('hello my friend'))) : [];
+const spoken = missing === undefined ? wavFile(await speak('hello my friend')) : undefined;
+const recognition = spoken ? [...recognitionCases(spoken), ...rivaRecognitionCases(spoken)] : [];
 
 export const table: readonly Case[] = [
   ...speechCases,
@@ -29,6 +31,7 @@ export const table: readonly Case[] = [
   ...alertCases,
   ...responseCases,
   ...completionCases,
+  ...rivaCases,
   ...accountCases,
   ...adminCases,
   ...unknownFieldCases,

@@ -19,7 +19,8 @@ import { recording, type Step } from './play.ts';
 
 type Recording = MessageInitShape<typeof CreateTranscriptionRequestSchema>;
 
-const { createTranscription, streamTranscription, uploadTranscription } = TranscriptionService.method;
+const { createTranscription, streamTranscription, uploadTranscription, streamTranscribe } =
+  TranscriptionService.method;
 
 const whole = (recording: Recording) => calling(createTranscription, recording);
 const streamed = (transcription: Recording) => calling(streamTranscription, { transcription });
@@ -36,7 +37,23 @@ function uploaded({ file, ...recording }: Recording, chunkBytes = 64 * 1024): Ca
   ]);
 }
 
-/** The ways to have a recording transcribed. */
+const onHttp2 = 'requests and answers at the same time need HTTP/2';
+const live: Partial<Case> = {
+  notOn: { ...noRest('live transcription has no REST path'), 'Connect JSON': onHttp2, 'gRPC-Web': onHttp2 },
+  // A relay sends each turn as a file.
+  isOfServer: true,
+};
+
+/** Samples as somebody speaks them, in one turn. */
+function spoken(wav: Uint8Array): CaseRequest {
+  const parts = [];
+  for (let at = 44; at < wav.length; at += 3_200) {
+    parts.push({ part: { case: 'audio' as const, value: wav.subarray(at, at + 3_200) } });
+  }
+  return callingWith(streamTranscribe, [{ part: { case: 'config', value: {} } }, ...parts]);
+}
+
+/** The ways to transcribe a recording. */
 const ways: readonly { readonly name: string; readonly of: (recording: Recording) => CaseRequest }[] = [
   { name: 'transcription', of: whole },
   { name: 'transcription, streamed', of: streamed },
@@ -66,6 +83,17 @@ export function recognitionCases(spokenWav: Uint8Array): Case[] {
       records: transcribed({ fair_use_units: expectedUnits(spokenWav) }),
     })),
     {
+      ...live,
+      what: 'live transcription by a real recogniser',
+      server: 'builtin',
+      request: spoken(spokenWav),
+      answer: [{ turn: { turn: 1, text: 'hello my friend' } }],
+      records: [
+        ...transcribed({ fair_use_units: 0 }),
+        ...transcribed({ fair_use_units: expectedUnits(spokenWav) }),
+      ],
+    },
+    {
       what: 'silence is an empty transcript',
       server: 'builtin',
       request: whole({ file: silence, fileName: 'a.wav' }),
@@ -77,7 +105,7 @@ export function recognitionCases(spokenWav: Uint8Array): Case[] {
   ];
 }
 
-/** 15 units a second that was begun, of 16-bit samples at 16 kHz behind a header of 44 bytes. */
+/** 15 units per started second, for 16-bit samples at 16 kHz after a header of 44 bytes. */
 function expectedUnits(wav: Uint8Array): number {
   return Math.ceil((wav.length - 44) / 32_000) * 15;
 }
@@ -98,7 +126,7 @@ const answers: Case[] = [
     records: transcribed(),
   })),
   {
-    what: 'transcription tells the text, the language and the length',
+    what: 'transcription returns the text, the language and the length',
     server: 'playing',
     request: whole({ ...playing('say one', 'say two'), language: 'en' }),
     answer: [{ transcript: { text: 'one two', language: 'english', duration: 0.5 } }],
@@ -115,6 +143,26 @@ function refusal(what: string, recording: Recording, code: ErrorCode, param: str
     records: [ended('refused', code, { operation: 'transcription' })],
   };
 }
+
+const liveRefusals: Case[] = [
+  {
+    ...live,
+    what: 'subscription_required: live transcription without a plan',
+    server: 'builtin',
+    caller: { trial: false },
+    request: callingWith(streamTranscribe, [{ part: { case: 'config', value: {} } }]),
+    error: { code: 'subscription_required' },
+    records: [ended('refused', 'subscription_required', { operation: 'transcription' })],
+  },
+  {
+    ...live,
+    what: 'invalid_input: live audio before the configuration',
+    server: 'builtin',
+    request: callingWith(streamTranscribe, [{ part: { case: 'audio', value: new Uint8Array(2) } }]),
+    error: { code: 'invalid_input', param: 'config' },
+    records: [ended('refused', 'invalid_input', { operation: 'transcription' })],
+  },
+];
 
 const tooLarge = Buffer.alloc(transcriptionBytesMax + 1);
 
@@ -141,7 +189,7 @@ const refusals: Case[] = [
     records: [ended('refused', 'payload_too_large', { operation: 'transcription' })],
   })),
   ...everyWay((of, name) => ({
-    what: `engine_unavailable: ${name} where there is no model for it`,
+    what: `engine_unavailable: ${name} without a model for it`,
     server: 'strict',
     request: of(playing('say one')),
     error: { code: 'engine_unavailable' },
@@ -207,7 +255,7 @@ const failures: Case[] = [
 
 const deadlines: Case[] = [
   ...everyWay((of, name) => ({
-    what: `the client’s deadline before any of a ${name}: nothing is charged`,
+    what: `the client’s deadline before any output of a ${name}: nothing is charged`,
     server: 'playing',
     request: of(playing('hear 2000', 'wait')),
     timeoutMs: 1000,
@@ -215,7 +263,7 @@ const deadlines: Case[] = [
     records: [cancelled({ operation: 'transcription', audio_seconds_in: 2, fair_use_units: 0 })],
   })),
   {
-    what: 'the client’s deadline in the middle of a streamed transcription: the units of what was heard',
+    what: 'the client’s deadline in the middle of a streamed transcription: the units so far are charged',
     server: 'playing',
     request: streamed(playing('hear 2000', 'say one', 'wait')),
     timeoutMs: 1000,
@@ -226,7 +274,7 @@ const deadlines: Case[] = [
 
 const repetitions: Case[] = [
   {
-    what: 'transcription that is asked for again under the same Idempotency-Key',
+    what: 'transcription that is repeated under the same Idempotency-Key',
     server: 'playing',
     idempotencyKey: 'again',
     before: [whole(playing('say one'))],
@@ -248,6 +296,7 @@ const repetitions: Case[] = [
 export const transcriptionCases: readonly Case[] = [
   ...answers,
   ...refusals,
+  ...liveRefusals,
   ...declined,
   ...failures,
   ...deadlines,

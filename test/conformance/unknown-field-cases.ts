@@ -1,4 +1,4 @@
-/** Administration and account requests with fields that their schemas do not have. They are refused, and change nothing. */
+/** Administration and account requests with unknown fields. They are refused, and change nothing. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
@@ -14,7 +14,7 @@ interface Misspelt {
   readonly message: string;
   readonly name: string;
   readonly request: (subject: Subject, name: string) => Record<string, unknown>;
-  /** Where the message is in the request. */
+  /** The place of the message in the request. */
   readonly at: string;
 }
 
@@ -131,7 +131,7 @@ const [budget] = byAdmin;
 const limits = { requestsPerMinute: 7, budgets: { day: '2' } };
 const kept = { requests_per_minute: 7, budgets: { day: '2' } };
 
-/** Fields of a message of Google, which JSON has as one text. */
+/** Fields of a message of Google, which JSON represents as one text. */
 const inTime: Misspelt = {
   method: admin.createKey,
   message: 'google.protobuf.Timestamp',
@@ -152,7 +152,7 @@ export const unknownFieldCases: readonly Case[] = [
   ),
   ...(budget === undefined ? [] : [budget]).map(
     (one): Case => ({
-      what: 'admin: limits with an unknown field leave the limits that are there',
+      what: 'admin: limits with an unknown field leave the old limits unchanged',
       server: 'builtin',
       caller: { key: 'admin' },
       before: [
@@ -165,7 +165,7 @@ export const unknownFieldCases: readonly Case[] = [
     }),
   ),
   {
-    what: 'alert settings with an unknown field leave the settings that are there',
+    what: 'alert settings with an unknown field leave the old settings unchanged',
     server: 'builtin',
     caller: { scopes: ['manage'] },
     before: [

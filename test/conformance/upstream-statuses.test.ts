@@ -1,4 +1,4 @@
-/** Every error status of an upstream reaches the client of every wire, with its Retry-After and the gRPC code that belongs to it. */
+/** Every error status of an upstream reaches the client of every wire, with its Retry-After and the matching gRPC code. */
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { Operator } from './books.ts';
@@ -7,7 +7,7 @@ import { startTarget } from './servers.ts';
 import { wires } from './wires.ts';
 
 const statuses = Array.from({ length: 200 }, (_, index) => 400 + index);
-/** Ten days: nothing shortens it. */
+/** Ten days: the value is not shortened. */
 const retryAfterSeconds = 864_000;
 
 const named: Readonly<Record<number, keyof typeof grpcStatus>> = {

@@ -1,4 +1,4 @@
-/** Engines that tell how far they have come and when they were stopped. */
+/** Engines that report their progress, and when they were stopped. */
 
 import { randomBytes } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
@@ -11,15 +11,15 @@ import type { Signal } from '../../src/core/values/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../support/fake-engines.ts';
 
-/** The engine works without output, sends one part and works on, or sends parts without end. */
+/** The engine works without output, sends one part and continues working, or sends parts without end. */
 export type Pace = 'silent' | 'one' | 'endless';
 
-/** One run of an engine. */
+/** A run of an engine. */
 export class Watch {
   readonly pace: Pace;
   readonly #begun = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<void>();
-  /** Parts that were given. */
+  /** Number of parts that were sent. */
   parts = 0;
   hasEnded = false;
 
@@ -27,12 +27,12 @@ export class Watch {
     this.pace = pace;
   }
 
-  /** Resolves when the engine works. */
+  /** Resolves when the engine starts to work. */
   get begun(): Promise<void> {
     return this.#begun.promise;
   }
 
-  /** Resolves when the engine is told to stop. */
+  /** Resolves when the engine must stop. */
   get stopped(): Promise<void> {
     return this.#stopped.promise;
   }
@@ -45,7 +45,7 @@ export class Watch {
         signal.throwIfAborted();
         this.parts++;
         yield;
-        // An engine's work takes turns with all else.
+        // An engine yields to other work in turn.
         await new Promise((resolve) => setImmediate(resolve));
       }
       await new Promise((_, reject) => {
@@ -59,10 +59,10 @@ export class Watch {
 }
 
 export const partBytes = 65_536;
-/** Random, so that compression does not change how much is sent. */
+/** Random, so that compression does not change the amount that is sent. */
 const padding = randomBytes(partBytes / 2).toString('hex');
 
-/** @param current the run that the next request is */
+/** @param current the run of the next request */
 export function watchedEngines(current: () => Watch): Record<string, EngineSet> {
   return withFakes({
     speech: fakeSpeech({
@@ -82,7 +82,7 @@ async function* speak(watch: Watch, signal: Signal): AsyncGenerator<Uint8Array> 
   for await (const _ of watch.run(signal)) yield Buffer.alloc(partBytes, 1);
 }
 
-/** Each chunk says a word, and weighs as much as a part of speech. */
+/** Each chunk says one word, and is as large as a part of speech. */
 async function* chat(watch: Watch, signal: Signal): AsyncGenerator<ChatCompletionChunk> {
   for await (const _ of watch.run(signal)) {
     const choices = [{ delta: { content: 'word ' } }];

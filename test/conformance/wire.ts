@@ -1,5 +1,6 @@
 /** A client of one wire: calls an RPC, and returns the answer as messages of the schema. */
 import type {
+  DescMethodBiDiStreaming,
   DescMethodClientStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
@@ -7,34 +8,38 @@ import type {
 } from '@bufbuild/protobuf';
 import type { Wire } from '../../src/core/entities/usage.ts';
 
-/** A server under test, wherever it runs and whether or not it speaks TLS. */
+/** A server under test, on any machine, with or without TLS. */
 export interface Target {
   /** `http://127.0.0.1:8080` or `https://…`, without a path. */
   readonly origin: string;
   readonly adminKey: string;
-  /** The certificate, in PEM, that vouches for an `https` origin. Default: those of the system. */
+  /** The PEM certificate that authenticates an `https` origin. Default: those of the system. */
   readonly ca?: string | undefined;
 }
 
-export type Method = DescMethodUnary | DescMethodServerStreaming | DescMethodClientStreaming;
+export type Method =
+  | DescMethodUnary
+  | DescMethodServerStreaming
+  | DescMethodClientStreaming
+  | DescMethodBiDiStreaming;
 
 export interface WireCall {
   readonly method: Method;
-  /** One message; of a client stream, all of them. */
+  /** One message; for a stream of the client all of them. */
   readonly requests: readonly Message[];
   readonly headers: Readonly<Record<string, string>>;
-  /** When the client gives up. Default: never. */
+  /** When the client cancels. Default: never. */
   readonly timeoutMs?: number | undefined;
-  /** The client leaves when it aborts. */
+  /** Cancels the call when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** Told of each message as it comes; over REST, of each piece of the body. */
+  /** Called with each received message; over REST, with each piece of the body. */
   readonly onMessage?: (() => void) | undefined;
 }
 
 export interface WireError {
   /**
-   * The code of Parley's table. Besides, `deadline_exceeded` where the client's own time was up, `cancelled` where it left,
-   * `cut` where the answer broke off without a word, and `protocol` where the protocol itself refused, in the words of
+   * A code of Parley's table, or one of these: `deadline_exceeded` at the client's own deadline, `cancelled` by the
+   * client, `cut` if the answer ended without notice, and `protocol` if the protocol itself refused, with its words in
    * `message`.
    */
   readonly code: string;
@@ -42,7 +47,7 @@ export interface WireError {
   readonly param: string | undefined;
   readonly message: string;
   readonly retryAfterSeconds: number | undefined;
-  /** The number of google.rpc.Code; REST has none. */
+  /** The number of google.rpc.Code; undefined over REST. */
   readonly grpcCode: number | undefined;
 }
 
@@ -65,7 +70,7 @@ export interface WireClient {
 /** Opens a client of one wire for one server. */
 export type OpenWire = (target: Target) => WireClient;
 
-/** The error that a client gives itself after it has given up or left. */
+/** The error that a client reports after it has cancelled. */
 function ownEnd(code: string): WireError {
   return {
     code,
@@ -80,7 +85,7 @@ function ownEnd(code: string): WireError {
 export const deadlineExceeded = ownEnd('deadline_exceeded');
 export const cancelled = ownEnd('cancelled');
 
-/** `/parley.speech.v1.SpeechService/SynthesizeSpeech`. */
+/** Path such as `/parley.speech.v1.SpeechService/SynthesizeSpeech`. */
 export function pathOf({ parent, name }: Method): string {
   return `/${parent.typeName}/${name}`;
 }

@@ -1,4 +1,4 @@
-/** A short look at the console in a real browser. The whole of it is in test/slow. */
+/** A quick test of the console in a real browser. test/slow tests all of it. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
@@ -22,7 +22,7 @@ afterAll(async () => {
 describe.skipIf(missingBrowser !== undefined)(
   `the console in a browser${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it('lets a holder chat and see what it cost', async () => {
+    it('lets a holder chat and shows the cost', async () => {
       const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground');
       await page.getByLabel('Message', { exact: true }).fill('I am here.');
       await page.keyboard.press('Enter');

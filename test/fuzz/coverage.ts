@@ -1,4 +1,4 @@
-/** Tells which parts of the sources have run, by V8's own counters. */
+/** Reports which parts of the sources have run, by V8's own counters. */
 import { type Profiler, Session } from 'node:inspector';
 
 const sources = new URL('../../src/', import.meta.url).href;
@@ -13,12 +13,12 @@ export class Coverage {
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  /** How many parts are known to have run. */
+  /** The number of parts known to have run. */
   get size(): number {
     return this.#seen.size;
   }
 
-  /** The parts that have run since the last call and had never run before. They stay unknown. */
+  /** The parts that have run for the first time since the last call. */
   news(): string[] {
     return this.#take().filter((part) => !this.#seen.has(part));
   }
@@ -33,7 +33,7 @@ export class Coverage {
 
   #take(): string[] {
     const scripts: Profiler.ScriptCoverage[] = [];
-    // The answer comes before `post` returns.
+    // The answer arrives before `post` returns.
     this.#session.post('Profiler.takePreciseCoverage', (error, answer) => {
       if (error) throw error;
       scripts.push(...answer.result.filter(({ url }) => url.startsWith(sources)));
@@ -48,7 +48,7 @@ export class Coverage {
   }
 }
 
-/** A loop that runs ten times is news after one that runs once; eleven times is none. */
+/** A loop that runs ten times counts as new after one run of it. Eleven times do not count as new after ten. */
 function countClass(count: number): number {
   return Math.min(8, Math.floor(Math.log2(count)));
 }

@@ -1,4 +1,4 @@
-/** Fuzzes one target in a thread of its own, so that an input that never ends can be told and stopped. */
+/** Fuzzes one target in its own thread, so that an endless input can be detected and stopped. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Random } from '../support/random.ts';
 import { Coverage } from './coverage.ts';
@@ -10,9 +10,9 @@ export interface FuzzTask {
   readonly name: string;
   readonly seed: number;
   readonly forMs: number;
-  /** Inputs that are known already: the seeds of the target come besides. */
+  /** Known inputs, in addition to the seeds of the target. */
   readonly corpus: readonly Uint8Array[];
-  /** The length of the input that runs, then its bytes. */
+  /** The length of the current input, then its bytes. */
   readonly current: SharedArrayBuffer;
 }
 
@@ -48,7 +48,7 @@ async function runAll(target: OpenTarget, inputs: readonly Buffer[]): Promise<vo
   for (const input of inputs) await run(target, input);
 }
 
-/** One of the inputs that reach news, found by halves; undefined where chance had reached them. */
+/** One of the inputs that reach new parts, found by bisection. Undefined if they were reached by chance. */
 async function findNews(
   target: OpenTarget,
   inputs: readonly Buffer[],
@@ -78,10 +78,10 @@ async function fuzz(): Promise<void> {
   coverage.learn(coverage.news());
   const deadline = performance.now() + task.forMs;
   let inputs = corpus.length;
-  // A target whose inputs take long gets fewer at once.
+  // A target with slow inputs gets fewer at once.
   for (let size = 4; performance.now() < deadline; size = Math.min(batch, size * 2)) {
     const tried = Array.from({ length: size }, () => {
-      // The newest are the least explored.
+      // The newest inputs are the least explored.
       const parent = random.onceIn(2) ? random.pick(corpus) : random.pick(corpus.slice(-20));
       return mutate(parent, random.pick(corpus), words, random);
     });

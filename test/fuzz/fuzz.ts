@@ -33,7 +33,7 @@ export function fuzz(name: string, { seed, forMs }: Pick<FuzzTask, 'seed' | 'for
   const crashes: { file: string; reason: string }[] = [];
   const reasons = new Set<string>();
   const keep = (input: Uint8Array, reason: string) => {
-    // One for each place of failure.
+    // One input for each place of failure.
     const place = reason.split('\n').slice(0, 3).join('\n');
     if (!reasons.has(place)) crashes.push({ file: keepInput(name, input), reason });
     reasons.add(place);

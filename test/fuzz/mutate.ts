@@ -2,7 +2,7 @@ import type { Random } from '../support/random.ts';
 
 const bytesMax = 16_384;
 const changesMax = 6;
-/** Where numbers turn over. */
+/** Numbers at the limits of their types. */
 const edges = [0, 1, 0x0a, 0x0d, 0x20, 0x22, 0x7f, 0x80, 0xc0, 0xff];
 
 /** Changes an input in a few places: bytes, ranges, words of the format, pieces of another input. */

@@ -1,5 +1,5 @@
 /**
- * Fuzzes the parsers of this program, each with inputs that reach ever more of it. An input at which one fails is kept in
+ * Fuzzes the parsers of this program, each with inputs that reach more and more of its code. An input at which one fails is kept in
  * test/fuzz/corpus, where a test reads it from then on.
  *
  *   npm run fuzz -- --minutes 10                 all targets, ten minutes together

@@ -1,6 +1,6 @@
-/** A parser of ours under random input. */
+/** A parser of Parley that gets random inputs. */
 export interface FuzzTarget {
-  /** Inputs to begin with. */
+  /** The first inputs. */
   readonly seeds: readonly (string | Uint8Array)[];
   /** Words of the format, which mutations insert. */
   readonly words?: readonly string[];
@@ -9,7 +9,7 @@ export interface FuzzTarget {
 }
 
 export interface OpenTarget {
-  /** @throws if the parser fails in a way that it must not */
+  /** @throws if the parser fails in a forbidden way */
   read(input: Buffer): void | Promise<void>;
   close?(): Promise<void>;
 }

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { buffer, text } from 'node:stream/consumers';
 
 /**
- * Decodes a whole file to mono 16-bit samples at `sampleRate`, given on stdin as a player that streams would get it.
- * Fails where ffmpeg calls the file broken.
+ * Decodes a whole file to mono 16-bit samples at `sampleRate`. The file is streamed on stdin, as to a player. Fails if
+ * ffmpeg reports the file as broken.
  */
 export async function decode(file: Uint8Array, sampleRate: number): Promise<Int16Array> {
   const args = [
@@ -33,10 +33,11 @@ export async function decode(file: Uint8Array, sampleRate: number): Promise<Int1
   });
   await started;
   const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-  child.stdin.on('error', () => undefined); // ffmpeg may have read enough; its exit code and messages tell more
+  child.stdin.on('error', () => undefined); // ffmpeg may stop reading early; its exit code and messages say why
   child.stdin.end(file);
   const [bytes, messages, code] = await Promise.all([buffer(child.stdout), text(child.stderr), closed]);
-  // Every WAV of unknown length ends within a packet of ffmpeg's own size, which it reports and decodes all the same.
+  // Every WAV of unknown length ends within a packet of ffmpeg's own size. ffmpeg reports that, and still decodes all
+  // of it.
   const complaints = messages
     .split('\n')
     .filter((line) => line !== '' && !line.includes('corrupt input packet'));

@@ -1,8 +1,8 @@
 /** Test signals, and measures of their similarity. */
 
 /**
- * Voice-like: a gliding tone with overtones up to 3 kHz, in syllables with silence between them. It is loud from its first
- * sample to its last, so that anything cut from either end shows. The same at every rate.
+ * A voice-like signal: a gliding tone with overtones up to 3 kHz, in syllables with silence between them. It is loud
+ * from its first sample to its last, so that a cut at either end is noticed. It is the same at every rate.
  */
 export function speechLike(sampleRate: number, seconds: number): Int16Array {
   return Int16Array.from({ length: Math.round(sampleRate * seconds) }, (_, index) => {
@@ -63,7 +63,7 @@ export function lagOf(late: Int16Array, signal: Int16Array, sampleRate: number, 
   return best.lag;
 }
 
-/** Signal to error in decibels, over the common length. */
+/** Ratio of signal to error in decibels, over the common length. */
 export function signalToErrorDb(signal: Int16Array, other: Int16Array): number {
   let power = 0;
   let error = 0;
@@ -82,4 +82,25 @@ export function loudness(samples: Int16Array, sampleRate: number): Int16Array {
     const part = samples.subarray(index * width, (index + 1) * width);
     return Math.sqrt(part.reduce((sum, sample) => sum + sample ** 2, 0) / width);
   });
+}
+
+/** Levels of 16 bands from 0 to half the sample rate, in decibels. */
+export function bandLevelsDb(samples: Int16Array): number[] {
+  const [bins, width] = [64, 128];
+  const powers = new Array<number>(16).fill(0);
+  for (let start = 0; start + width <= samples.length; start += width) {
+    for (let bin = 0; bin < bins; bin += 1) {
+      let [real, imaginary] = [0, 0];
+      for (let index = 0; index < width; index += 1) {
+        const hann = 1 - Math.cos((2 * Math.PI * index) / width);
+        const sample = (samples[start + index] ?? 0) * hann;
+        const turn = (2 * Math.PI * bin * index) / width;
+        real += sample * Math.cos(turn);
+        imaginary += sample * Math.sin(turn);
+      }
+      const band = Math.floor((bin * powers.length) / bins);
+      powers[band] = (powers[band] ?? 0) + real ** 2 + imaginary ** 2;
+    }
+  }
+  return powers.map((power) => 10 * Math.log10(power + 1));
 }

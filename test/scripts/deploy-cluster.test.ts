@@ -1,4 +1,4 @@
-/** The examples with three servers before a database agree with the program, and with the image that they run. */
+/** The examples with three servers on one database match the program and the image that they run. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Whether all servers, one more during an upgrade, and a command find a connection. */
+/** Whether the database has enough connections for all servers, one more during an upgrade, and a command. */
 function fits(servers: number, { store }: Config, args: readonly string[]): boolean {
   const [, connectionsMax] = /max_connections=(\d+)/.exec(args.join(' ')) ?? [];
   const reservedForSuperusers = 3;
-  // Heartbeats have a connection of their own.
+  // Heartbeats have a separate connection.
   return (servers + 1) * (store.connectionsMax + 1) + 1 <= Number(connectionsMax) - reservedForSuperusers;
 }
 
@@ -50,7 +50,7 @@ describe('the compose file of a cluster', () => {
     expect(outlasts(Number.parseInt(parley.stop_grace_period, 10), config)).toBe(true);
   });
 
-  it('keeps nothing in a server, and drops privileges', () => {
+  it('keeps no data in a server, and drops privileges', () => {
     for (const service of [parley, migrate]) {
       expect(service).toMatchObject({
         read_only: true,
@@ -100,7 +100,7 @@ describe('the Kubernetes example of a cluster', () => {
     }
   });
 
-  it('runs three servers that keep nothing, with a new one before an old one stops', () => {
+  it('runs three servers without data, and starts a new one before an old one stops', () => {
     expect(spec).toMatchObject({
       replicas: 3,
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
@@ -120,7 +120,7 @@ describe('the Kubernetes example of a cluster', () => {
     expect(pod.automountServiceAccountToken).toBe(false);
   });
 
-  it('has no password: both places of it come from the secret that the operator creates', () => {
+  it('has no password: both uses of it refer to the secret that the operator creates', () => {
     expect(of('Secret')).toBeUndefined();
     const created = [...text.matchAll(/--from-literal=([\w-]+)="[^"]*\$password/g)].map(([, key]) => key);
     expect(created).toEqual(['database-password', 'store-url']);

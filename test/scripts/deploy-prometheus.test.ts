@@ -1,4 +1,4 @@
-/** The alert rules and the dashboard read metrics and labels that the server has, and promtool accepts all three. */
+/** The alert rules and the dashboard use metrics and labels of the server, and promtool accepts all three. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => parley.close());
 
-/** Names of the samples that a server gives. */
+/** Names of the samples that a server reports. */
 function sampleNames(): ReadonlySet<string> {
   const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   return new Set(
@@ -49,7 +49,7 @@ it('only counters are named like counters', () => {
   expect(new Set(named)).toEqual(new Set(['counter']));
 });
 
-it('a server that takes requests is ready', () => {
+it('a server that accepts requests is ready', () => {
   expect(text).toMatch(/^parley_ready 1$/m);
 });
 

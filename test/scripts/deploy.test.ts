@@ -1,13 +1,11 @@
-/**
- * The files in deploy/ agree with the program and with each other. Where systemd is installed, its tools check the unit too.
- */
+/** The files in deploy/ match the program and each other. If systemd is installed, its tools check the unit too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { serviceManager } from '../../src/cli/commands/service-manager.ts';
+import { serviceManager } from '../../src/cli/commands/serve/service-manager.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { parley, printed, serve, until } from '../support/command-line.ts';
 import { startHttp } from '../support/http-server.ts';
@@ -25,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Whether a stop lasts longer than the server may take to report not ready and drain. */
+/** Whether a stop may last longer than the server needs to report not ready and to drain. */
 function outlasts(graceSeconds: number, settings: object = {}): boolean {
   const { drainMs, unreadyMs } = loadConfig({ env: {}, overrides: settings }).server;
   return graceSeconds * 1000 > drainMs + unreadyMs;
@@ -36,7 +34,7 @@ describe('the systemd unit', () => {
   const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
   const noSystemd = missing('systemd-analyze');
 
-  /** The unit with a program that exists, as Parley is not installed, beside its socket. */
+  /** The unit beside its socket, with an existing program, as Parley is not installed. */
   function unitFile() {
     const [file, socketFile] = [join(folder, 'parley.service'), join(folder, 'parley.socket')];
     writeFileSync(file, unit.replace('/usr/local/bin/parley', process.execPath));
@@ -64,10 +62,11 @@ describe('the systemd unit', () => {
     expect(deployFile('parley.socket')).toContain(`\nListenStream=${host}:${port}\n`);
   });
 
-  it('gives the server more time to stop than it takes, and restarts it when it fails', () => {
+  it('gives the server more time to stop than it needs, and restarts it when it fails', () => {
     expect(outlasts(Number(setting('TimeoutStopSec')))).toBe(true);
     expect(setting('Restart')).toBe('on-failure');
-    // Systemd gives up on a unit that is started too often, and then only a person brings it back: here never.
+    // By default systemd stops starting a unit that fails too often, until a person starts it. This unit is always
+    // restarted.
     expect(setting('StartLimitIntervalSec')).toBe('0');
     expect(Number(setting('RestartSec'))).toBeGreaterThanOrEqual(1);
     expect(setting('Type')).toBe('notify');
@@ -178,7 +177,7 @@ describe('the Dockerfile', () => {
     const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     const copied = /COPY --from=build \/src\/(\S+)/.exec(text)?.[1] ?? '';
     expect(text).toContain('RUN npm run build:binary');
-    // binutils has `strip`, which the slim image of Node lacks.
+    // binutils contains `strip`, which the slim image of Node lacks.
     const installed = lines.slice(0, lines.indexOf('RUN npm run build:binary')).join('\n');
     expect(installed).toMatch(/apt-get install .* binutils /);
     expect(scripts).toHaveProperty('build:binary');
@@ -206,7 +205,7 @@ describe('the compose file', () => {
     ).toBe(true);
   });
 
-  it('gives the server more time to stop than it takes', () => {
+  it('gives the server more time to stop than it needs', () => {
     expect(outlasts(Number.parseInt(service.stop_grace_period, 10))).toBe(true);
   });
 });
@@ -263,7 +262,7 @@ describe('the Kubernetes example', () => {
     );
   });
 
-  it('has valid settings, and gives the server more time to stop than they say', async () => {
+  it('has valid settings, and gives the server more time to stop than they require', async () => {
     const file = join(folder, 'parley.yaml');
     writeFileSync(file, of('ConfigMap').data['parley.yaml']);
     const { server } = loadConfig({ env: {}, file });

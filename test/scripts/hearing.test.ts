@@ -1,4 +1,4 @@
-/** Where the sources of hearing come from, and what the build makes of them. */
+/** The sources of hearing, and the result of building them. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'parley-hearing-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the sources', () => {
-  it('come from where the system gets its packages, with the same keys', () => {
+  it('come from the package sources of the system, with the same keys', () => {
     const apt = join(folder, 'apt');
     mkdirSync(join(apt, 'sources.list.d'), { recursive: true });
     const write = (name: string, ...lines: string[]) =>
@@ -39,8 +39,11 @@ describe('the sources', () => {
     for (const name of ['sphinxbase_1', 'pocketsphinx_1']) writeFileSync(join(sources, `${name}.dsc`), name);
     expect(sourcesIn(sources)).toBeUndefined();
     writeFileSync(join(sources, 'ffmpeg_1.dsc'), 'ffmpeg');
+    expect(sourcesIn(sources)).toBeUndefined();
+    writeFileSync(join(sources, 'lame_1.dsc'), 'lame');
     const found = sourcesIn(sources) ?? [];
-    expect(found.map(({ file }) => file)).toEqual(['sphinxbase_1.dsc', 'pocketsphinx_1.dsc', 'ffmpeg_1.dsc']);
+    const files = ['sphinxbase_1.dsc', 'pocketsphinx_1.dsc', 'ffmpeg_1.dsc', 'lame_1.dsc'];
+    expect(found.map(({ file }) => file)).toEqual(files);
     expect(areTested(found)).toBe(false);
     const sha256 = '055f82fca9a92f1d47216be2c2488d09373c7ca154806fbc36b0127c191d5104';
     expect(areTested([{ name: 'ffmpeg', file: 'ffmpeg_1.dsc', sha256 }])).toBe(true);
@@ -57,9 +60,9 @@ describe.skipIf(missing !== undefined)(`the modules${missing === undefined ? '' 
     );
   };
 
-  it('have no way to the outside but the file that the decoder reads', () => {
+  it('can access nothing outside except the file that the decoder reads', () => {
     const sockets = /sock_|path_(create|link|remove|rename|unlink)|random/;
-    for (const name of ['decoder', 'recogniser']) {
+    for (const name of ['decoder', 'recogniser', 'resampler', 'lame']) {
       const imports = importsOf(name);
       expect(imports.filter((one) => !one.startsWith('wasi_snapshot_preview1.'))).toEqual(
         name === 'decoder' ? ['env.read_at'] : [],
@@ -68,8 +71,14 @@ describe.skipIf(missing !== undefined)(`the modules${missing === undefined ? '' 
     }
   });
 
-  it('do not reveal where they were built', () => {
-    for (const name of ['decoder.wasm', 'recogniser.wasm', 'recogniser.image']) {
+  it('do not reveal the folder of the build', () => {
+    for (const name of [
+      'decoder.wasm',
+      'recogniser.wasm',
+      'recogniser.image',
+      'resampler.wasm',
+      'lame.wasm',
+    ]) {
       const content = readFileSync(join(hearingFolder, name));
       expect(content.includes('/.cache/') || content.includes(process.cwd())).toBe(false);
     }
@@ -81,6 +90,7 @@ describe.skipIf(missing !== undefined)(`the modules${missing === undefined ? '' 
       'Carnegie Mellon',
       'Alpha Cephei',
       'GNU LESSER GENERAL PUBLIC',
+      'GNU LIBRARY GENERAL PUBLIC',
       'SHA-256 of its .dsc',
     ])
       expect(notices).toContain(text);

@@ -48,7 +48,7 @@ describe('reference/', () => {
     expect(bare).toEqual([]);
   });
 
-  it('says more than the schema only of fields that there are', () => {
+  it('has entries beyond the schema only for existing fields', () => {
     const schemas = readSchemas();
     const isThere = (name: string) => {
       const dot = name.lastIndexOf('.');
@@ -64,7 +64,7 @@ describe('reference/', () => {
   });
 });
 
-/** Calls back with each example beside a schema, as the pointer of the schema and the value. */
+/** Calls back with the pointer and the value of each example beside a schema. */
 function eachExample(
   json: JsonValue,
   at: string,
@@ -186,7 +186,7 @@ describe('a breaking difference', () => {
   });
 });
 
-/** @returns an object, or a list, whose keys are its indexes */
+/** @returns an object; or a list, which is read as an object with its indexes as keys */
 function inside(json: JsonObject, key: string): JsonObject {
   const value = json[key];
   if (typeof value !== 'object' || value === null) throw new Error(`the document has no ${key}`);

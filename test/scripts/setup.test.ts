@@ -1,4 +1,4 @@
-/** Set-up of a clone: its decisions, its messages, and that it does nothing twice. */
+/** Set-up of a clone: its decisions and messages. It does nothing twice. */
 import { execFile, spawn } from 'node:child_process';
 import {
   cpSync,
@@ -23,7 +23,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'parley-setup-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** The files by which set-up knows that the compiler is installed, besides programs on PATH. */
+/** The files, besides programs on PATH, that show set-up an installed compiler. */
 const hasCompiler = Object.values(packages.compiler).every(
   (sign) => !sign.startsWith('/') || existsSync(sign),
 );
@@ -85,9 +85,9 @@ describe('a failure', () => {
     ['npm error code EACCES\nnpm error path /home/ada/.npm', 'may not write here'],
     ['npm error code SELF_SIGNED_CERT_IN_CHAIN', 'does not trust the registry'],
     ['npm error code E401', 'check its login'],
-    ['npm error code E404', 'does not have a package'],
+    ['npm error code E404', 'lacks a package'],
     ['npm error something new', 'npm failed: see its message below'],
-    ['spawn npm ENOENT', 'There is no npm on PATH: install npm'],
+    ['spawn npm ENOENT', 'npm is not on PATH: install npm'],
   ] as const)('of npm, %s, says what to do', ([output, advice]) => {
     const message = explainNpmFailure(output);
     expect(message).toContain(advice);
@@ -102,7 +102,7 @@ describe('a failure', () => {
     );
   });
 
-  it('to install packages says which are missing, what will not work, why, and the command to run', () => {
+  it('to install packages lists the missing ones, the effects, the reason, and the command to run', () => {
     const message = explainMissing(Object.keys(packages.compiler), 'It takes root.');
     const names = Object.keys(packages.compiler);
     expect(message).toContain(`missing: ${names.join(', ')}.`);
@@ -125,25 +125,25 @@ describe('a clone', () => {
   const main = 'console.log(JSON.stringify([process.cwd(), ...process.argv.slice(2)]));\n';
 
   beforeAll(() => {
-    for (const name of ['scripts', 'parley', 'tsconfig.json']) {
+    for (const name of ['scripts', 'parley', 'tsconfig.json', 'tsconfig.gen.json']) {
       cpSync(join(root, name), join(clone, name), { recursive: true });
     }
     write('package.json', JSON.stringify({ type: 'module', engines: { node: '>=24.0' } }));
     write('package-lock.json', JSON.stringify({ packages: { '': {} } }));
     write('node_modules/.package-lock.json', JSON.stringify({ packages: {} }));
     mkdirSync(join(clone, 'node_modules', '.bin'));
-    for (const name of ['.bin/tsc', '@types', 'undici-types']) {
+    for (const name of ['.bin/tsc', '@types', 'undici-types', 'esbuild', '@esbuild']) {
       symlinkSync(join(root, 'node_modules', name), join(clone, 'node_modules', name));
     }
     for (const name of ['console', 'proto', 'reference']) mkdirSync(join(clone, name));
-    // Sources as small as these have no pages.
+    // Such small sources have no pages.
     write('scripts/build-console.mjs', '');
     write('src/main.ts', main);
-    write('src/old.ts', 'export const answer = 42;\n');
+    write('gen/old.ts', 'export const answer = 42;\n');
     write('gen/schema.ts', 'export {};\n');
   });
 
-  /** Away from what was built by this user. */
+  /** A home without the builds of this user. */
   const ownCache = { XDG_CACHE_HOME: join(scratch, 'cache') };
   const run = (program: string, args: string[], cwd = clone, variables = {}) =>
     new Promise<{ exitCode: unknown; stdout: string; stderr: string }>((resolve) => {
@@ -188,14 +188,15 @@ describe('a clone', () => {
   });
 
   it('is built again after a change, without the files of removed sources', async () => {
-    rmSync(join(clone, 'src', 'old.ts'));
+    rmSync(join(clone, 'gen', 'old.ts'));
     expect((await build()).stderr).toMatch(
       /^setup: Building dist\/ \(tsc, esbuild\) \.\.\.\nsetup: Building dist\/ \(tsc, esbuild\): \d+\.\d s\n$/,
     );
-    expect(readdirSync(join(clone, 'dist', 'src')).sort()).toEqual(['main.d.ts', 'main.js', 'main.js.map']);
+    expect(readdirSync(join(clone, 'dist', 'src'))).toEqual(['main.js']);
+    expect(readdirSync(join(clone, 'dist', 'gen')).sort()).toEqual(['schema.d.ts', 'schema.js']);
   });
 
-  it('has a launcher that works from anywhere, by a link, and builds what has changed', async () => {
+  it('has a launcher that works from anywhere, through a link, and builds changed sources', async () => {
     const elsewhere = join(scratch, 'elsewhere');
     mkdirSync(elsewhere);
     symlinkSync(join(clone, 'parley'), join(elsewhere, 'talk'));
@@ -205,7 +206,7 @@ describe('a clone', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('is not built by sources that do not compile', async () => {
+  it('is not built from sources that do not compile', async () => {
     write('src/main.ts', 'const text: string = 1;\n');
     const { exitCode, stderr } = await build();
     expect(exitCode).toBe(1);
@@ -214,7 +215,7 @@ describe('a clone', () => {
     expect((await build()).exitCode).toBe(1);
   });
 
-  /** A folder for PATH with the programs that set-up itself needs, and with shell scripts in place of others. */
+  /** A folder for PATH with the programs that set-up itself needs, and with shell scripts instead of the others. */
   function programsIn(name: string, scripts: Record<string, string>): string {
     const folder = join(scratch, name);
     mkdirSync(folder);
@@ -257,7 +258,9 @@ describe('a clone', () => {
       JSON.stringify({ lockfileVersion: 3, packages: { '': {}, 'node_modules/a': {} } }),
     );
     const { exitCode, stderr } = await setup('tools', { npm_execpath: '', PATH: '/nowhere' });
-    expect(stderr).toMatch(/^setup: Installing the dependencies \(npm ci\) \.\.\.\nsetup: There is no npm/);
+    expect(stderr).toMatch(
+      /^setup: Installing the dependencies \(npm ci\) \.\.\.\nsetup: npm is not on PATH/,
+    );
     expect(exitCode).toBe(1);
     expect(existsSync(join(clone, '.setup', 'lock'))).toBe(true);
   });
@@ -275,7 +278,7 @@ describe('a clone', () => {
       PATH,
     });
     holder.kill();
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not have a package')]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('lacks a package')]);
   });
 
   it.skipIf(!hasCompiler)('ends the programs of other steps when npm has failed', async () => {
@@ -291,13 +294,13 @@ describe('a clone', () => {
       npm_execpath: '',
       PATH,
     });
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not have a package')]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('lacks a package')]);
     expect(stderr).not.toContain('503');
     const pid = Number(readFileSync(started, 'utf8'));
     await until(() => !existsSync(`/proc/${pid}`));
   });
 
-  it("keeps npm's cache in the clone where the user's folder cannot be written", async () => {
+  it("keeps npm's cache in the clone if the user's folder is not writable", async () => {
     const PATH = programsIn('showing-npm', { npm: 'echo "$@"; exit 1' });
     const withCache = async (cache: string) =>
       (await setup('tools', { npm_execpath: '', npm_config_cache: cache, PATH })).stderr;
@@ -305,13 +308,13 @@ describe('a clone', () => {
     expect(await withCache(join(scratch, 'npm'))).not.toContain('--cache');
   });
 
-  it('names the commands of set-up to those who name none', async () => {
+  it('lists the commands if none is named', async () => {
     const { exitCode, stderr } = await setup('');
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^setup: Name commands: tools, build, hear, start, test\./);
+    expect(stderr).toMatch(/^setup: Name the commands to run: tools, build, hear, start, test\./);
   });
 
-  it('keeps nothing of set-up under version control', () => {
+  it('leaves no files of set-up in version control', () => {
     const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split('\n');
     expect(ignored).toEqual(
       expect.arrayContaining(['.hearing/', '.runtime/', '.setup/', 'dist/', 'node_modules/']),

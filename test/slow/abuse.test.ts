@@ -1,6 +1,6 @@
 /**
- * A minute of attacks at random, beside honest clients. `npm run abuse -- --minutes 10` takes longer, and `npm run abuse` tells what
- * each attack costs.
+ * A minute of attacks at random, beside honest clients. `npm run abuse -- --minutes 10` takes longer, and `npm run abuse` reports
+ * the cost of each attack.
  *
  *   PARLEY_ABUSE_SEED=7 npm test -- test/slow/abuse.test.ts
  */
@@ -25,6 +25,6 @@ it.skipIf(noProc)(
   },
 );
 
-it('refuses to run an attack that it has not', async () => {
+it('refuses to run an unknown attack', async () => {
   await expect(run('--only', 'nothing of the kind')).rejects.toMatchObject({ code: 2 });
 });

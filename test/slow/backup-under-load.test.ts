@@ -1,6 +1,6 @@
 /**
- * Backups of a server that is at work, one after the other, with old records pruned in between: each has all that was acknowledged
- * before it was begun, its books are true, requests go on meanwhile, and a server starts from it.
+ * Backups of a server at work, one after the other, with old records pruned in between. Each has every request that was
+ * acknowledged before it began. Its books are exact, requests continue meanwhile, and a server starts from it.
  *
  *   PARLEY_BACKUPS=50 PARLEY_BACKUP_SEED=7 npm test -- test/slow/backup-under-load.test.ts
  */
@@ -40,7 +40,7 @@ const start = async (...args: string[]) => {
   return server;
 };
 
-/** Puts a backup into a folder of its own, and checks it there as a server that starts on it leaves it. */
+/** Moves a backup into a separate folder, and checks it there in the state that a server leaves that starts on it. */
 async function lookInto(file: string, round: number) {
   const at = folder.file(`restored-${round}`);
   await printed(['restore', file, '--data-dir', at], options);
@@ -54,7 +54,7 @@ async function lookInto(file: string, round: number) {
   return { asTaken, asStarted };
 }
 
-it(`takes ${backups} true backups of a server at work`, {
+it(`makes ${backups} exact backups of a server at work`, {
   timeout: (backups + 2) * backupMsMax,
 }, async () => {
   process.stdout.write(`PARLEY_BACKUP_SEED=${seed}\n`);
@@ -70,7 +70,7 @@ it(`takes ${backups} true backups of a server at work`, {
     await sleep(random.between(pauseMs.least, pauseMs.most));
     const file = folder.file(`backups/${round}.db`);
     const before = clients.answered.map(({ id }) => id);
-    // A process of its own: in this one it would stop the clients.
+    // A separate process: in this one it would stop the clients.
     expect((await parleyProcess(['backup', file, '--data-dir', dataDir], options)).code).toBe(0);
     const after = clients.answered.length;
     const { asTaken, asStarted } = await lookInto(file, round);
@@ -84,7 +84,7 @@ it(`takes ${backups} true backups of a server at work`, {
   expect(running, 'some backup was taken while requests ran').toBeGreaterThan(0);
   expect(clients.surprises).toEqual([]);
 
-  // The machine is lost: only the last backup is left.
+  // The machine is lost, and only the last backup is left.
   kill('SIGKILL');
   await Promise.all([gone, ended]);
   await printed(['restore', folder.file(`backups/${backups - 1}.db`), '--data-dir', dataDir], options);
@@ -97,7 +97,7 @@ it(`takes ${backups} true backups of a server at work`, {
   );
 });
 
-it('prunes while requests go on, and the totals stay', { timeout: 5 * backupMsMax }, async () => {
+it('prunes while requests continue, and the totals stay', { timeout: 5 * backupMsMax }, async () => {
   const { baseUrl } = serving.at(-1) ?? (await start('--demo'));
   const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
   const clients = new PayingClients(new Random(seed));
@@ -112,7 +112,7 @@ it('prunes while requests go on, and the totals stay', { timeout: 5 * backupMsMa
       options,
     );
     pruned += records_removed;
-    // Verified: the units and debits of what is pruned are still accounted for.
+    // The backup is verified: the units and debits of pruned records are still accounted for.
     await printed(['backup', folder.file('backups/pruned.db'), '--force', ...at], options);
   }
   await serving.at(-1)?.close();

@@ -1,7 +1,4 @@
-/**
- * The one executable: what is in it, that it needs nothing else, and that the tests of the program from its sources hold for it
- * as they stand.
- */
+/** The one executable: its content, that it needs nothing else, and that it passes the unchanged tests of the program. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -19,6 +16,7 @@ import { constants, createZstdCompress } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ended, scratchFolder, until } from '../support/command-line.ts';
 import { type CleanRoot, cleanRoot, noCleanRoot } from './binary/clean-root.ts';
+import { runTestsWith } from './binary/program-tests.ts';
 
 const megabyte = 1e6;
 const diskBytesMax = 175 * megabyte;
@@ -26,9 +24,9 @@ const downloadBytesMax = 92 * megabyte;
 const buildMsMax = 600_000;
 const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
 
-/** Those that start the program as a process, or a server with nothing injected. */
+/** Tests that start the program as a process, or a server with nothing injected. */
 const testsOfTheProgram = [
-  ...['admin', 'chat', 'config', 'models', 'restart', 'serve', 'speak', 'transcribe'].map(
+  ...['admin', 'chat', 'config', 'listen', 'models', 'restart', 'serve', 'speak', 'talk', 'transcribe'].map(
     (name) => `cli/${name}`,
   ),
   ...['chat', 'models', 'speech', 'probe-routes'].map((name) => `transports/rest/${name}`),
@@ -36,6 +34,7 @@ const testsOfTheProgram = [
   ...['transports/rpc/reflection-and-health', 'transports/rpc/compression'],
   ...['store/maintenance/backup', 'store/maintenance/prune', 'store/migrations/upgrade'],
   ...['app/demo', 'clients/openai-sdk', 'engines/openai/parley'],
+  ...['engines/process/page', 'supervisor/killed-parley'],
 ];
 
 const folder = scratchFolder();
@@ -58,7 +57,7 @@ async function digest(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** As it is published: by Zstandard, at a level that takes seconds. */
+/** Compressed as for publication: by Zstandard, at a level that takes seconds. */
 async function downloadBytes(file: string): Promise<number> {
   let bytes = 0;
   const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 9 } });
@@ -69,7 +68,7 @@ async function downloadBytes(file: string): Promise<number> {
   return bytes;
 }
 
-/** Seconds of sound in a file, by the decoder of ffmpeg. */
+/** Seconds of sound in a file, measured by ffmpeg's decoder. */
 function secondsOf(file: string, format: (typeof formats)[number]): number {
   const raw = ['-f', 's16le', '-ar', '8000', '-ac', '1'];
   const source = format === 'pcm' ? ['-f', 's16le', '-ar', '24000', '-ac', '1'] : [];
@@ -98,7 +97,7 @@ function packSound(from: string, args: readonly string[], to: string): void {
   if (status !== 0) throw new Error(`ffmpeg failed: ${stderr}`);
 }
 
-/** All files of a root folder but those of the system. */
+/** All files of a root folder except those of the system. */
 function filesIn(root: string): string[] {
   return ['data', 'tmp'].flatMap((name) =>
     readdirSync(join(root, name), { recursive: true, encoding: 'utf8' }).map((file) => join(name, file)),
@@ -115,12 +114,12 @@ describe('the executable', () => {
     );
   });
 
-  it('is no larger than it may be, on the disk and as a download', async () => {
+  it('is no larger than allowed, on the disk and as a download', async () => {
     expect(statSync(executable).size).toBeLessThan(diskBytesMax);
     expect(await downloadBytes(executable)).toBeLessThan(downloadBytesMax);
   });
 
-  it('is the same to the byte when it is built again', { timeout: buildMsMax }, async () => {
+  it('is identical when it is built again', { timeout: buildMsMax }, async () => {
     const again = folder.file('again');
     await build(again);
     expect(await digest(again)).toBe(await digest(executable));
@@ -132,7 +131,7 @@ describe('the executable', () => {
       expect(stdout).toContain(name);
   });
 
-  it('takes nothing from a node_modules that happens to be around', async () => {
+  it('uses nothing from a node_modules in the same folder', async () => {
     mkdirSync(folder.file('node_modules/kysely'), { recursive: true });
     writeFileSync(folder.file('node_modules/kysely/index.js'), 'throw new Error("taken from outside")');
     const made = await run(['account', 'create', 'a', '--data-dir', folder.file('plain')]);
@@ -146,7 +145,7 @@ describe("SQLite's code", () => {
   const codeIn = (dataDir: string) =>
     readdirSync(join(dataDir, 'native')).map((name) => join(dataDir, 'native', name));
 
-  it('lies in the data folder, for its owner only', async () => {
+  it('is in the data folder, for its owner only', async () => {
     const dataDir = folder.file('owned');
     expect(await open(dataDir)).toMatchObject({ code: 0 });
     const [file = '', ...others] = codeIn(dataDir);
@@ -155,7 +154,7 @@ describe("SQLite's code", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('is written anew where it was changed, and that of other versions is removed', async () => {
+  it('is written again if it was changed, and code of other versions is removed', async () => {
     const dataDir = folder.file('changed');
     await open(dataDir);
     const [file = ''] = codeIn(dataDir);
@@ -175,7 +174,7 @@ describe("SQLite's code", () => {
     expect(existsSync(join(dataDir, 'native'))).toBe(false);
   });
 
-  it('goes by a temporary folder, which is gone at once, where the data folder cannot have it', async () => {
+  it('goes through a temporary folder, which is deleted at once, if the data folder cannot have it', async () => {
     const dataDir = folder.file('blocked');
     const temporary = folder.file('temporary');
     mkdirSync(dataDir, { mode: 0o700 });
@@ -228,7 +227,7 @@ describe.skipIf(noCleanRoot !== undefined)(
       expect(seconds).toBeLessThan(7);
     });
 
-    it('chats, and counts the tokens that it bills', async () => {
+    it('chats, and counts the billed tokens', async () => {
       expect(await parley('chat', 'Hello there.')).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/\w/),
@@ -249,7 +248,7 @@ describe.skipIf(noCleanRoot !== undefined)(
       expect(statSync(join(root.path, 'tmp', 'backup.db')).size).toBeGreaterThan(0);
     });
 
-    it('transcribes all ten formats, and writes nothing to the disk for it', async () => {
+    it('transcribes all ten formats, and writes nothing to the disk', async () => {
       const said = 'The weather is fine today, and everybody is going to the park.';
       expect(await parley('speak', said, '--format', 'wav', '-o', '/tmp/said.wav')).toMatchObject({
         code: 0,
@@ -271,15 +270,15 @@ describe.skipIf(noCleanRoot !== undefined)(
       expect(stdout).not.toMatch(/^problem/m);
       expect(stdout).toMatch(/ok +hearing: /);
       expect(stdout).toMatch(/ok +integrity/);
-      expect(stdout).toMatch(/ok +open files: The running server may open/);
+      expect(stdout).toMatch(/ok +open files: The running server can open/);
     });
 
     it('checks everything without /proc too', async () => {
-      // Seen from outside of its mounts the root has an empty /proc.
+      // Seen from outside of its mounts, the root has an empty /proc.
       const args = [root.path, '/parley', 'doctor', '--data-dir', '/data'];
       const { stdout } = await ended(spawn('chroot', args));
       expect(stdout).not.toContain('The check itself failed');
-      expect(stdout).toMatch(/(ok|warning) +open files: A process started here may open/);
+      expect(stdout).toMatch(/(ok|warning) +open files: A process started here can open/);
     });
 
     it('stops with 0', async () => {
@@ -327,15 +326,7 @@ describe.skipIf(noCleanRoot !== undefined)('with its transcription model on anot
 });
 
 describe('the tests of the program', () => {
-  it('pass with the executable in its place', { timeout: 600_000 }, async () => {
-    const vitest = new URL('../../node_modules/vitest/vitest.mjs', import.meta.url).pathname;
-    const files = testsOfTheProgram.map((name) => `test/${name}.test.ts`);
-    const env = { ...process.env, NO_COLOR: '1', PARLEY_TEST_PROGRAM: executable };
-    const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.config.ts', ...files], { env });
-    const { code, stdout, stderr } = await ended(child);
-    const failures = [...`${stdout}\n${stderr}`.matchAll(/^.*FAIL.*(?:\n.*){0,2}/gm)].map(([line]) =>
-      line.trim(),
-    );
-    expect({ code, failures }).toEqual({ code: 0, failures: [] });
+  it('pass with the executable', { timeout: 600_000 }, async () => {
+    expect(await runTestsWith(executable, testsOfTheProgram)).toEqual({ code: 0, failures: [] });
   });
 });

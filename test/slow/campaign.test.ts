@@ -1,6 +1,6 @@
 /**
- * Ten minutes of kills and of disks, databases, networks, clocks and upstreams that fail, each kind at least once. `npm run campaign`
- * takes longer, and says how a round that fails is played again.
+ * Ten minutes of kills and of failing disks, databases, networks, clocks and upstreams, each kind at least once.
+ * `npm run campaign` takes longer, and says how to repeat a failed round.
  *
  *   PARLEY_CAMPAIGN_SEED=7 npm test -- test/slow/campaign.test.ts
  */
@@ -13,7 +13,9 @@ const minutes = 10;
 const seed = process.env['PARLEY_CAMPAIGN_SEED'] ?? '107343720';
 const run = (...args: string[]) => ended(spawn(process.execPath, ['test/campaign/run.ts', ...args]));
 
-it(`keeps its word through ${minutes} minutes of failures`, { timeout: 3 * minutes * 60_000 }, async () => {
+it(`keeps all promises through ${minutes} minutes of failures`, {
+  timeout: 3 * minutes * 60_000,
+}, async () => {
   const { code, stdout, stderr } = await run('--minutes', String(minutes), '--seed', seed);
   process.stdout.write(stdout);
   const [, rounds, kills, failed] = /^(\d+) rounds, (\d+) kills, (\d+) failed$/m.exec(stdout) ?? [];
@@ -23,6 +25,6 @@ it(`keeps its word through ${minutes} minutes of failures`, { timeout: 3 * minut
   expect(code).toBe(0);
 });
 
-it('refuses to play a scenario that it has not', async () => {
+it('refuses to run an unknown scenario', async () => {
   expect((await run('--only', 'nothing of the kind')).code).toBe(2);
 });

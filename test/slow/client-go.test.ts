@@ -1,4 +1,4 @@
-/** The page on Go, by Debian's packages, which are sources: all of them are compiled here. */
+/** The Go page, with Debian's packages. They are sources, so that all of them are compiled here. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from '../clients/page.ts';

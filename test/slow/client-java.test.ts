@@ -1,4 +1,4 @@
-/** The page on Java, by Debian's packages. */
+/** The Java page, with Debian's packages. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from '../clients/page.ts';

@@ -1,4 +1,4 @@
-/** LiveKit's plugin for servers of the OpenAI API, whose packages are some 290 MB. */
+/** LiveKit's plugin for servers of the OpenAI API. Its packages have some 290 MB. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)(
       ]);
     });
 
-    it('tries again where the engine is busy, then reports why', async () => {
+    it('tries again if the engine is busy, then reports why', async () => {
       const before = (await states()).length;
       const failed = 'The server is busy. Wait, then try again.';
       expect(await run(playing, 'chat', play('fail overloaded - 0'))).toEqual([
@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)(
       expect((await states()).length - before).toBe(3);
     });
 
-    it('reports an answer that breaks off, and does not ask twice for what was said', async () => {
+    it('reports an answer that breaks off, and does not repeat the request', async () => {
       const facts = await run(playing, 'chat', play('say one', 'fail upstream_error 500'));
       expect(facts).toEqual([
         { said: 'one' },
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)(
       await expect.poll(states).toContain('cancelled');
     });
 
-    it('speaks at the rate that it expects', async () => {
+    it('speaks at the expected rate', async () => {
       const facts = await run(parley, 'speak', 'It is good to hear from you.', samples);
       expect(facts).toEqual([{ rate: 24_000, channels: 1 }]);
       expect(statSync(samples).size).toBeGreaterThan(48_000);
@@ -91,5 +91,15 @@ describe.skipIf(missing !== undefined)(
         { heard: expect.stringMatching(/good to hear/) },
       ]);
     });
+
+    // The plugin commits the turns of the second model itself.
+    it.skipIf(missingHearing() !== undefined).each(['gpt-4o-transcribe', 'gpt-realtime-whisper'])(
+      'listens live, as to %s',
+      async (model) => {
+        expect(await run(parley, 'listen', model, samples)).toEqual([
+          { heard: expect.stringMatching(/good to hear/) },
+        ]);
+      },
+    );
   },
 );

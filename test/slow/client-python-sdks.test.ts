@@ -1,5 +1,5 @@
 /** Python's clients of the OpenAI API, from PyPI: openai, litellm as a client, pipecat's services, and wyoming_openai. */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -72,7 +72,7 @@ describe('clients in Python', () => {
   const heard = { heard: 'it is good to hear from you' };
 
   describe.skipIf(missingOf(sdks) !== undefined)(`from PyPI ${missingOf(sdks) ?? ''}`, () => {
-    it('openai answers, streams, leaves, tries again and fails as its classes say', async () => {
+    it('openai answers, streams, leaves, tries again and fails with its documented classes', async () => {
       const before = (await states()).length;
       expect(await run(sdks, playing, 'openai', JSON.stringify(chats))).toEqual([
         ...answers,
@@ -87,7 +87,7 @@ describe('clients in Python', () => {
         { part: 'unknown' },
         { failed: 'BadRequestError', status: 400 },
       ]);
-      // The busy engine was asked twice, responses were two.
+      // The busy engine was called twice, and there were two responses.
       expect((await states()).length - before).toBe(chats.length + 2);
       await expect.poll(states).toContain('cancelled');
     });
@@ -129,6 +129,19 @@ describe('clients in Python', () => {
           heard,
         ]);
         expect(statSync(samples).size).toBeGreaterThan(48_000);
+      },
+    );
+
+    it.skipIf(missingHearing() !== undefined).each(['server', 'local'])(
+      'pipecat listens live, with turns that end by detection: %s',
+      async (detection) => {
+        const body = { model: 'tts-1', voice: 'alloy', input: 'It is good to hear from you.' };
+        const speech = await named.postJson('/audio/speech', { ...body, response_format: 'pcm' });
+        writeFileSync(samples, Buffer.from(await speech.arrayBuffer()));
+        expect(await run(sdks, named, 'pipecat', JSON.stringify([['listen', detection, samples]]))).toEqual([
+          { part: 'listen' },
+          { heard: expect.stringMatching(/good to hear from you/) },
+        ]);
       },
     );
 

@@ -10,7 +10,7 @@ import { knownDifferences } from './connectconformance/known-differences.ts';
 const project = new URL('../..', import.meta.url).pathname;
 const casesInAll = 1_744;
 
-/** The suite's schemas come with its module. */
+/** The module of the suite contains its schemas. */
 const schemas = `folder=$(go list -m -f '{{.Dir}}' "$(sed 's,/cmd/[^@]*,,' package.txt)")
 '${project}/node_modules/.bin/buf' build "$folder/proto" -o suite.binpb`;
 const installed = await installGo('connectconformance', schemas);
@@ -53,7 +53,7 @@ describe.skipIf(missing)(`the Connect conformance suite${missing ? ` (${missing}
     return { total: Number(/Total cases: (\d+)/.exec(stdout)?.[1]), failures: failuresIn(stdout) };
   }
 
-  it('passes but for the known differences', async () => {
+  it('passes except for the known differences', async () => {
     const { total, failures } = await run();
     expect(total).toBe(casesInAll);
     const known = failures.filter(isKnown);

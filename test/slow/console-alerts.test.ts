@@ -54,7 +54,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('Webhook').fill(`${receiver.origin}/hook`);
       await dialog.getByRole('button', { name: 'Set the alerts' }).click();
       expect(await dialog.getByLabel('The secret of the webhook').inputValue()).toMatch(/^whsec_/);
-      await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'I have stored it' }).click();
       await page.getByText(`${receiver.origin}/hook`).waitFor();
       await page.getByRole('button', { name: 'Send a test' }).click();
       await page.getByRole('status').getByText('at the first attempt').waitFor();
@@ -91,7 +91,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('dialog').getByLabel('Webhook').fill(`${receiver.origin}/other`);
       await page.getByRole('dialog').getByRole('button', { name: 'Set the alerts' }).click();
       await page.getByRole('dialog').getByLabel('The secret of the webhook').waitFor();
-      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').getByRole('button', { name: 'I have stored it' }).click();
       await page.getByRole('button', { name: 'Send a test' }).click();
       await page.getByRole('status').getByText('500').waitFor();
       await rowOf(page, 'A test').first().getByText('500').waitFor();

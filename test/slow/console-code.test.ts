@@ -1,4 +1,4 @@
-/** The playground shows its requests as code, which works: each sample is run as it is shown. */
+/** The playground shows its requests as code. Each sample is run as it is shown. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const modules = new URL('../../node_modules', import.meta.url).pathname;
 
 interface Language {
   readonly name: string;
-  /** Why it cannot be run on this machine. */
+  /** The reason why it cannot run on this machine. */
   readonly missing?: string | undefined;
   readonly file: string;
   /** The command that runs the file. */
@@ -87,7 +87,7 @@ async function take({ name, file }: Pick<Language, 'name' | 'file'>): Promise<vo
   writeFileSync(join(home, file), `${await code.locator('pre').textContent()}\n`);
 }
 
-/** Runs the sample of the page in a language, and returns what it prints. */
+/** Runs the sample of the page in a language, and returns its output. */
 async function run(language: Language): Promise<string> {
   await take(language);
   const env = { PARLEY_API_KEY: parley.apiKey, PYTHONDONTWRITEBYTECODE: '1' };
@@ -130,10 +130,10 @@ describe.skipIf(missingBrowser !== undefined).each(languages)('the code in $name
   });
 });
 
-/** The page on Go has a program of its own that is compiled and run. */
+/** The Go page has another program, which is compiled and run. */
 describe.skipIf(missingBrowser !== undefined)('the code in Go', () => {
   it.skipIf(missingGo !== undefined).each(['', '/speech', '/transcription'])(
-    'is Go as its tool writes it: playground%s',
+    "is formatted like Go's own tool: playground%s",
     async (path) => {
       await visit(path);
       await take({ name: 'gRPC in Go', file: 'sample.go' });

@@ -1,4 +1,4 @@
-/** A holder uses the console in a real browser: usage, its files, the playground. */
+/** A holder uses the console in a real browser: usage, saved files, the playground. */
 import { readFileSync } from 'node:fs';
 import type { Browser, Download, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,9 +8,9 @@ import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-
 import { type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
-/** Runs the engines that are built in. */
+/** A server with the builtin engines. */
 let parley: Parley;
-/** Runs engines that do what a request tells them, and has two chat models. */
+/** A server with two chat models, whose engines follow the script in a request. */
 let playing: Parley;
 
 const chatModel = (id: string) =>
@@ -45,6 +45,26 @@ async function saved(page: Page, save: () => Promise<void>): Promise<{ name: str
   return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') };
 }
 
+/** Runs in the page: notes the texts that are drawn since the chart was last cleared. */
+const noteTexts = `
+  globalThis.drawn = [];
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...place) {
+    drawn.length = 0;
+    clearRect.apply(this, place);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (...text) {
+    drawn.push(text[0]);
+    fillText.apply(this, text);
+  };
+`;
+
+/** The days on the axis of the chart. */
+const daysOf = (page: Page) =>
+  page.evaluate(() =>
+    (Reflect.get(globalThis, 'drawn') as string[]).filter((text) => /^[A-Z][a-z]{2} \d/.test(text)),
+  );
+
 const rows = (page: Page, region: string) => page.getByRole('region', { name: region }).locator('tbody tr');
 
 describe.skipIf(missingBrowser !== undefined)(
@@ -67,7 +87,24 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(complaints).toEqual([]);
     });
 
-    it('finds one request by its id, and sees all that is known of it', async () => {
+    it.each(['UTC', 'Asia/Tokyo', 'Asia/Kolkata', 'America/Los_Angeles'])(
+      'reads the same days below the bars of the chart in %s',
+      async (timezoneId) => {
+        const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console', { timezoneId });
+        await page.evaluate(noteTexts);
+        await page.getByRole('link', { name: 'Usage', exact: true }).click();
+        await page.getByText('Last 7 days').click();
+        await expect.poll(() => daysOf(page)).toHaveLength(7);
+        const days = Array.from({ length: 7 }, (_, at) => new Date(Date.now() - (6 - at) * 86_400_000));
+        expect(await daysOf(page)).toEqual(
+          days.map((day) =>
+            day.toLocaleDateString('en-US', { day: 'numeric', month: 'short', timeZone: 'UTC' }),
+          ),
+        );
+      },
+    );
+
+    it('finds one request by its id, and sees all its facts', async () => {
       const response = await chat('Who am I?');
       await response.text();
       const id = response.headers.get('x-request-id') ?? '';
@@ -108,7 +145,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(await rows(page, 'Requests as a table').textContent()).toContain('eliza');
     });
 
-    it('sees what has ended', async () => {
+    it('sees that plan and credits have ended', async () => {
       const { page } = await openSignedIn(browser, parley, await parley.newKey());
       await page.getByText('No credits are left.').waitFor();
       await page.getByText('No plan.').waitFor();
@@ -129,7 +166,7 @@ describe.skipIf(missingBrowser !== undefined)(
         const answer = page.getByRole('region', { name });
         await answer.getByText('7 + 3 tokens').waitFor();
         expect(await answer.textContent()).toContain('Good morning.');
-        // 7 tokens at 1 and 3 at 2 credits a million.
+        // 7 tokens at 1 credit and 3 at 2 credits per million.
         expect(await answer.locator('.number').getAttribute('title')).toBe('0.000013 credits');
       }
       await page.getByLabel('Message', { exact: true }).fill(play('say Slow', 'wait'));
@@ -148,7 +185,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('region', { name: 'Answer of first' }).getByRole('alert').waitFor();
     });
 
-    it('hears a voice, sees its waveform and its first byte', async () => {
+    it('plays speech, and sees its waveform and its time to the first byte', async () => {
       const { page, complaints } = await openSignedIn(
         browser,
         parley,
@@ -165,7 +202,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(complaints).toEqual([]);
     });
 
-    it('reads a recording, with the words where they are said, and saves captions', async () => {
+    it('transcribes a recording, with each word at its time, and saves captions', async () => {
       const { page, complaints } = await openSignedIn(
         browser,
         playing,

@@ -49,7 +49,7 @@ const shownSecret = (page: Page) => page.getByRole('dialog').getByLabel('The new
 
 const focused = (page: Page) => page.evaluate<string>('document.activeElement?.ariaLabel');
 
-/** Holds the next call of an RPC until `answer` is called. */
+/** Delays the next call of an RPC until `answer` is called. */
 async function holdCall(page: Page, rpc: string) {
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await page.route(`**/*/${rpc}`, async (route) => {
@@ -65,13 +65,14 @@ const rowOf = (page: Page, secret: string) => page.getByRole('row', { name: `…
 describe.skipIf(missingBrowser !== undefined)(
   `a holder with limits${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it('makes, limits, rotates and revokes keys, and sees a refusal at its field', async () => {
+    it('creates, limits, rotates and revokes keys, and sees a refusal at its field', async () => {
       const { page, complaints } = await openWith('/keys', {
         scopes: ['chat', 'manage'],
         limits: { models: ['m'] },
       });
       await page.getByRole('button', { name: 'New key' }).click();
       const dialog = page.getByRole('dialog');
+      expect(await page.evaluate('document.activeElement.name')).toBe('name');
       await dialog.getByLabel('Name').fill('App');
       await dialog.getByText('Limits', { exact: true }).click();
       await dialog.getByText('An empty field is copied from the key of this session.').waitFor();
@@ -86,6 +87,10 @@ describe.skipIf(missingBrowser !== undefined)(
       await refused.fill('');
       await submit(page, 'Create the key');
       const first = await shownSecret(page);
+      // It is not lost by a slip.
+      for (let times = 0; times < 3; times++) await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'Close', disabled: true }).click({ force: true });
+      expect(await shownSecret(page)).toBe(first);
       await dialog.getByRole('button', { name: 'Copy' }).click();
       await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(first);
       expect((await limitedKey(parley, '', first).chat(2)).status).toBe(200);
@@ -93,7 +98,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await rowOf(page, first).getByText('2.00 of 3.00 credits').waitFor();
       expect(await rowOf(page, first).textContent()).not.toContain('never');
       await page.getByRole('button', { name: 'Limits App' }).click();
-      // Left empty when the key was made.
+      // This field was empty when the key was created.
       expect(await dialog.getByLabel('Models').inputValue()).toBe('m');
       await dialog.getByLabel('Credits per day').fill('10');
       await submit(page, 'Set the limits');
@@ -103,7 +108,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const { asked, answer } = await holdCall(page, 'RotateKey');
       await submit(page, 'Create the new key');
       await asked;
-      // The answer has a secret: nothing closes the dialog before it.
+      // The answer has a secret, so that nothing closes the dialog before the answer.
       for (let times = 0; times < 3; times++) await page.keyboard.press('Escape');
       await dialog.getByRole('button', { name: 'Close', disabled: true }).click({ force: true });
       await dialog.getByRole('button', { name: 'One moment…' }).waitFor();
@@ -111,7 +116,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByRole('heading', { name: 'The new key App' }).waitFor();
       const second = await shownSecret(page);
       expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200]);
-      await page.keyboard.press('Escape');
+      await submit(page, 'I have stored it');
       await dialog.waitFor({ state: 'detached' });
       expect(await focused(page)).toBe('Rotate App');
       await rowOf(page, first).getByText('expires').waitFor();
@@ -124,18 +129,18 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(complaints.filter((text) => !text.includes('403'))).toEqual([]);
     });
 
-    it('sees the secret that takes the place of their own key before the session ends', async () => {
+    it('sees the secret of the new key before the session of the old one ends', async () => {
       const { page, secret } = await openWith('/keys', { scopes: ['chat', 'manage'] });
       await rowOf(page, secret).getByRole('button', { name: 'Rotate' }).click();
       await page.getByRole('dialog').getByLabel('The old key ends').selectOption('at once');
       await submit(page, 'Create the new key');
       const next = await shownSecret(page);
       expect([await statusOf(secret), await statusOf(next)]).toEqual([401, 200]);
-      await page.keyboard.press('Escape');
+      await submit(page, 'I have stored it');
       await page.getByRole('alert').getByText('Your session has ended.').waitFor();
     });
 
-    it('without the scope sees their own key with its limits, and which scope is needed', async () => {
+    it('without the scope `manage` sees their own key with its limits, and that the scope is missing', async () => {
       const limits = { models: ['voice', 'free-*'], requests_per_minute: 5, characters_per_day: 1000 };
       const { page, secret, complaints } = await openWith('/keys', { scopes: ['speech'], limits });
       await (await limitedKey(parley, '', secret).speak('Hello')).arrayBuffer();
@@ -156,6 +161,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect((await limitedKey(parley, '', secret).chat(4)).status).toBe(200);
       await page.reload();
       await page.getByText('The budget for the month of this key is used up.').waitFor();
+      await page.getByText(/Chats are refused until it starts again in .*\. Ask the operator/).waitFor();
       await page.getByText('The budget for the day of your account is 80% used.').waitFor();
       await page.getByRole('region', { name: 'Limits of your account' }).getByText('4.00 of 5.00').waitFor();
       await administer('/accounts/account-1/suspend', {});

@@ -39,7 +39,7 @@ async function fill(
 describe.skipIf(missingBrowser !== undefined)(
   `an operator${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it('makes an account with trial, credits and a key that works, and takes it all back', async () => {
+    it('creates an account with trial, credits and a working key, and undoes all of it', async () => {
       const { page, complaints } = await open('/accounts');
       await fill(page, 'New account', { Name: 'Blue Harbour' }, 'Create the account');
       await page.getByRole('heading', { name: 'Blue Harbour' }).waitFor();
@@ -57,12 +57,12 @@ describe.skipIf(missingBrowser !== undefined)(
       await fill(page, 'New key', { Name: 'Website' }, 'Create the key');
       const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       expect((await parley.call('/models', bearer(secret))).status).toBe(200);
-      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').getByRole('button', { name: 'I have stored it' }).click();
       await fill(page, 'Rotate Website', {}, 'Create the new key');
       const next = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       expect(next).not.toBe(secret);
       for (const key of [secret, next]) expect((await parley.call('/models', bearer(key))).status).toBe(200);
-      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').getByRole('button', { name: 'I have stored it' }).click();
       await page
         .getByRole('row', { name: new RegExp(next.slice(-4)) })
         .getByRole('button', { name: 'Revoke' })
@@ -100,7 +100,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('dialog').getByLabel('Name').fill('Grey Harbour');
       await page.getByRole('dialog').getByRole('button', { name: 'Rename it' }).click();
       await page.getByRole('heading', { name: 'Grey Harbour' }).waitFor();
-      // With the id, which stays.
+      // The address has the id, which stays.
       await expect.poll(() => page.url()).toContain('/accounts/acc_');
       const address = page.url();
       await fill(page, 'Suspend', {}, 'Suspend it');
@@ -190,11 +190,11 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(await page.locator('main').textContent()).not.toContain(parley.adminKey);
     });
 
-    it('makes and revokes admin keys, and finds each change in the audit trail', async () => {
+    it('creates and revokes admin keys, and finds each change in the audit trail', async () => {
       const { page } = await open('/keys');
       await fill(page, 'New admin key', { Name: 'Night shift' }, 'Create the key');
       const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
-      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').getByRole('button', { name: 'I have stored it' }).click();
       const own = await openSignedIn(browser, parley, secret);
       await page.getByRole('button', { name: 'Revoke Night shift' }).click();
       await page.getByRole('button', { name: 'Revoke the key' }).click();

@@ -1,9 +1,8 @@
-/** All pages of the console in a real browser: themes, widths, keyboard, barriers. */
-import { createRequire } from 'node:module';
-import type { AxeResults } from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+/** All pages of the console in a real browser: themes, widths, keyboard, accessibility. */
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
+import { violations } from '../support/axe-violations.ts';
 import {
   launchBrowser,
   missingBrowser,
@@ -12,8 +11,6 @@ import {
   settled,
 } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
-
-const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 const holderPages = [
   '',
@@ -24,12 +21,14 @@ const holderPages = [
   '/playground',
   '/playground/speech',
   '/playground/transcription',
+  '/playground/live',
+  '/playground/conversation',
 ];
 const operatorPages = ['', '/accounts', '/accounts/account-1', '/usage', '/server', '/keys', '/audit'];
 
 let browser: Browser;
 let parley: Parley;
-/** A key that manages. */
+/** A key with the scope `manage`. */
 let manager: string;
 let origin: string;
 
@@ -55,12 +54,6 @@ const people = [
   ['a holder who manages', () => manager, ['/keys', '/alerts']],
   ['an operator', () => parley.adminKey, operatorPages],
 ] as const;
-
-async function violations(page: Page): Promise<string[]> {
-  await page.addScriptTag({ path: axeFile });
-  const { violations: found } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120))}`);
-}
 
 describe.skipIf(missingBrowser !== undefined)(
   `the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
@@ -88,21 +81,24 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(await page.title()).not.toBe('changed');
     });
 
-    it.each(people)('has no barrier for %s that axe finds, in both themes', async (_, key, paths) => {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        // The policy keeps foreign scripts out of the page, axe too.
-        const options = { colorScheme, bypassCSP: true };
-        const { page } = await openSignedIn(browser, parley, key(), '/console', options);
-        for (const path of paths) {
-          await page.goto(`${origin}/console${path}`);
-          await settled(page);
-          if (path.startsWith('/playground')) await page.getByText('As code').click();
-          expect([path, await violations(page)]).toEqual([path, []]);
+    it.each(people)(
+      'has no accessibility fault for %s that axe finds, in both themes',
+      async (_, key, paths) => {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          // The policy blocks foreign scripts in the page, axe too.
+          const options = { colorScheme, bypassCSP: true };
+          const { page } = await openSignedIn(browser, parley, key(), '/console', options);
+          for (const path of paths) {
+            await page.goto(`${origin}/console${path}`);
+            await settled(page);
+            if (/^\/playground(?!\/conversation)/.test(path)) await page.getByText('As code').click();
+            expect([path, await violations(page)]).toEqual([path, []]);
+          }
         }
-      }
-    });
+      },
+    );
 
-    it('has no barrier on the sign-in page and in a dialog', async () => {
+    it('has no accessibility fault on the sign-in page and in a dialog', async () => {
       const signedOut = await openConsole(browser, parley, '/console', { bypassCSP: true });
       await signedOut.page.getByText('Where do I get a key?').click();
       expect(await violations(signedOut.page)).toEqual([]);
@@ -120,7 +116,7 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it.each(people)('fits %s into 320 to 2,560 pixels', async (_, key, paths) => {
       const { page } = await openSignedIn(browser, parley, key());
-      for (const width of [320, 768, 2560]) {
+      for (const width of [320, 768, 1280, 2560]) {
         await page.setViewportSize({ width, height: 800 });
         for (const path of paths) {
           await page.goto(`${origin}/console${path}`);
@@ -146,7 +142,7 @@ describe.skipIf(missingBrowser !== undefined)(
     it('can be used by the keyboard alone', async () => {
       const { page } = await openConsole(browser, parley);
       const { keyboard } = page;
-      /** The words of what has the focus, or the name of a field. */
+      /** The text of the focused element, or the name of a field. */
       const focused = () =>
         page.evaluate<string>(
           '(document.activeElement?.name || document.activeElement?.textContent || "").trim()',
@@ -155,7 +151,7 @@ describe.skipIf(missingBrowser !== undefined)(
         for (let steps = 0; steps < 60 && (await focused()) !== text; steps++) await keyboard.press('Tab');
         expect(await focused()).toBe(text);
       };
-      // The field has the focus from the start.
+      // The field has the focus at first.
       await keyboard.type(parley.adminKey);
       await keyboard.press('Enter');
       await page.locator('.shell').waitFor();
@@ -182,7 +178,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('heading', { name: 'By keyboard' }).waitFor();
     });
 
-    it('keeps the theme that was chosen', async () => {
+    it('keeps the chosen theme', async () => {
       const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console', {
         colorScheme: 'light',
       });

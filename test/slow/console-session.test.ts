@@ -1,4 +1,4 @@
-/** Sessions of the console in a real browser: signing in, expiry, revocation, a server that goes away. */
+/** Sessions of the console in a real browser: signing in, expiry, revocation, a server that stops. */
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ afterAll(async () => {
   await parley.close();
 });
 
-/** A further key of the account, and what revokes it. */
+/** Another key of the account, and a function that revokes it. */
 async function spareKey(): Promise<{ secret: string; revoke: () => Promise<unknown> }> {
   const admin = (path: string, body: object) =>
     fetch(`${parley.baseUrl}/admin${path}`, {
@@ -46,6 +46,11 @@ async function spareKey(): Promise<{ secret: string; revoke: () => Promise<unkno
 describe.skipIf(missingBrowser !== undefined)(
   `a session of the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
+    it('begins with a key that is pasted with its header', async () => {
+      const { page } = await openConsole(browser, parley);
+      await signIn(page, ` Bearer ${parley.apiKey} `);
+    });
+
     it('begins with a key, stays over a reload, and ends by signing out', async () => {
       const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey);
       await page.getByRole('heading', { name: 'account-1' }).waitFor();
@@ -75,13 +80,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await expect.poll(() => page.getByRole('alert').textContent()).toBe('Enter a key.');
     });
 
-    it('keeps the page that was asked for', async () => {
+    it('keeps the requested page', async () => {
       const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/credits');
       await page.getByRole('heading', { name: 'Credits' }).first().waitFor();
       expect(new URL(page.url()).pathname).toBe('/console/credits');
     });
 
-    it('ends when it has not been used for half an hour', async () => {
+    it('ends after half an hour without use', async () => {
       const { page } = await openSignedIn(browser, parley, parley.apiKey);
       clock.nowMs += sessionIdleMs + 1;
       await page.getByRole('link', { name: 'Credits' }).click();
@@ -92,7 +97,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('heading', { name: 'Ledger' }).waitFor();
     });
 
-    it('ends in the middle when its key is revoked', async () => {
+    it('ends while it is used if its key is revoked', async () => {
       const { secret, revoke } = await spareKey();
       const { page } = await openSignedIn(browser, parley, secret);
       await revoke();
@@ -110,13 +115,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await operator.page.getByRole('heading', { name: 'Not found' }).waitFor();
     });
 
-    it('says that the key has no right, where the key has none', async () => {
+    it('says that the key has no right, if it has none', async () => {
       const key = await parley.newKey({ scopes: ['speech'] });
       const { page } = await openSignedIn(browser, parley, key, '/console/playground');
-      await page.getByText('Your key can call no model for this: Chat.').waitFor();
+      await page.getByText('Your key cannot call any model for this: Chat.').waitFor();
     });
 
-    it('outlives a server that goes away, and goes on when it is back', async () => {
+    it('survives a server that stops, and continues when it is back', async () => {
       const { page } = await openSignedIn(browser, parley, parley.apiKey);
       await page.context().setOffline(true);
       await page.getByRole('link', { name: 'Credits' }).click();
@@ -128,7 +133,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await expect.poll(() => page.getByText('This page continues').count()).toBe(0);
     });
 
-    it('can be begun again when the server was away from the start', async () => {
+    it('can be started again if the server was unreachable from the start', async () => {
       const { page } = await openConsole(browser, parley);
       await page.context().setOffline(true);
       await page.getByLabel('API key or admin key').fill(parley.apiKey);
@@ -140,7 +145,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await signIn(page, parley.apiKey);
     });
 
-    it('is of one port, where administration has a port of its own', async () => {
+    it('belongs to one port, if administration has another', async () => {
       const two = await startParley({ pages, settings: { admin: { port: 0 } } });
       const { page } = await openConsole(browser, two);
       await page.getByLabel('API key or admin key').fill(two.adminKey);

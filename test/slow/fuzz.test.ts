@@ -1,5 +1,5 @@
 /**
- * Fuzzes every parser for a few seconds, with inputs that differ from run to run. An input that fails is in test/fuzz/corpus
+ * Fuzzes every parser for a few seconds, with different inputs in each run. An input that fails is in test/fuzz/corpus
  * afterwards. `npm run fuzz -- --minutes 10` takes longer.
  *
  *   PARLEY_FUZZ_SEED=7 npm test -- test/slow/fuzz.test.ts

@@ -1,6 +1,7 @@
 /**
- * h2spec, the conformance tests of HTTP/2: Parley's port passes all that a bare server of Node passes in the same run. Over TLS: without it
- * the port answers a wrong preface as HTTP/1, which the bare server does not have.
+ * h2spec, the conformance tests of HTTP/2: Parley's port passes every case that a bare server of Node passes in the
+ * same run. The tests use TLS: without TLS the port answers a wrong preface as HTTP/1, which the bare server does not
+ * know.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

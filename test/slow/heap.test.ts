@@ -1,4 +1,4 @@
-/** Memory after many requests: nothing is kept of those that have ended. */
+/** Memory after many requests: nothing of ended requests is kept. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,17 +6,17 @@ import { expect, it } from 'vitest';
 import { newAccountId, newKeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
-import { liveBytes } from '../support/live-memory.ts';
+import { liveBytes } from '../support/live-bytes.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const requests = 100_000;
 const warmUp = 10_000;
 const atOnce = 64;
-/** Less than 11 bytes a request. */
+/** Less than 11 bytes per request. */
 const grownBytesMax = 1024 ** 2;
 
-it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () => {
+it(`is the same as before ${requests} requests`, { timeout: 600_000 }, async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-heap-'));
   const store = await openStore(dataDir);
   const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
@@ -27,7 +27,7 @@ it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () =>
   const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   const hold = { amount: nanoCredits(50n), price };
   const end = recordEnd('ok', { cost: nanoCredits(10n) });
-  /** One in sixteen runs on until its started record is written. */
+  /** One request in sixteen runs until its started record is written. */
   const request = async (n: number) => {
     const start = recordStart({ accountId, keyId });
     await store.requests.reserve(start, { hold });

@@ -1,4 +1,7 @@
-/** Hostile recordings: ten thousand with random faults, and some that are built to be costly. The server and the files behind them go on. */
+/**
+ * Hostile recordings: ten thousand with random faults, and some that are built to be costly. The server continues, and
+ * so do other recordings.
+ */
 import { availableParallelism } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { detectContainer } from '../../src/media/formats/file-format.ts';
@@ -28,11 +31,11 @@ const webm = Buffer.from(
   'hex',
 );
 
-/** `start`, then `unit` again and again up to the largest size, both in hexadecimal. */
+/** `start`, then `unit` repeatedly up to the largest size, both in hexadecimal. */
 const repeated = (unit: string, start = Buffer.alloc(0)) =>
   Buffer.concat([start, Buffer.from(unit.repeat((2 * largest) / unit.length), 'hex')]);
 
-/** A WAV header that claims much, before a second of sound. */
+/** A WAV header with false claims before a second of sound. */
 const claiming = (claims: Partial<Parameters<typeof wavHeader>[0]>) => {
   const plain = { channels: 1, sampleRate: 16_000, bitsPerSample: 16, dataBytes: 2 ** 32 - 1 };
   return Buffer.concat([wavHeader({ ...plain, ...claims }), Buffer.alloc(32_000, 5)]);
@@ -55,7 +58,7 @@ const hostile: readonly [string, Uint8Array][] = [
 ];
 
 describe.skipIf(unheard !== undefined).each(hostile)('%s', (_, file) => {
-  it('does not hold up the file behind it for long, where its length is counted', async () => {
+  it('does not delay the next file for long, if its length is counted', async () => {
     const [, behind] = await Promise.all([
       probe.durationMs(file, detectContainer(file, 'a.mp3')),
       probe.durationMs(good, 'wav'),
@@ -97,7 +100,7 @@ describe.skipIf(missing !== undefined)('ten thousand recordings with random faul
     const before = process.memoryUsage.rss();
     await Promise.all(Array.from({ length: availableParallelism() }, hearSome));
     process.stdout.write(`heard ${codes.get(undefined)}, refused ${codes.get('invalid_file')}\n`);
-    // A fault may turn the codec of a file into one that is known and has no decoder.
+    // A fault may change the codec of a file to a known one without a decoder.
     codes.delete('unsupported_file_format');
     expect([...codes.keys()].sort()).toEqual(['invalid_file', undefined]);
     expect(process.memoryUsage.rss() - before).toBeLessThan(300 * megabytes);

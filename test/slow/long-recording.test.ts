@@ -1,4 +1,4 @@
-/** Ten hours in one file: a transcript in bounded memory, however long the recording. */
+/** Ten hours in one file: a transcript in bounded memory. */
 import { expect, it } from 'vitest';
 import { createBuiltinTranscription } from '../../src/engines/builtin/transcription.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';

@@ -11,7 +11,7 @@ afterAll(async () => {
   await encoders.close();
 });
 
-/** No two neighbours are the same: a run of one is spoken once. */
+/** No two neighbouring words are equal, as repeated words are spoken once. */
 const emoji = Array.from({ length: 4_000 }, (_, index) => String.fromCodePoint(0x1f600 + (index % 80))).join(
   '',
 );

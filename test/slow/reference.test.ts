@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     await page.getByText('No results for').waitFor();
   });
 
-  it('sends a request with the key of the reader, which other forms and a reload keep', async () => {
+  it('sends a request with the key of the reader, which stays for other forms and after a reload', async () => {
     const { page, complaints } = await open(parley, '/docs');
     const form = await tryIt(page, 'listModels', parley.apiKey);
     await form.getByLabel('type', { exact: true }).selectOption('speech');
@@ -144,7 +144,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     expect(await form.locator('.output').textContent()).toContain('"name": "account-1"');
   });
 
-  it('shows a streamed chat as it comes, until it is stopped', async () => {
+  it('shows a streamed chat while it arrives, until it is stopped', async () => {
     const { page } = await open(playing, '/docs');
     const form = await tryIt(page, 'createChatCompletion', playing.apiKey);
     const content = play('say Good', 'say  morning.', 'wait');
@@ -215,10 +215,10 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
   });
 
   it.each(['light', 'dark'] as const)(
-    'has no barrier that axe finds, in the %s theme',
+    'has no accessibility fault that axe finds, in the %s theme',
     async (colorScheme) => {
       for (const path of ['/docs', '/docs/rpcs']) {
-        // The policy keeps foreign scripts out of the page, axe too.
+        // The policy blocks foreign scripts in the page, axe too.
         const { page } = await open(parley, path, { colorScheme, bypassCSP: true });
         if (path === '/docs') {
           const form = await tryIt(page, 'createChatCompletion', parley.apiKey);
@@ -276,7 +276,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     }
   });
 
-  it('is light or dark as the system, until the reader chooses', async () => {
+  it('follows the theme of the system until the reader chooses one', async () => {
     const background = (page: Page) =>
       page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
     const { page } = await open(parley, '/docs', { colorScheme: 'dark' });
@@ -289,7 +289,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     await expect.poll(() => background(page)).toBe(light);
   });
 
-  it('says what is wrong where the server does not answer', async () => {
+  it('shows the problem if the server does not answer', async () => {
     const { page } = await open(parley, '/docs');
     const form = await tryIt(page, 'getAccount', parley.apiKey);
     await page.context().setOffline(true);

@@ -1,6 +1,6 @@
 /**
- * Parley in front of Parley: the same table, the same answers, the same books as of Parley alone. Where they have to differ,
- * `relay-differences.ts` says in what and why.
+ * Parley in front of Parley: the same table, with the same answers and books as Parley alone. `relay-differences.ts`
+ * has the necessary differences, with reasons.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -50,7 +50,10 @@ describe.each(servers)('in front of another, with the %s server:', (name) => {
   });
 });
 
-/** An answer without null members in `other`: an inner server fills members over REST with null, which gRPC then passes on. */
+/**
+ * An answer without null members in `other`: an inner server sends null for missing members over REST, which gRPC then
+ * passes on.
+ */
 function withoutNulls(answer: unknown): unknown {
   if (Array.isArray(answer)) return answer.map(withoutNulls);
   if (typeof answer !== 'object' || answer === null) return answer;
@@ -62,10 +65,10 @@ function withoutNulls(answer: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** Differences that made none, wherever they are said to be. */
+/** Listed differences that did not occur. */
 const idle = new Map(differences.map((difference) => [difference, true]));
 
-/** The expected observation of the relay: that of Parley alone with the known differences. */
+/** The expected observation of the relay: the observation of Parley alone, with the known differences. */
 function expected(measure: Observation, row: Case, kind: RelayKind): Observation {
   return differencesOf(row, kind).reduce((seen, difference) => {
     const changed = difference.change(seen);
@@ -75,12 +78,12 @@ function expected(measure: Observation, row: Case, kind: RelayKind): Observation
 }
 
 describe('the differences', () => {
-  it('are all such that there are', () => {
+  it('all occur', () => {
     expect([...idle.keys()].map(({ why }) => why)).toEqual([]);
   });
 });
 
-/** A server, and its clients over two wires: that all six are alike is held elsewhere. */
+/** A server, and its clients over two wires. Another test shows that all six wires are alike. */
 class Caller {
   readonly operator: Operator;
   readonly grpc: WireClient;

@@ -1,6 +1,6 @@
 /**
- * Three servers before one PostgreSQL and behind HAProxy, restarted one after the other under load: no client gets anything but its answer.
- * Clients and HAProxy keep their connections and repeat nothing.
+ * Three servers on one PostgreSQL and behind HAProxy, restarted one after the other under load: every client gets its
+ * answer. Clients and HAProxy keep their connections and repeat nothing.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,7 +25,7 @@ const lacking = [
 const reason = lacking === '' ? '' : ` (skipped: Debian packages that are not installed: ${lacking})`;
 
 const checkMs = 200;
-/** HAProxy must notice within it, on a busy machine too. Running requests get as long as they take. */
+/** HAProxy must notice within this time, on a busy machine too. Running requests may take as long as they need. */
 const env = { PARLEY_SERVER_UNREADY_MS: '3000', PARLEY_SERVER_DRAIN_MS: '300000' };
 const clientsAtOnce = 12;
 /** Answers between two restarts. */
@@ -117,7 +117,7 @@ describe.skipIf(lacking !== '')(`a rolling restart behind HAProxy${reason}`, () 
     const work = async (_: unknown, index: number) => {
       while (isOn) {
         await client.ask(port, nodes.keys.apiKey, index % 3 === 0);
-        // Pauses let connections be idle while a server stops.
+        // Pauses leave connections idle while a server stops.
         await sleep(10 * (index % 4));
       }
     };
@@ -142,7 +142,7 @@ describe.skipIf(lacking !== '')(`a rolling restart behind HAProxy${reason}`, () 
   });
 });
 
-/** Starts HAProxy, to be closed with the rest. */
+/** Starts HAProxy, which is closed with the rest. */
 function startProxy(folder: Folder, config: string, opened: (() => unknown)[]) {
   writeFileSync(folder.file('haproxy.cfg'), config);
   const process: ChildProcess = spawn(haproxy, ['-db', '-f', folder.file('haproxy.cfg')]);

@@ -1,4 +1,7 @@
-/** Requests that Schemathesis makes from the OpenAPI document: what it allows is taken, what it forbids is refused, and answers fit it. */
+/**
+ * Schemathesis makes requests from the OpenAPI document: the server accepts allowed requests, refuses forbidden ones,
+ * and its answers match.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '@bufbuild/protobuf';
@@ -12,7 +15,7 @@ import { installPython } from './clients/install-python.ts';
 const installed = await installPython('schemathesis', 10);
 const missing = 'missing' in installed ? installed.missing : undefined;
 
-/** Random cases of each operation, beside the examples and those at the bounds of the document. */
+/** Random cases for each operation, beside the examples and the bounds of the document. */
 const cases = '6';
 /** For 4,000 requests on a busy machine. */
 const runMsMax = 1_200_000;
@@ -32,7 +35,7 @@ describe.skipIf(missing !== undefined)(`Schemathesis from PyPI ${missing ?? ''}`
   });
   afterAll(() => parley.close());
 
-  /** @param keyId the id of the key, which the run must not end or limit */
+  /** @param keyId the id of the key, which the run must not revoke or limit */
   async function run(key: string, keyId: string, paths: string): Promise<void> {
     if ('missing' in installed) throw new Error(installed.missing);
     const { folder } = installed;
@@ -69,7 +72,10 @@ describe.skipIf(missing !== undefined)(`Schemathesis from PyPI ${missing ?? ''}`
   );
 });
 
-/** The document with the models of this server, so that valid requests run. OpenAPI 3.1 has no words for events, which other tests check. */
+/**
+ * The document with the models of this server, so that valid requests run. OpenAPI 3.1 cannot describe events, which
+ * other tests check.
+ */
 function playable(document: JsonObject): JsonObject {
   const text = JSON.stringify(document, (name, value: unknown) =>
     name === 'text/event-stream' ? {} : value,

@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 const all = 'test/slow/**/*.test.ts';
-/** These read memory and times, or fill the machine. */
+/** These tests measure memory and times, or load the whole machine. */
 const alone = 'test/slow/{abuse,backup-under-load,bench,campaign,connect-conformance,h2spec,heap}.test.ts';
 
-/** The proofs that take minutes. `npm test -- --all` runs them, and so does .ci/run. */
+/** Tests that take minutes. `npm test -- --all` runs them, and so does .ci/run. */
 export default defineConfig({
   test: {
     testTimeout: 600_000,

@@ -43,14 +43,14 @@ describe('a mark', () => {
     expect((await store.alerts.list(accountId, newest)).items).toHaveLength(5);
   });
 
-  it('does not replace one that another node has moved since it was read', async () => {
+  it('does not replace one that another node has moved meanwhile', async () => {
     expect(await raise({})).toBe(true);
     expect(await raise({ basis: '20' }, {})).toBe(true);
     expect(await raise({ basis: '10', threshold: 100 }, {})).toBe(false);
     expect(await raise({ threshold: 100 })).toBe(false);
   });
 
-  it('is set once, however many try at once', async () => {
+  it('is set once, also by concurrent attempts', async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => raise({})));
     expect(all.filter((isRaised) => isRaised)).toHaveLength(1);
   });
@@ -62,7 +62,7 @@ describe('a mark', () => {
 });
 
 describe('alerts', () => {
-  it('are kept up to a number, the latest', async () => {
+  it('are kept up to a number, newest first', async () => {
     const add = (atMs: number) => store.alerts.raise(alertAt(atMs), { ...mark, subject: String(atMs) });
     for (let at = 1; at <= alertsKept; at += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, index) => add(at + index)));
@@ -105,7 +105,7 @@ describe('alerts', () => {
     });
   });
 
-  it('wait behind those of other accounts when an attempt of theirs fails', async () => {
+  it('wait behind other accounts after a failed attempt of their own account', async () => {
     const other = newAccountId(2);
     await store.accounts.create({ id: other, name: 'b', createdAtMs: 1 }, auditEntry());
     await store.alerts.setSettings(other, { ...settings, accountId: other }, auditEntry());

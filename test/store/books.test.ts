@@ -1,4 +1,4 @@
-/** Random steps on each database beside a model of the rules of money, and after a kill. */
+/** Random steps on each database beside a model of the rules of money, also after a kill. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../src/core/entities/store.ts';
 import type { RecordStart } from '../../src/core/entities/usage.ts';
@@ -68,7 +68,7 @@ function startOf(accountId: AccountId, operation: 'chat' | 'speech'): RecordStar
 }
 
 it.each(seeds)(
-  'the rules of money hold after each of many random steps and after a kill (%s)',
+  'the rules of money are kept after each of many random steps and after a kill (%s)',
   async (seed) => {
     const model = new BooksModel(played, keys, seed);
     for (let step = 0; step < steps; step += 10) {
@@ -84,7 +84,7 @@ it.each(seeds)(
     model.release();
     await model.check();
     const { faults } = await folder.books();
-    // The months of the model are not those of the records.
+    // The model and the records have different months.
     expect(faults.filter((fault) => !fault.startsWith('used units'))).toEqual([]);
   },
 );

@@ -46,7 +46,7 @@ const budget = (amount: bigint, limit: bigint): CountedAmount => {
 };
 
 describe('counted amounts', () => {
-  it('survive a kill as they were used, and running requests give theirs back', async () => {
+  it('survive a kill with the used amounts, without those of running requests', async () => {
     const month = budget(6n, 100n);
     const [spent, running] = [start(), start()];
     await store.requests.reserve(spent, { hold: hold(6n), counted: [month] });
@@ -61,7 +61,7 @@ describe('counted amounts', () => {
     await killed.remove();
   });
 
-  it('of 200 reservations at once let exactly 10 pass, from every node', async () => {
+  it('admit exactly 10 of 200 reservations at once, from every node', async () => {
     const nodes = [store, ...(testsPostgres ? [await folder.open(), await folder.open()] : [])];
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, async (_, n) => {

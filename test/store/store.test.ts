@@ -13,7 +13,7 @@ import {
 } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { fairUse } from '../support/reservations.ts';
-import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
+import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
@@ -65,6 +65,27 @@ describe('the store', () => {
     await expect.poll(records).toBe(99);
   });
 
+  it.skipIf(testsPostgres)('debits a request once: the entry has the id of the request', async () => {
+    const record = start();
+    const reserve = { hold: { amount: nanoCredits(2n), price } };
+    await store.ledger.enter(load, auditEntry());
+    const lost: unknown[] = [];
+    await store.close();
+    const observer = { failing: () => undefined, working: () => undefined };
+    store = await folder.open({ observer: { ...observer, lost: (what) => lost.push(what) } });
+    const settle = async () => {
+      await store.requests.reserve(record, reserve);
+      await store.requests.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    };
+    await settle();
+    const { items } = await store.ledger.list(accountId, { size: 1, after: undefined });
+    const debit = { id: record.id.replace('req_', 'led_'), reference: record.id, amount: -2n };
+    expect(items).toMatchObject([debit]);
+    await expect(settle()).rejects.toThrow('UNIQUE');
+    expect(lost).toEqual(['The books in memory are not those of the database.']);
+    expect((await store.accounts.find('a'))?.balance).toBe(3n);
+  });
+
   it('settles a request once', async () => {
     const record = start();
     await store.requests.reserve(record, {});
@@ -74,7 +95,7 @@ describe('the store', () => {
     });
   });
 
-  it('keeps every fact of a record, and counts months apart', async () => {
+  it('keeps every fact of a record, and counts months separately', async () => {
     const record = start();
     await store.ledger.enter({ ...load, amount: nanoCredits(10n ** 16n) }, auditEntry());
     await store.requests.reserve(record, {
@@ -87,7 +108,7 @@ describe('the store', () => {
     expect(await store.requests.taken([{ ...reservation(0, 0), period: '2026-12' }])).toEqual([0n]);
   });
 
-  it('loads credits once for a key, and never changes or removes an entry', async () => {
+  it('loads credits once per key, and never changes or removes an entry', async () => {
     expect(await store.ledger.enter(load, auditEntry())).toBe('entered');
     expect(await store.ledger.enter({ ...load, id: newLedgerEntryId(2) }, auditEntry())).toBe('entered');
     expect(await store.ledger.enter({ ...load, amount: nanoCredits(6n) }, auditEntry())).toBe('conflict');
@@ -97,7 +118,7 @@ describe('the store', () => {
     await expect(folder.execute('delete from ledger_entries')).rejects.toThrow('never removed');
   });
 
-  it('removes expired idempotency records a few at a time, and that of the same key at once', async () => {
+  it('removes expired idempotency records a few at a time, and the record of the same key at once', async () => {
     const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
       store.idempotency.claim({
         accountId,
@@ -119,7 +140,7 @@ describe('the store', () => {
     expect(await left()).toBe(1);
   });
 
-  it('removes the oldest answers of an account beyond its bytes, and no claim of a running request', async () => {
+  it('removes the oldest answers of an account beyond its bytes, but not claims of running requests', async () => {
     const other = newAccountId(2);
     await store.accounts.create({ id: other, name: 'other', createdAtMs: 1 }, auditEntry());
     const claimOf = (id: AccountId, key: string, nowMs: number) => {

@@ -1,4 +1,4 @@
-/** Totals of usage, on each database: the sums of the records for any filter, whatever was pruned. */
+/** Totals of usage, on each database: the sums of the records for any filter, also after pruning. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../src/core/entities/store.ts';
 import {
@@ -35,14 +35,16 @@ afterEach(async () => {
 });
 
 function randomRecord(random: Random, owners: readonly (readonly [AccountId, KeyId])[]): Ended {
-  // The first and the last moment of a day are the likeliest to be counted to another one.
+  // The first and the last moment of a day could most likely be counted on another one.
   const inDayMs = random.pick([0, dayMs - 1, random.below(dayMs)]);
   const startedAtMs = firstMs + random.below(days) * dayMs + inDayMs;
   const [accountId, keyId] = random.pick(owners);
   const operation = random.pick(['chat', 'speech'] as const);
   const model = random.pick(['a', 'b', '']) || undefined;
   const state = random.pick(['ok', 'failed', 'refused'] as const);
-  const tokens = { promptTokens: random.below(100), completionTokens: random.below(100), totalTokens: 0 };
+  const [promptTokens, completionTokens] = [random.below(100), random.below(100)];
+  const cachedTokens = random.onceIn(2) ? random.below(50) : undefined;
+  const tokens = { promptTokens, cachedTokens, completionTokens, totalTokens: 0 };
   const characters = operation === 'speech' ? random.below(50) : undefined;
   return {
     start: recordStart({ accountId, keyId }, { operation, model, startedAtMs, characters }),
@@ -80,6 +82,7 @@ function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[]) {
       end.audioMsOut,
       end.tokens?.promptTokens,
       end.tokens?.completionTokens,
+      end.tokens?.cachedTokens,
     ];
     const amounts = [...numbers.map((number) => BigInt(number ?? 0)), end.cost ?? 0n];
     const known = sums.get(key);
@@ -91,7 +94,7 @@ function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[]) {
   return Object.fromEntries(sums);
 }
 
-it('totals are the sums of the records, for any filter and group, whatever was pruned', async () => {
+it('totals are the sums of the records, for any filter and group, also after pruning', async () => {
   const seed = Number(process.env['PARLEY_TOTALS_SEED'] ?? Date.now() % 2 ** 32);
   process.stdout.write(`PARLEY_TOTALS_SEED=${seed}\n`);
   const random = new Random(seed);
@@ -132,7 +135,7 @@ it('totals are the sums of the records, for any filter and group, whatever was p
       groupBy.map((name) => total.of[name]).join(' '),
       [
         ...[total.requests, total.characters, total.audioMsOut, total.promptTokens, total.completionTokens],
-        total.cost,
+        ...[total.cachedTokens, total.cost],
       ],
     ]);
     expect([wanted, Object.fromEntries(found)]).toEqual([wanted, sumsOf(chosen, groupBy)]);

@@ -2,7 +2,7 @@ import type { StoredAlertSettings } from '../../src/core/entities/alert.ts';
 import type { AccountId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 
-/** Alerts at half of a limit and below the least balance, without a webhook where none is given. */
+/** Alerts at half of a limit and below the smallest balance. Default: without a webhook. */
 export function alertSettings(
   accountId: AccountId,
   more: Partial<StoredAlertSettings> = {},

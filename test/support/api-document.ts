@@ -1,4 +1,4 @@
-/** Holds answers of the REST API to its OpenAPI document. */
+/** Checks answers of the REST API against its OpenAPI document. */
 import { readFileSync } from 'node:fs';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -16,14 +16,14 @@ export interface ApiAnswer {
 export interface ApiOperation {
   readonly id: string;
   readonly verb: string;
-  /** With parameters in braces, from the root of the port. */
+  /** Path with parameters in braces, from the root of the port. */
   readonly path: string;
   /** JSON pointer to its responses. */
   readonly pointer: string;
   readonly json: JsonObject;
 }
 
-/** Headers that an answer has only where the document says so. */
+/** Headers that an answer may have only if the document says so. */
 const tellingHeaders = ['retry-after', 'x-should-retry', 'www-authenticate', 'idempotent-replayed'];
 
 export function readDocument(name: 'openapi' | 'baseline' = 'openapi'): JsonObject {
@@ -110,7 +110,7 @@ function operationsOf(json: JsonObject): ApiOperation[] {
   );
 }
 
-/** Only the id of a model may have slashes. */
+/** Only the id of a model may contain slashes. */
 function patternOf(path: string): RegExp {
   const pattern = path
     .replace(/[.]/g, '\\.')
@@ -123,7 +123,7 @@ function escaped(key: string): string {
   return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** The JSON documents in a body: of server-sent events one for each. */
+/** The JSON documents in a body; for server-sent events one for each. */
 function valuesIn(type: string, body: string): JsonValue[] {
   if (type === 'application/json') return [JSON.parse(body)];
   if (type !== 'text/event-stream') return [];
@@ -138,7 +138,7 @@ function codeFaults(name: string, { examples }: JsonObject, body: JsonValue | un
   return code in examples ? [] : [`${name}: it does not have the code ${code}`];
 }
 
-/** The same document, where objects that do not say so have no other members. */
+/** The same document, in which objects refuse other members by default. */
 function closed(json: JsonValue): JsonObject {
   const close = (value: JsonValue): JsonValue => {
     if (Array.isArray(value)) return value.map(close);

@@ -1,4 +1,4 @@
-/** Audio for tests, made on the spot: spoken by flite, packed by ffmpeg, cut and joined sample by sample. */
+/** Audio for tests, made on demand: spoken by flite, packed by ffmpeg, cut and joined sample by sample. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,10 +7,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Samples a second of all WAV files that are made here. */
+/** Samples per second of all WAV files that are made here. */
 const wavRate = 16_000;
 
-/** Those of `programs` that this machine lacks, as the reason to print with a skipped test; undefined where none is. */
+/** The reason for a skipped test: the `programs` that this machine lacks. Undefined if it has all. */
 export function missingPrograms(...programs: readonly string[]): string | undefined {
   const missing = programs.filter(
     (name) => spawnSync('/bin/sh', ['-c', 'command -v "$1"', 'sh', name]).status !== 0,
@@ -18,11 +18,12 @@ export function missingPrograms(...programs: readonly string[]): string | undefi
   return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
 }
 
-/** `text` spoken in English, as 16 kHz mono samples. */
-export function speak(text: string, voice: 'rms' | 'slt' = 'rms'): Promise<Int16Array> {
+/** `text` spoken in English, as 16 kHz mono samples. @param stretch of its duration */
+export function speak(text: string, voice: 'rms' | 'slt' = 'rms', stretch = 1): Promise<Int16Array> {
   return inFolder(async (folder) => {
     const path = join(folder, 'speech.wav');
-    await run('flite', ['-voice', voice, '-t', text, '-o', path]);
+    const args = ['-voice', voice, '--setf', `duration_stretch=${stretch}`, '-t', text, '-o', path];
+    await run('flite', args);
     return samplesOfWav(await readFile(path));
   });
 }
@@ -45,7 +46,7 @@ interface WavClaims {
   readonly dataBytes: number;
 }
 
-/** The 44 bytes before the samples, which may claim anything. */
+/** The 44 bytes before the samples, which may make any claim. */
 export function wavHeader({ channels, sampleRate, bitsPerSample, dataBytes }: WavClaims): Buffer {
   const header = Buffer.alloc(44);
   const frameBytes = (channels * bitsPerSample) / 8;
@@ -64,7 +65,8 @@ export function wavHeader({ channels, sampleRate, bitsPerSample, dataBytes }: Wa
   return header;
 }
 
-function samplesOfWav(file: Buffer): Int16Array {
+/** The samples of a 16-bit WAV file of one channel. */
+export function samplesOfWav(file: Buffer): Int16Array {
   const start = file.indexOf('data', 12, 'latin1') + 8;
   return new Int16Array(
     new Uint8Array(file.subarray(start, start + 2 * Math.floor((file.length - start) / 2))).buffer,
@@ -91,7 +93,7 @@ export function decodeByHand(file: Uint8Array): Promise<Int16Array> {
   });
 }
 
-/** A file made by ffmpeg from nothing but `args`. */
+/** A file that ffmpeg makes from `args` alone. */
 export function generate(extension: string, ...args: readonly string[]): Promise<Buffer> {
   return inFolder(async (folder) => {
     const output = join(folder, `output.${extension}`);
@@ -100,7 +102,7 @@ export function generate(extension: string, ...args: readonly string[]): Promise
   });
 }
 
-/** Parts one after the other; a number is so many milliseconds of digital silence. */
+/** Joins parts; a number stands for this many milliseconds of digital silence. */
 export function joinSamples(...parts: readonly (Int16Array | number)[]): Int16Array {
   const blocks = parts.map((part) =>
     typeof part === 'number' ? new Int16Array((part * wavRate) / 1000) : part,

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** A copy of the sources without what set-up builds. Its packages are those of this clone. */
+/** A copy of the sources without the results of set-up. Its packages are those of this clone. */
 export interface BareClone {
   readonly path: string;
   file(name: string): string;

@@ -7,9 +7,9 @@ import { type Parley, type ParleyOptions, startParley } from './parley.ts';
 export const upstreamKey = 'sk-of-the-upstream';
 
 export interface BehindOptions extends Omit<ParleyOptions, 'file'> {
-  /** Settings of the engine `upstream`, beside its kind, address and key. */
+  /** Settings of the engine `upstream`, except its kind, address and key. */
   readonly engine?: Record<string, unknown>;
-  /** Default: the chat model `served`, which the upstream calls `upstream-model`. One credit a million tokens. */
+  /** Default: the chat model `served`, which the upstream calls `upstream-model`. One credit per million tokens. */
   readonly models?: readonly Record<string, unknown>[];
 }
 
@@ -22,7 +22,7 @@ export const servedModel = {
   outputTokensMax: 4_096,
 };
 
-/** @param baseUrl that of the upstream */
+/** @param baseUrl of the upstream */
 export async function startBehind(baseUrl: string, options: BehindOptions = {}): Promise<Parley> {
   const { engine, models = [servedModel], ...others } = options;
   const folder = mkdtempSync(join(tmpdir(), 'parley-upstream-'));
@@ -30,7 +30,7 @@ export async function startBehind(baseUrl: string, options: BehindOptions = {}):
   const apiKeyFile = join(folder, 'key');
   writeFileSync(apiKeyFile, `${upstreamKey}\n`);
   const upstream = { kind: 'openai', baseUrl, apiKeyFile, models: { served: 'upstream-model' }, ...engine };
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify({ engines: { upstream }, models }));
   try {
     return await startParley({ ...others, file });

@@ -1,8 +1,8 @@
-/** The books of a store, read by a connection of their own while the program runs or after it was killed. */
+/** The books of a store, read over a separate connection while the program runs or after it was killed. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 
-/** Each query finds what breaks its rule. @param month SQL for the month (UTC) in which a request started */
+/** Each query finds rows that break its rule. @param month SQL for the month (UTC) in which a request started */
 export const rulesBy = (month: string): Readonly<Record<string, string>> => ({
   'the balance is the sum of the entries': `
     select * from (
@@ -59,6 +59,8 @@ export interface BookedRecord {
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly tokensSource: string | undefined;
+  readonly cachedTokens: number | undefined;
+  readonly cacheWriteTokens: number | undefined;
   readonly units: number | undefined;
   readonly cost: bigint | undefined;
   readonly overrun: bigint | undefined;
@@ -75,34 +77,34 @@ interface BookedUnits {
   readonly account: string;
   readonly month: string;
   readonly used: number;
-  /** 0 on SQLite: what runs is in memory. */
+  /** 0 on SQLite, where running requests are in memory. */
   readonly reserved: number;
 }
 
-interface BookedCount {
+export interface BookedCount {
   /** The id of an account or of a key. */
   readonly owner: string;
   readonly unit: string;
   /** A day, a month or `all`. */
   readonly period: string;
   readonly used: bigint;
-  /** SQLite knows none: what runs is in memory. */
+  /** None on SQLite, where running requests are in memory. */
   readonly reserved?: bigint;
 }
 
 export interface Books {
-  /** The rules that they break; empty if all hold. */
+  /** The broken rules; empty if all hold. */
   readonly faults: readonly string[];
   readonly accounts: readonly { readonly name: string; readonly balance: bigint; readonly held: bigint }[];
   readonly records: readonly BookedRecord[];
-  /** In the order in which they were made. */
+  /** Entries in the order in which they were made. */
   readonly entries: readonly BookedEntry[];
   readonly units: readonly BookedUnits[];
   /** Counts against the limits of keys and accounts. */
   readonly counts: readonly BookedCount[];
 }
 
-/** Everything as it is at one moment, whatever is written meanwhile. */
+/** Everything as of one moment, despite concurrent writes. */
 export function readBooks(dataDir: string): Books {
   return withBooks(dataDir, (books) => books.transaction(() => read(books))());
 }
@@ -185,6 +187,8 @@ type RecordRow = Record<'account' | 'account_id' | 'key_id' | 'id' | 'operation'
     | 'characters'
     | 'prompt_tokens'
     | 'completion_tokens'
+    | 'cached_tokens'
+    | 'cache_write_tokens'
     | 'fair_use_units'
     | 'cost_nano_credits'
     | 'overrun_nano_credits',
@@ -206,6 +210,8 @@ function toRecord(row: RecordRow): BookedRecord {
     promptTokens: numberOf(row.prompt_tokens),
     completionTokens: numberOf(row.completion_tokens),
     tokensSource: row.tokens_source ?? undefined,
+    cachedTokens: numberOf(row.cached_tokens),
+    cacheWriteTokens: numberOf(row.cache_write_tokens),
     units: numberOf(row.fair_use_units),
     cost: row.cost_nano_credits ?? undefined,
     overrun: row.overrun_nano_credits ?? undefined,

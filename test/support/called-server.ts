@@ -1,4 +1,4 @@
-/** A server in this process for the commands that call one, with engines that do what they are told by their input. */
+/** A server in this process for commands that call one. Its engines follow instructions in their input. */
 
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach } from 'vitest';
@@ -19,18 +19,18 @@ import { type Folder, type RunOptions, scratchFolder } from './command-line.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';
 
-/** Requests that the engines got in the running test, and the most recordings in work at once. */
+/** Requests to the engines in the current test, and the highest number of recordings at once. */
 export const asked = {
   speech: [] as SpeechRequest[],
   chats: [] as ChatCompletionParams[],
   recordings: 0,
   atOnce: 0,
   most: 0,
-  /** Ends the recordings that are `held`. */
+  /** Ends the `held` recordings. */
   release: Promise.withResolvers<void>(),
 };
 
-/** Audio in three parts. The text says what goes wrong: `breaks` after the first, or `stalls` for ever. */
+/** Audio in three parts. The text may contain `breaks`, to fail after the first part, or `stalls`, to never continue. */
 async function* audioOf({ input }: SpeechRequest, signal: Signal): AsyncGenerator<Uint8Array> {
   yield Buffer.from('one ');
   if (input.includes('breaks')) throw new ParleyError('upstream_error');
@@ -39,7 +39,7 @@ async function* audioOf({ input }: SpeechRequest, signal: Signal): AsyncGenerato
   yield Buffer.from('three');
 }
 
-/** The recording's bytes are its transcript, after some milliseconds where they begin with a number of them. */
+/** The bytes of the recording are its transcript. A number at their start is a delay in milliseconds. */
 async function* transcriptOf({
   audio,
   fileName,
@@ -83,7 +83,7 @@ function lastMessage({ messages }: ChatCompletionParams): string {
   return value?.case === 'text' ? value.value : '';
 }
 
-/** Says which message it is, and the message again, word by word. */
+/** Answers with the number of the message, and with the message again, word by word. */
 async function* chatOf(params: ChatCompletionParams, signal: Signal): AsyncGenerator<ChatCompletionChunk> {
   asked.chats.push(params);
   const message = lastMessage(params);
@@ -106,7 +106,7 @@ interface CalledServer {
   readonly server: Parley;
   /** The working folder of the commands. */
   readonly folder: Folder;
-  /** They find the server and the key in their environment. */
+  /** The commands find the server and the key in their environment. */
   readonly options: RunOptions;
 }
 

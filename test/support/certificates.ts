@@ -1,15 +1,15 @@
-/** Certificates for tests, made on the spot: signed by themselves, so that each is its own authority. */
+/** Certificates for tests, made on demand. They are self-signed, so that each is its own authority. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 export interface Certificate {
-  /** PEM. */
+  /** In PEM format. */
   readonly cert: string;
   readonly key: string;
 }
 
 const dayMs = 86_400_000;
 
-/** For `localhost`, 127.0.0.1 and ::1, and for one day. */
+/** A certificate for `localhost`, 127.0.0.1 and ::1, valid for one day. */
 export function makeCertificate(commonName: string): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = sequence(set(sequence(objectId(commonNameId), utf8(commonName))));

@@ -27,7 +27,7 @@ export function chunk(delta: Json, choice: Json = {}, more: Json = {}): Json {
   };
 }
 
-/** A streamed answer of one choice, a chunk a word, with its usage in a chunk of its own. */
+/** A streamed answer of one choice, with one chunk per word, and its usage in a separate chunk. */
 export function chunks(...words: readonly string[]): Json[] {
   return [
     chunk({ role: 'assistant', content: '' }),

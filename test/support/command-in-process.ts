@@ -1,4 +1,4 @@
-/** Runs a command of the command line in this process: the same program without the cost of starting one. */
+/** Runs a command of the command line in this process: the same program without the time to start a process. */
 import { Readable, Writable } from 'node:stream';
 import { version } from '../../src/app/version.ts';
 import { createProgram } from '../../src/cli/program.ts';
@@ -28,7 +28,7 @@ class Exit extends Error {
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Commands run one after the other, because each has the process's streams, folder and environment to itself. */
+/** Commands run one after the other, because each changes the process's streams, folder and environment. */
 export function runInProcess(args: readonly string[], input: CommandInput): Promise<CommandOutput> {
   const run = last.then(() => runAlone(args, input));
   last = run.catch(() => undefined);
@@ -63,7 +63,7 @@ async function runAlone(args: readonly string[], { cwd, env, input }: CommandInp
   }
 }
 
-/** Replaces members of `process`; returns what puts them back. */
+/** Replaces members of `process`; returns a function that restores them. */
 function replaceProcess(members: Partial<Record<keyof NodeJS.Process, unknown>>): () => void {
   const names = Object.keys(members) as (keyof NodeJS.Process)[];
   const before = names.map((name) => Object.getOwnPropertyDescriptor(process, name) ?? {});

@@ -1,14 +1,15 @@
-/** Runs the command line as a person or a script does: as a process of its own. */
+/** Runs the command line like a person or a script: as a separate process. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { runInProcess } from './command-in-process.ts';
+import { compileCache } from './compile-cache.ts';
 
 const isExecutable = process.env['PARLEY_TEST_PROGRAM'] !== undefined;
 
-/** How the program is started: from its sources, or as the executable that PARLEY_TEST_PROGRAM names (test/slow/binary.test.ts). */
+/** How the program is started: from its sources, or as the executable in PARLEY_TEST_PROGRAM (test/slow/binary.test.ts). */
 const [program, ...programArgs] = commandOf(process.env['PARLEY_TEST_PROGRAM']);
 
 function commandOf(executable: string | undefined): readonly [string, ...string[]] {
@@ -18,10 +19,10 @@ function commandOf(executable: string | undefined): readonly [string, ...string[
 
 export interface RunOptions {
   readonly cwd?: string;
-  /** Besides PATH and HOME, the only ones that are taken over. */
+  /** The environment, besides PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** After so many milliseconds the process is killed. Default: never */
+  /** Milliseconds after which the process is killed. Default: never */
   readonly timeoutMs?: number;
 }
 
@@ -31,9 +32,6 @@ export interface Ended {
   readonly stdout: string;
   readonly stderr: string;
 }
-
-/** Compiled once for all the processes that the tests start. */
-const compileCache = join(tmpdir(), 'parley-test-compile-cache');
 
 function environment(env: RunOptions['env'] = {}): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
@@ -53,7 +51,7 @@ export function inShell(script: string, options: RunOptions = {}): Promise<Ended
   return ended(spawn(file, args, { cwd, env, ...limit }));
 }
 
-/** The same, to be spawned. `args` follow the program in "$@". */
+/** The same as arguments for spawn. `args` follow the program in "$@". */
 export function shellCommand(script: string, args: readonly string[], { cwd, env }: RunOptions) {
   return {
     file: '/bin/sh',
@@ -63,7 +61,7 @@ export function shellCommand(script: string, args: readonly string[], { cwd, env
   };
 }
 
-/** The end of a child that runs. */
+/** The end of a running child. */
 export async function ended(child: ChildProcess): Promise<Ended> {
   const exit = new Promise<Pick<Ended, 'code' | 'signal'>>((resolve) => {
     child.once('close', (code, signal) => resolve({ code, signal }));
@@ -76,14 +74,14 @@ async function readAll(stream: NodeJS.ReadableStream | null): Promise<string> {
   return stream === null ? '' : text(stream);
 }
 
-/** Runs a command as a process of its own, to its end. */
+/** Runs a command as a separate process to its end. */
 export function parleyProcess(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = startParley(args, options);
   child.stdin?.end(options.input ?? '');
   return ended(child);
 }
 
-/** Runs a command to its end: in this process, but for `serve`, and where the executable is under test. */
+/** Runs a command to its end: in this process, except for `serve` and if the executable is under test. */
 export async function parley(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   if (isExecutable || args.includes('serve')) return parleyProcess(args, options);
   const { cwd, env, input = '' } = options;
@@ -91,7 +89,7 @@ export async function parley(args: readonly string[], options: RunOptions = {}):
   return { code, signal: null, stdout: `${stdout}`, stderr: `${stderr}` };
 }
 
-/** The same, with the bytes of its standard output. */
+/** The same, with its standard output as bytes. */
 export async function parleyBytes(args: readonly string[], options: RunOptions = {}): Promise<Buffer> {
   const child = startParley(args, options);
   child.stdin?.end(options.input ?? '');
@@ -108,7 +106,7 @@ export async function printed(args: readonly string[], options: RunOptions = {})
   return stdout;
 }
 
-/** The one JSON document that a command has printed. */
+/** The only JSON document that a command has printed. */
 export async function printedJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
   return JSON.parse(await printed([...args, '--json'], options));
 }
@@ -122,9 +120,9 @@ export interface Serving {
   kill(signal: NodeJS.Signals): void;
   /** Resolves when the server has ended. */
   readonly ended: Promise<Pick<Ended, 'code' | 'signal'>>;
-  /** Stops it, if need be. */
+  /** Stops the server if it runs. */
   close(): Promise<void>;
-  /** Kills it, if need be. */
+  /** Kills the server if it runs. */
   end(): Promise<void>;
 }
 
@@ -163,7 +161,7 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
   };
 }
 
-/** Resolves once it holds. */
+/** Resolves once the condition is true. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 120_000;
   while (!(await holds())) {
@@ -183,7 +181,7 @@ export function scratchFolder(): Folder {
   return { path, file: (name) => join(path, name), remove: () => rmSync(path, { recursive: true }) };
 }
 
-/** Why a test at a terminal cannot run here; undefined where it can. */
+/** The reason why a test at a terminal cannot run here; undefined if it can. */
 export const noTerminal =
   spawnSync('script', ['--version']).error === undefined
     ? undefined
@@ -191,12 +189,12 @@ export const noTerminal =
 
 export interface AtTerminal {
   type(keys: string): void;
-  /** All that was shown so far, data and status alike. */
+  /** The text on the terminal so far, data and status alike. */
   shown(): string;
   readonly ended: Promise<number | null>;
 }
 
-/** Runs the program at a terminal, which `script` lends. */
+/** Runs the program at a terminal, which `script` provides. */
 export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptions = {}): AtTerminal {
   const { PATH = '', ...variables } = environment({ SHELL: '/bin/sh', TERM: 'xterm', ...env });
   // `script` itself is found on the path of the tests.
@@ -218,9 +216,9 @@ export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptio
 }
 
 export interface ServingAtTerminal {
-  /** All that it has shown, its log included. */
+  /** The whole output, including its log. */
   readonly shown: string;
-  /** Ends it by Ctrl-C. */
+  /** Ends the program by Ctrl-C. */
   close(): Promise<void>;
 }
 

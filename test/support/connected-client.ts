@@ -1,11 +1,12 @@
 /**
- * Requests on connections that the server has taken up before the first of them is sent. A burst of new connections is
- * more than a listening socket queues, and says more of the system than of the program.
+ * Requests on connections that the server has accepted before the first request is sent. A burst of new connections
+ * exceeds the queue of a listening socket, and would test the system instead of the program.
  */
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Connections opened at once: well under that queue, which is 511 long. */
+/** Connections opened at once: well below that queue of 511. */
 const batch = 100;
 
 export interface PlainAnswer {
@@ -22,7 +23,7 @@ export class ConnectedClient {
     this.#baseUrl = baseUrl;
   }
 
-  /** The server's keep-alive time has to exceed what this takes. */
+  /** The server's keep-alive time must exceed the time of this. */
   static async open(baseUrl: string, count: number): Promise<ConnectedClient> {
     const client = new ConnectedClient(baseUrl);
     while (client.#connections.length < count) {
@@ -32,18 +33,22 @@ export class ConnectedClient {
     return client;
   }
 
-  /** Posts JSON on a connection of its own. */
-  postJson(path: string, body: unknown, key: string): Promise<PlainAnswer> {
+  /** Posts JSON on a separate connection, again while the server is overloaded. */
+  async postJson(path: string, body: unknown, key: string): Promise<PlainAnswer> {
     const connection = this.#connections[this.#used++];
     if (connection === undefined) throw new Error('every connection is used');
-    return this.#send(connection, path, { key, body: JSON.stringify(body) });
+    for (;;) {
+      const answer = await this.#send(connection, path, { key, body: JSON.stringify(body) });
+      if (answer.status !== 503) return answer;
+      await sleep(500);
+    }
   }
 
   close(): void {
     for (const connection of this.#connections) connection.destroy();
   }
 
-  /** A path that there is not costs nothing but the answer. */
+  /** An unknown path costs only the answer. */
   async #connect(): Promise<void> {
     const connection = new Agent({ keepAlive: true, maxSockets: 1 });
     this.#connections.push(connection);

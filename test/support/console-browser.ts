@@ -4,17 +4,48 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import type { Parley } from './parley.ts';
 
 const executablePath = '/usr/bin/chromium';
-/** Ends a test that hangs; a busy machine must not reach it. */
+/** Ends a test that hangs; too long to end a test on a busy machine. */
 export const waitMsMax = 120_000;
 
 /** Why the tests with a browser cannot run; undefined if they can. */
 export const missingBrowser = existsSync(executablePath) ? undefined : 'Chromium is not installed';
 
-export function launchBrowser(): Promise<Browser> {
-  // Chromium's sandbox needs a user other than root. It opens pages of these tests only.
-  const args = ['--no-sandbox', '--autoplay-policy=no-user-gesture-required', '--lang=en-US'];
-  const microphone = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
-  return chromium.launch({ executablePath, args: [...args, ...microphone] });
+/** The microphone of a browser. */
+const microphones = {
+  /** Beeps. */
+  fake: ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
+  refused: ['--use-fake-device-for-media-stream', '--deny-permission-prompts'],
+  none: ['--use-fake-ui-for-media-stream'],
+} as const;
+
+interface BrowserSettings {
+  readonly microphone?: keyof typeof microphones;
+  /** A WAV file that the fake microphone plays once, then silence. */
+  readonly recording?: string;
+  /** Whether it is played again and again. */
+  readonly isRepeated?: boolean;
+}
+
+/** A name of this machine that browsers do not know as such, so that they trust its pages only over TLS. */
+export const untrustedHost = 'parley.test';
+
+export function launchBrowser({
+  microphone = 'fake',
+  recording,
+  isRepeated = false,
+}: BrowserSettings = {}): Promise<Browser> {
+  const args = [
+    // Chromium's sandbox needs a user other than root. It opens pages of these tests only.
+    '--no-sandbox',
+    '--autoplay-policy=no-user-gesture-required',
+    '--lang=en-US',
+    `--host-resolver-rules=MAP ${untrustedHost} 127.0.0.1`,
+    ...microphones[microphone],
+    ...(recording === undefined
+      ? []
+      : [`--use-file-for-fake-audio-capture=${recording}${isRepeated ? '' : '%noloop'}`]),
+  ];
+  return chromium.launch({ executablePath, args });
 }
 
 export interface Opened {
@@ -23,10 +54,10 @@ export interface Opened {
   readonly complaints: string[];
 }
 
-/** Opens a page of the console in a browser context of its own. */
+/** Opens a page of the console in a new browser context. */
 export async function openConsole(
   browser: Browser,
-  server: Parley,
+  server: Pick<Parley, 'baseUrl'>,
   path = '/console',
   options: BrowserContextOptions = {},
 ): Promise<Opened> {
@@ -55,7 +86,7 @@ export async function signIn(page: Page, key: string): Promise<void> {
 /** Opens a page as the holder of a key. */
 export async function openSignedIn(
   browser: Browser,
-  server: Parley,
+  server: Pick<Parley, 'baseUrl'>,
   key: string,
   path = '/console',
   options: BrowserContextOptions = {},

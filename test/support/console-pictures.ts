@@ -25,7 +25,7 @@ const models = [
   { id: 'whisper-large-v3', type: 'transcription', engine: 'builtin' } as const,
 ];
 
-/** Runs behind the real time by a month, and catches up. */
+/** A clock one month behind the real time, which catches up. */
 const clock = { behindMs: 30 * dayMs, now: () => Date.now() - clock.behindMs };
 
 /** The same numbers on every run. */
@@ -65,7 +65,7 @@ async function useFor(parley: Parley, days: number): Promise<void> {
 }
 
 async function picture(page: Page, name: string): Promise<void> {
-  // A canvas and a font are drawn a moment after the page says that it is whole.
+  // A canvas and a font are drawn a moment after the page reports that it is complete.
   await page.waitForTimeout(500);
   const raw = join(folder, 'raw.png');
   await page.screenshot({ path: raw });
@@ -85,7 +85,7 @@ async function picture(page: Page, name: string): Promise<void> {
   rmSync(raw);
 }
 
-/** @param desk a key that manages */
+/** @param desk a key with the scope `manage` */
 async function takeAll(
   browser: Browser,
   parley: Parley,
@@ -124,7 +124,7 @@ async function takeAll(
   }
 }
 
-/** With the engines inside, which really speak and listen. */
+/** Runs the engines inside, which really speak and transcribe. */
 async function takePlayground(
   browser: Browser,
   parley: Parley,
@@ -138,7 +138,7 @@ async function takePlayground(
   await page.getByLabel('eliza-again').check();
   await page.getByLabel('Message', { exact: true }).fill('I miss the sea.');
   await page.keyboard.press('Enter');
-  await page.getByText('in all').nth(1).waitFor();
+  await page.getByText('in total').nth(1).waitFor();
   await picture(page, `chat-${colorScheme}`);
   await page.goto(`${origin}/console/playground/speech`);
   await page.getByRole('button', { name: 'Speak' }).click();

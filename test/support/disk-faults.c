@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A write that is not synced, with the bytes that were there before. The latest is the first. */
+/* A write that is not synced, with the previous bytes. The latest is the first. */
 struct write {
   struct write *before;
   ino_t file;
@@ -38,7 +38,7 @@ static int is(const char *kind) {
   return wanted && !strcmp(wanted, kind);
 }
 
-/* Whether it is a file of the database, and its path. The memory that its connections share is no part of what the disk must keep. */
+/* Whether it is a file of the database, and its path. The shared memory of its connections is not part of the disk. */
 static int path_of(int fd, char *path, size_t size) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -80,7 +80,7 @@ static void remember(int fd, const void *bytes, size_t count, off64_t offset) {
   one->before = latest, latest = one;
 }
 
-/* The writes of a file are on the disk. */
+/* Marks the writes of a file as synced. */
 static void forget(int fd) {
   struct stat now;
   if (fstat(fd, &now)) return;

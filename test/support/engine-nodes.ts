@@ -1,4 +1,4 @@
-/** Servers that do the work for another, all with the same account and key, as the machines of one operator. */
+/** Servers that work for another one, all with the same account and key, like the machines of one operator. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import type { EngineSet } from '../../src/engines/engine-set.ts';
 
 interface NodeOptions {
   readonly engines?: Readonly<Record<string, EngineSet>>;
-  /** Default: any that is free. */
+  /** Default: any free port. */
   readonly port?: number;
-  /** Default: what runs is cut when the node is closed. */
+  /** Default: running requests are cut when the node is closed. */
   readonly drainMs?: number;
   readonly settings?: ConfigOverrides;
 }
@@ -74,7 +74,7 @@ export class EngineNodes {
     return dataDir;
   }
 
-  /** Closes those that are left, too. */
+  /** Closes all nodes, including those that a test left open. */
   async remove(): Promise<void> {
     await Promise.all([...this.#open].map((node) => node.close()));
     rmSync(this.#folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** Answers of the servers that have an example configuration, in the shapes of their sources and documentation. */
+/** Answers of the servers that have an example configuration, in the forms of their sources and documentation. */
 
 import type { ScriptedUpstream } from './scripted-upstream.ts';
 import { eventText, json, whole } from './upstream-answers.ts';
@@ -33,7 +33,7 @@ function streamed(values: readonly Json[]) {
 const listed = (...ids: readonly string[]) =>
   json({ object: 'list', data: ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'x' })) });
 
-/** RIFF of unknown length, as servers that stream send it, and a few samples. */
+/** A RIFF file of unknown length, as streaming servers send it, with a few samples. */
 export const wav = Buffer.concat([
   Buffer.from(
     'RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0\xc0\x5d\0\0\x80\xbb\0\0\x02\0\x10\0data\xff\xff\xff\xff',
@@ -46,7 +46,7 @@ const spoken = (type: string) => whole(wav, { headers: { 'content-type': type } 
 const segment = { id: 0, seek: 0, start: 0.1, end: 0.9, text: ' Good morning.', tokens: [1], temperature: 0 };
 const scores = { avg_logprob: -0.2, compression_ratio: 0.8, no_speech_prob: 0.01 };
 
-/** Sets up an upstream as the server of an example. */
+/** Makes an upstream answer like the server of an example. */
 export const servers = {
   openai: (upstream) => {
     upstream.answer('/models', listed('gpt-4.1-mini', 'gpt-4o-mini-tts', 'whisper-1'));

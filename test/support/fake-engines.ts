@@ -1,4 +1,4 @@
-/** Engines that fail, stall or count on command: what a real one does only by accident. */
+/** Engines that fail, stall or count on command, which a real engine does only by accident. */
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/entities/engine.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { type MessageChat, toEngine } from './message-chat.ts';
@@ -38,7 +38,7 @@ export function fakeChat(parts: Partial<MessageChat> = {}): ChatEngine {
   });
 }
 
-/** In the place of the engine that the default configuration names. */
+/** Replaces the engine that the default configuration names. */
 export function withFakes({
   speech = fakeSpeech(),
   transcription = fakeTranscription(),

@@ -12,7 +12,7 @@ export interface GrpcAnswer {
   readonly usage: readonly [prompt: number, completion: number];
 }
 
-/** An error of the service, with the status that REST gives it. */
+/** An error of the service, with its REST status. */
 export class GrpcError extends Error {
   readonly status: number;
 
@@ -33,7 +33,7 @@ const idleMs = 1_000;
 export class GrpcChat {
   readonly #clients = new Map<string, Client<typeof ChatService>>();
 
-  /** @throws GrpcError; `fetch failed` where the connection is lost */
+  /** @throws GrpcError; `fetch failed` if the connection is lost */
   async ask(baseUrl: string, key: string, { messages, ...others }: Conversation): Promise<GrpcAnswer> {
     let id = 'without an id';
     const typed = messages.map(({ role, content }) => ({ role, content: { text: content } }));

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net';
 
 interface HttpServer {
-  /** Such as `http://127.0.0.1:40123`. */
+  /** Address such as `http://127.0.0.1:40123`. */
   readonly origin: string;
   close(): Promise<void>;
 }

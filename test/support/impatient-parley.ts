@@ -1,4 +1,4 @@
-/** A scripted upstream, and a Parley before it that waits for it only briefly: for a file of tests of how upstreams fail. */
+/** A scripted upstream and a Parley that waits for it only briefly, for a file of tests about failing upstreams. */
 import { afterAll, afterEach } from 'vitest';
 import { type BehindOptions, startBehind } from './behind-upstream.ts';
 import { question } from './chat-answers.ts';
@@ -10,7 +10,7 @@ export const path = '/chat/completions';
 /** Settings of an engine that gives up soon, and at once. */
 export const quick = { connectMs: 2_000, firstByteMs: 1_000, idleMs: 1_000, totalMs: 4_000, retriesMax: 0 };
 
-/** Starts them. They end with the file of tests, and what is started for one test ends with that. */
+/** Starts both for a file of tests. Servers that a test starts end with the test. */
 export async function startImpatient() {
   const upstream = await startScriptedUpstream();
   const parley = await startBehind(upstream.baseUrl, { engine: { ...quick, breakerFailures: 1_000 } });
@@ -26,7 +26,7 @@ export async function startImpatient() {
   return {
     upstream,
     parley,
-    /** Ends what a test has started. */
+    /** Closes the servers that a test has started. */
     afterTest: (close: () => Promise<unknown>) => forOneTest.push(close),
     /** A Parley for one test. */
     async behind(baseUrl: string, options: BehindOptions = {}): Promise<Parley> {
@@ -38,5 +38,5 @@ export async function startImpatient() {
   };
 }
 
-/** Events of these values, as they are sent. */
+/** Events with these values, as they are sent. */
 export const text = (...parts: unknown[]) => parts.map((part) => `data: ${JSON.stringify(part)}\n\n`);

@@ -1,4 +1,4 @@
-/** Budgets and limits of the accounts and keys of paying clients, and what the books count against them. */
+/** Budgets and limits of the accounts and keys of paying clients, and their counts in the books. */
 import { expect } from 'vitest';
 import type { Books } from './books.ts';
 
@@ -11,12 +11,12 @@ const enough = {
   characters_per_day: 1_000_000_000,
   budgets: { day: '1000', month: '1000', total: '1000' },
 };
-/** For some fifty short chats. */
+/** Credits for some fifty short chats. */
 const little = { credits: '0.0005', nanoCredits: 500_000n };
 
 type Admin = (path: string, body: object) => Promise<unknown>;
 
-/** Sets every limit of an account and its key, before they are used. @param isFrugal with a budget in all that will be used up */
+/** Sets every limit of an account and its key, before they are used. @param isFrugal with a total budget that will be used up */
 export async function setLimits(
   admin: Admin,
   account: string,
@@ -28,7 +28,7 @@ export async function setLimits(
   await admin(`/keys/${keyId}/limits`, { limits });
 }
 
-/** Holds the counts against the records: all were made under these limits. Nothing may run any more. */
+/** Compares the counts with the records, all of which were made under these limits. No request may be running. */
 export function checkCounts({ counts, records }: Books): void {
   const expected = new Map<string, bigint>();
   for (const { owners, startedAtMs, cost, characters, state } of records) {

@@ -1,4 +1,4 @@
-/** A server with paying clients, and what its books owe them after a kill. */
+/** A server with paying clients, and checks of its books after a kill. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -7,7 +7,7 @@ import { type Folder, type RunOptions, type Serving, serve } from './command-lin
 import { checkCounts, setLimits } from './kept-budgets.ts';
 import type { Answered, PayingClients, Server } from './paying-clients.ts';
 
-/** The default price of eliza, in nano-credits a token. */
+/** The default price of eliza, in nano-credits per token. */
 const price = { prompt: 100n, completion: 400n };
 
 /** A folder with an account for everyday clients, and one whose requests are repeated until they are answered. */
@@ -31,13 +31,13 @@ export class PayingServer {
     this.#folder.remove();
   }
 
-  /** Kills the server, if need be, and removes the folder. */
+  /** Kills the server if it runs, and removes the folder. */
   async end(): Promise<void> {
     await this.serving?.end();
     this.#folder.remove();
   }
 
-  /** Opens the accounts. @param env of the server that then runs */
+  /** Opens the accounts. @param env of the servers that are started later */
   async firstStart(env: RunOptions['env'] = {}): Promise<Omit<Server, 'baseUrl'>> {
     const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 } };
     writeFileSync(this.#folder.file('parley.yaml'), JSON.stringify(all));
@@ -45,7 +45,7 @@ export class PayingServer {
     return openAccounts(baseUrl, this.dataDir);
   }
 
-  /** The books after a start: they are exact, whatever clients were told. */
+  /** Checks that the books are exact after a start, whatever answers clients got. */
   readExact(): Books {
     const books = readBooks(this.dataDir);
     expect(fileFaults(this.dataDir)).toEqual([]);
@@ -53,7 +53,7 @@ export class PayingServer {
     return books;
   }
 
-  /** Holds the books, after a start on what a kill left, against what clients were told. */
+  /** Compares the books, after a start on the data of a killed server, with the answers that clients got. */
   check(clients: PayingClients): Books {
     const books = this.readExact();
     expect(clients.surprises).toEqual([]);
@@ -67,7 +67,7 @@ export class PayingServer {
   }
 }
 
-/** Holds the books of servers that run nothing against their own rules. */
+/** Checks the books of servers without running requests by their own rules. */
 export function checkExact(books: Books): void {
   expect(books.faults).toEqual([]);
   expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
@@ -77,8 +77,8 @@ export function checkExact(books: Books): void {
 }
 
 /**
- * Opens the account of those who repeat their requests and that of those who soon have spent their budget. All accounts and keys have
- * every limit.
+ * Opens the account of clients that repeat their requests, and the account of clients that soon spend their budget. All
+ * accounts and keys have every limit.
  * @param dataDir of a server that was started with `--demo`
  */
 export async function openAccounts(baseUrl: string, dataDir: string): Promise<Omit<Server, 'baseUrl'>> {

@@ -1,4 +1,4 @@
-/** A server whose chats cost what a test says, and keys with limits. */
+/** A server whose tests decide the cost of its chats, and keys with limits. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { cliCall } from '../../src/core/access/call.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { bearer, type Parley, type ParleyOptions, startParley, TestClock } from './parley.ts';
 
-/** A prompt token costs nothing, an answer token a whole credit: a chat of one token holds and costs one credit. */
+/** A prompt token costs nothing, an answer token one credit: a chat of one token holds and costs one credit. */
 const settings = `
 models:
   - {id: m, type: chat, engine: builtin, price: {input: 0, output: 1000000}, contextTokens: 100000, outputTokensMax: 1000}
@@ -33,7 +33,7 @@ export interface LimitedParley extends Parley {
 export interface LimitedKey {
   readonly id: string;
   readonly secret: string;
-  /** A chat whose answer has at most `maxTokens`; undefined: as many as the model gives. */
+  /** A chat whose answer has at most `maxTokens`; undefined: as many as the model produces. */
   chat(maxTokens?: number, model?: string): Promise<Response>;
   speak(input: string): Promise<Response>;
   transcribe(): Promise<Response>;
@@ -47,10 +47,10 @@ export interface LimitedEngine {
   text: string;
   /** Seconds of a recording. */
   seconds: number;
-  /** Holds chats until it resolves. */
+  /** Delays chats until it resolves. */
   goesOn: Promise<unknown>;
   fails: boolean;
-  /** Output limits that the model was told. */
+  /** Output limits that the model received. */
   readonly outputLimits: (number | undefined)[];
   running: number;
 }
@@ -153,7 +153,7 @@ function enginesOf(engine: LimitedEngine) {
   });
 }
 
-/** How many answers have each status. */
+/** The number of answers by status. */
 export function countStatuses(answers: readonly Response[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** The program with every limit of its port short, so that what is to end in time does so while a test waits. */
+/** The program with short limits of its port, so that its timeouts pass while a test waits. */
 
 import { get } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
@@ -34,7 +34,7 @@ export const limits = {
   streamsPerConnectionMax: 20,
 };
 
-/** The limits, checks that are a second apart, the time that a socket gets to close, and a slow machine. */
+/** The limits, the interval between checks, the time that a socket needs to close, and a slow machine. */
 export const inTime = { timeout: 120_000, interval: 20 };
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -42,7 +42,7 @@ export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve
 export const bigAnswerBytes = 24_000_000;
 const big = 'x'.repeat(bigAnswerBytes);
 
-/** Whole answers are big; those in parts are silent for longer than a client may be, and then come bit by bit. */
+/** Whole answers are large. Streamed ones are silent for longer than a client may be, and then come bit by bit. */
 const chat = fakeChat({
   complete: async () =>
     create(ChatCompletionSchema, {
@@ -91,7 +91,7 @@ export class LimitedPort {
     return `Bearer ${this.parley.apiKey}`;
   }
 
-  /** How many requests for speech run; none of them ends by itself. */
+  /** The number of running requests for speech; none of them ends by itself. */
   get speaking(): number {
     return this.#speaking;
   }
@@ -115,7 +115,7 @@ export class LimitedPort {
     return session;
   }
 
-  /** A POST with its key and body, as HTTP/1 writes it. */
+  /** A POST with its key and body, in bytes of HTTP/1. */
   http1Post(path: string, body: object): string {
     const text = JSON.stringify(body);
     const head = [
@@ -127,7 +127,7 @@ export class LimitedPort {
     return `${head.join('\r\n')}\r\n\r\n${text}`;
   }
 
-  /** The same in frames. */
+  /** The same in HTTP/2 frames. */
   http2Post(streamId: number, path: string, body: object): Buffer {
     const headers: HeaderList = [['authorization', this.authorization]];
     return Buffer.concat([
@@ -136,7 +136,7 @@ export class LimitedPort {
     ]);
   }
 
-  /** The status that a client gets on a connection of its own, which the server closes at once where it has too many. */
+  /** The status that a client gets on a separate connection. The server closes it at once if it has too many. */
   status(): Promise<number | undefined> {
     const options = { agent: false, headers: { authorization: this.authorization } };
     return new Promise((resolve) => {
@@ -148,8 +148,8 @@ export class LimitedPort {
   }
 
   /**
-   * Holds that a client of each protocol is served while what a test has opened is still open at its end; then closes
-   * that, and holds that nothing of it runs on.
+   * Checks that a client of each protocol is served while the connections of a test are still open at its end. Then
+   * closes them, and checks that none of their requests still runs.
    */
   async isWell(): Promise<void> {
     await expect.poll(() => this.status(), inTime).toBe(200);
@@ -164,7 +164,7 @@ export class LimitedPort {
     await expect.poll(() => this.#speaking, inTime).toBe(0);
   }
 
-  /** In parts of 16 KiB. */
+  /** The body in parts of 16 KiB. */
   async *#endlessAudio(signal: Signal): AsyncGenerator<Uint8Array> {
     this.#speaking += 1;
     try {

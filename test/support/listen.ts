@@ -1,4 +1,4 @@
-/** Listens to 16-bit samples, for so many seconds at most, and then leaves. */
+/** Reads 16-bit samples for this many seconds, then cancels. */
 export async function listen(
   speak: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
   secondsMax: number,

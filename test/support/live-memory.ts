@@ -1,23 +1,11 @@
-/** Memory as the collector counts it: neither the machine's load nor garbage changes the figure. */
+/** Buffers of this process, and clients whose bytes it has read. */
 import diagnostics from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect } from 'vitest';
+import { collect } from './live-bytes.ts';
 import type { RawClient } from './raw-http.ts';
 
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-
-/** Bytes that this process still refers to, after two full collections: buffers are freed by the second. */
-export function liveBytes(): number {
-  collect();
-  collect();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
-
-/** The most bytes of buffers that stood at once while `work` ran, beyond those before it. */
+/** The most bytes of buffers at once while `work` ran, above those before it. */
 export async function peakBufferBytes(work: () => Promise<unknown>): Promise<number> {
   collect();
   const before = process.memoryUsage().arrayBuffers;
@@ -35,7 +23,10 @@ export async function peakBufferBytes(work: () => Promise<unknown>): Promise<num
   return peak - before;
 }
 
-/** Opens a client of a server in this process, and returns what resolves once the server has read all that the client wrote. */
+/**
+ * Opens a client of a server in this process. Returns a function that resolves once the server has read everything that
+ * the client wrote.
+ */
 export async function openWatched(
   open: () => Promise<RawClient>,
 ): Promise<{ readonly client: RawClient; readonly isRead: () => Promise<void> }> {

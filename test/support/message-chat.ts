@@ -1,4 +1,4 @@
-/** Chat engines as tests write and read them: in messages, one chunk at a time. */
+/** Chat engines in the form in which tests write and read them: in messages, one chunk at a time. */
 
 import type {
   ChatCompletion,

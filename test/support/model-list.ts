@@ -1,4 +1,4 @@
-/** The answer of GET /models, as far as tests look at it. */
+/** The members of GET /models that tests read. */
 export interface ModelList {
   readonly data: readonly {
     readonly id: string;

@@ -1,13 +1,15 @@
 /**
- * A model of two accounts under the rules of money, in plain variables: no database, no engine and nothing of the
- * program's own arithmetic.
+ * A model of two accounts under the rules of requests, in plain variables: no database, no engine and nothing of the program's own
+ * arithmetic.
  */
+import { ExpectedBooks, leastOf } from './expected-books.ts';
 import {
+  type BudgetOwner,
   budgetOwners,
   budgets,
+  type ChargedTokens,
   chatTokens,
   costOf,
-  countName,
   type ExpectedAccount,
   type ExpectedRecord,
   ended,
@@ -25,10 +27,17 @@ import {
   type AccountName,
   type Act,
   accountNames,
+  type ChatRequest,
   type Entry,
   type Report,
   type Request,
+  type SpeechRequest,
+  type TranscriptionRequest,
 } from './money-steps.ts';
+
+type Planned = Pick<Running, 'maxTokens' | 'reserved'>;
+
+const noCache = [0, 0] as const;
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -36,31 +45,37 @@ const dayMs = 24 * hourMs;
 export class MoneyModel {
   readonly #accounts: Readonly<Record<AccountName, ExpectedAccount>>;
   readonly #tokens: TextTokens;
+  readonly #ownersOf: (name: AccountName) => Record<BudgetOwner, string>;
+  readonly books = new ExpectedBooks();
   running: Running[] = [];
   nowMs: number;
 
-  /** Both accounts have a trial from now on. */
-  constructor(nowMs: number, tokens: TextTokens) {
+  /** Both accounts have a trial from now on. @param ownersOf the ids of an account and its key */
+  constructor(
+    nowMs: number,
+    tokens: TextTokens,
+    ownersOf: (name: AccountName) => Record<BudgetOwner, string>,
+  ) {
     this.nowMs = nowMs;
     this.#tokens = tokens;
+    this.#ownersOf = ownersOf;
     const account = (): ExpectedAccount => ({
       trialEndsMs: nowMs + 14 * dayMs,
       plan: undefined,
-      balance: 0n,
-      entries: new Map(),
       records: new Map(),
-      usedUnits: new Map(),
-      spent: new Map(),
       kept: new Map(),
     });
     this.#accounts = { ada: account(), bob: account() };
   }
 
-  of(name: AccountName) {
-    const account = this.#accounts[name];
-    const running = this.running.filter(({ request }) => request.account === name);
-    const held = running.reduce((sum, { hold }) => sum + hold, 0n);
-    return { ...account, held, running, units: unitsOf(account, running) };
+  credits(name: AccountName): { readonly balance: bigint; readonly held: bigint } {
+    const { balance, held } = this.books.credits(this.#ownersOf(name).account);
+    return { balance, held };
+  }
+
+  /** The records of all requests, and those that run. */
+  records(name: AccountName): ReadonlyMap<string, ExpectedRecord> {
+    return this.#accounts[name].records;
   }
 
   start(id: string, request: Request): Outcome {
@@ -108,15 +123,10 @@ export class MoneyModel {
   }
 
   enter(kind: 'load' | 'adjustment', { account: name, nano, reference }: Entry): Outcome {
-    const { balance, held, entries } = this.of(name);
-    const amount = BigInt(nano);
-    const earlier = entries.get(reference);
-    if (earlier)
-      return earlier.kind === kind && earlier.amount === amount ? 'answered' : 'idempotency_conflict';
-    if (balance + amount < held) return 'insufficient_credits';
-    entries.set(reference, { kind, amount });
-    this.#accounts[name].balance += amount;
-    return 'answered';
+    const { account } = this.#ownersOf(name);
+    const outcome = this.books.enter(account, kind, BigInt(nano), reference);
+    if (outcome === 'conflict') return 'idempotency_conflict';
+    return outcome === 'entered' ? 'answered' : outcome;
   }
 
   activatePlan(name: AccountName, days: number): void {
@@ -130,15 +140,16 @@ export class MoneyModel {
     this.nowMs += hours * hourMs;
   }
 
-  /** The account in the database, which does not know younger requests without a started record. */
+  /** The account in the database, which does not have recent requests without a started record. */
   booked(name: AccountName, isWritten: (id: string) => boolean) {
-    const account = this.#accounts[name];
     const running = this.running.filter(({ request, id }) => request.account === name && isWritten(id));
-    const held = running.reduce((sum, { hold }) => sum + hold, 0n);
-    const records = new Map(
-      [...account.records].filter(([id, { state }]) => state !== 'started' || isWritten(id)),
+    const held = running.reduce((sum, { reserved }) => sum + (reserved.hold ?? 0n), 0n);
+    const records = [...this.records(name)].filter(([id, { state }]) => state !== 'started' || isWritten(id));
+    const { balance, entries } = this.books.credits(this.#ownersOf(name).account);
+    const debits = records.flatMap(([id, { cost = 0n }]) =>
+      cost > 0n ? [[id, { kind: 'debit', amount: -cost }] as const] : [],
     );
-    return { ...account, records, held, units: unitsOf(account, running) };
+    return { balance, held, records, entries: [...entries, ...debits] };
   }
 
   /** Requests without a started record leave no trace. */
@@ -160,77 +171,91 @@ export class MoneyModel {
   #admit(id: string, request: Request): Outcome {
     const account = this.#accounts[request.account];
     if (request.flaw === 'bad field') return this.#refuse(id, request, 'unknown_model');
-    const day = new Date(this.nowMs).toISOString().slice(0, 10);
-    const month = day.slice(0, 7);
-    const limitUnits = this.#limitOf(account) ?? 0;
-    const units = request.operation === 'speech' ? request.characters : 0;
-    if (request.operation !== 'chat' && this.#units(request.account, month) + units > limitUnits) {
-      return this.#refuse(id, request, 'fair_use_limit_reached');
-    }
-    const { balance, held } = this.of(request.account);
-    const left = this.#budgetLeft(request.account, { month, day });
-    const most = leastOf([left, balance - held]);
-    const plan = request.operation === 'chat' ? planHold(request, most) : { hold: 0n };
-    if (plan === undefined) {
-      return this.#refuse(id, request, left < balance - held ? 'budget_exceeded' : 'insufficient_credits');
-    }
-    const none = { maxTokens: undefined, words: 0, heardMs: 0, hasOutput: false };
-    this.running.push({ ...none, ...plan, id, request, month, day, limitUnits, units });
+    const planned = request.operation === 'chat' ? this.#planChat(request) : this.#planAudio(request);
+    if (typeof planned === 'string') return this.#refuse(id, request, planned);
+    this.books.reserve(planned.reserved);
+    this.running.push({ id, request, words: 0, heardMs: 0, hasOutput: false, ...planned });
     account.records.set(id, ended('started'));
     this.#claim(id, request, account);
     return 'runs';
   }
 
-  /** Audio can turn out longer than is left of the month. */
+  #planChat(request: ChatRequest): Planned | string {
+    const owners = this.#ownersOf(request.account);
+    const periods = { account: this.#month, key: this.#day };
+    const budgetsOf = (amount: bigint) =>
+      budgetOwners.map((name) => {
+        const count = { owner: owners[name], unit: 'credits', period: periods[name] } as const;
+        return { ...count, amount, limit: budgets[name] };
+      });
+    const left = leastOf(this.books.left(budgetsOf(0n)));
+    const available = this.books.available(owners.account);
+    const plan = planHold(request, leastOf([left, available]));
+    if (plan === undefined) return left < available ? 'budget_exceeded' : 'insufficient_credits';
+    const { hold, maxTokens } = plan;
+    return { maxTokens, reserved: { account: owners.account, hold, counted: budgetsOf(hold) } };
+  }
+
+  #planAudio(request: SpeechRequest | TranscriptionRequest): Planned | string {
+    const { account } = this.#ownersOf(request.account);
+    const amount = request.operation === 'speech' ? BigInt(request.characters) : 0n;
+    const limit = BigInt(this.#limitOf(this.#accounts[request.account]) ?? 0);
+    const counted = [{ owner: account, unit: 'fair_use', period: this.#month, amount, limit }] as const;
+    if (this.books.excess(counted)) return 'fair_use_limit_reached';
+    return { maxTokens: undefined, reserved: { account, hold: undefined, counted } };
+  }
+
+  get #day(): string {
+    return new Date(this.nowMs).toISOString().slice(0, 10);
+  }
+
+  get #month(): string {
+    return this.#day.slice(0, 7);
+  }
+
+  /** Audio can become longer than the rest of the month allows. */
   #hear(running: Running, durationMs: number): Outcome | undefined {
-    const { request, month, limitUnits } = running;
+    const { request, reserved } = running;
     if (request.operation !== 'transcription') return undefined;
     running.heardMs = Math.max(running.heardMs, durationMs);
-    const more = Math.ceil(running.heardMs / 1000) * unitsPerSecond - running.units;
-    if (more <= 0) return undefined;
-    if (this.#units(request.account, month) + more > limitUnits) {
+    const amount = BigInt(Math.ceil(running.heardMs / 1000) * unitsPerSecond);
+    const more = amount - unitsOf(running);
+    if (more <= 0n) return undefined;
+    if (this.books.excess(reserved.counted.map((one) => ({ ...one, amount: more })))) {
       return this.#void(running, 'refused', 'fair_use_limit_reached');
     }
-    running.units += more;
+    this.books.extend(
+      reserved,
+      reserved.counted.map((one) => ({ ...one, amount })),
+    );
     return undefined;
   }
 
   #settle(running: Running, state: 'ok' | 'cancelled', report: Report | undefined): Outcome {
-    const { id, request, hold, month, units } = running;
-    const account = this.#accounts[request.account];
+    const { request, reserved } = running;
     const record = { ...ended(state), status: state === 'ok' ? 200 : 499 };
     if (state === 'cancelled') record.code = 'request_cancelled';
     if (request.operation === 'chat') {
-      const [input, output, source] = this.#tokensOf(running, report);
-      const cost = costOf(request.model, input, output);
-      record.tokens = [input, output, source];
-      // The account's holds include that of this request.
-      const available = account.balance - this.of(request.account).held;
-      const left = this.#budgetLeft(request.account, running);
-      const most = hold + leastOf([left, available]);
-      const overrun = cost - most;
-      record.cost = overrun > 0n ? most : cost;
+      const tokens = this.#tokensOf(running, report);
+      const cost = costOf(request.model, tokens);
+      const { debit, overrun } = this.books.settle(reserved, { cost, fairUse: 0n, keepsCounts: true });
+      record.tokens = tokens;
+      record.cost = debit;
       if (overrun > 0n) record.overrun = overrun;
-      account.balance -= record.cost;
-      for (const owner of budgetOwners) {
-        const name = countName(owner, running);
-        account.spent.set(name, (account.spent.get(name) ?? 0n) + record.cost);
-      }
-      if (record.cost > 0n) account.entries.set(id, { kind: 'debit', amount: -record.cost });
     } else {
-      record.units = units;
-      account.usedUnits.set(month, (account.usedUnits.get(month) ?? 0) + units);
+      const fairUse = unitsOf(running);
+      record.units = Number(fairUse);
+      this.books.settle(reserved, { fairUse, keepsCounts: true });
     }
     this.#end(running, record, state === 'ok');
     return state === 'ok' ? 'answered' : 'request_cancelled';
   }
 
   #void(running: Running, state: string, code: string): Outcome {
-    const { request, month, hasOutput } = running;
-    const spent = state === 'refused' && hasOutput ? running.units : 0;
-    const { usedUnits } = this.#accounts[request.account];
-    if (spent > 0) usedUnits.set(month, (usedUnits.get(month) ?? 0) + spent);
-    const units = request.operation === 'chat' ? undefined : spent;
+    const { request, reserved, hasOutput } = running;
+    const fairUse = state === 'refused' && hasOutput ? unitsOf(running) : 0n;
+    this.books.settle(reserved, { fairUse, keepsCounts: false });
+    const units = request.operation === 'chat' ? undefined : Number(fairUse);
     this.#end(running, { ...ended(state), code, status: statuses[code], units }, false);
     return code;
   }
@@ -250,53 +275,24 @@ export class MoneyModel {
     return code;
   }
 
-  #tokensOf(
-    { words, request, maxTokens = 0 }: Running,
-    report: Report | undefined,
-  ): [number, number, string] {
+  #tokensOf({ words, request, maxTokens = 0 }: Running, report: Report | undefined): ChargedTokens {
     const counted = this.#tokens.words(words);
     if (report && report.prompt > 0 && report.prompt <= chatTokens && report.completion >= 0) {
       const completion = report.completion + report.apart;
       const allowed = request.operation === 'chat' ? maxTokens * request.n : 0;
       const isPossible = completion <= allowed || completion <= counted;
-      if (isPossible && (completion > 0 || words === 0)) return [report.prompt, completion, 'reported'];
-    }
-    return [this.#tokens.prompt, counted, 'estimated'];
-  }
-
-  /** Nano-credits that the budgets leave, beside those spent and held. */
-  #budgetLeft(name: AccountName, periods: Pick<Running, 'month' | 'day'>): bigint {
-    const counts = this.countsOf(name);
-    const left = budgetOwners.map((owner) => {
-      const { used = 0n, reserved = 0n } = counts.get(countName(owner, periods)) ?? {};
-      return budgets[owner] - used - reserved;
-    });
-    return leastOf(left);
-  }
-
-  /** Nano-credits spent and held, by the owner of a budget and its period. */
-  countsOf(name: AccountName): Map<string, { used: bigint; reserved: bigint }> {
-    const { spent, running } = this.of(name);
-    const counts = new Map([...spent].map(([count, used]) => [count, { used, reserved: 0n }]));
-    for (const request of running) {
-      for (const owner of budgetOwners) {
-        const count = countName(owner, request);
-        const { used, reserved } = counts.get(count) ?? { used: 0n, reserved: 0n };
-        counts.set(count, { used, reserved: reserved + request.hold });
+      if (isPossible && (completion > 0 || words === 0)) {
+        const [read, written] = report.cache ?? [0, 0];
+        const isTrue = read >= 0 && read + written <= report.prompt;
+        return [report.prompt, completion, 'reported', ...(isTrue ? ([read, written] as const) : noCache)];
       }
     }
-    return counts;
+    return [this.#tokens.prompt, counted, 'estimated', ...noCache];
   }
 
   #limitOf({ plan, trialEndsMs }: ExpectedAccount): number | undefined {
     if (plan && plan.startsMs <= this.nowMs && this.nowMs < plan.endsMs) return planUnits;
     return this.nowMs < trialEndsMs ? trialUnits : undefined;
-  }
-
-  /** Units of a month, spent and set aside. */
-  #units(name: AccountName, month: string): number {
-    const { used = 0, reserved = 0 } = this.of(name).units.get(month) ?? {};
-    return used + reserved;
   }
 
   #keptFor(request: Request): Kept | undefined {
@@ -319,22 +315,8 @@ export class MoneyModel {
   }
 }
 
-/** The used and the reserved units of each month that has any, in order of the months. */
-function unitsOf({ usedUnits }: ExpectedAccount, running: readonly Running[]) {
-  const months = new Set([...usedUnits.keys(), ...running.map(({ month }) => month)]);
-  const counts = [...months].sort().map((month) => {
-    const set = running.filter((request) => request.month === month);
-    const reserved = set.reduce((sum, { units }) => sum + units, 0);
-    return [month, { used: usedUnits.get(month) ?? 0, reserved }] as const;
-  });
-  return new Map(counts.filter(([, { used, reserved }]) => used + reserved > 0));
-}
-
-function leastOf([first = 0n, ...others]: readonly bigint[]): bigint {
-  let least = first;
-  for (const one of others) if (one < least) least = one;
-  return least;
-}
+/** The units that a request for audio has reserved. */
+const unitsOf = ({ reserved }: Running) => reserved.counted[0]?.amount ?? 0n;
 
 const claimKey = ({ operation, idempotencyKey }: Request) => `${operation} ${idempotencyKey}`;
 
@@ -347,7 +329,7 @@ function fingerprintOf(request: Request): string {
   return JSON.stringify([isBad || model, maxTokens, n]);
 }
 
-/** Streams of chat and transcription take no notice of the key. */
+/** Streams of chat and transcription ignore the key. */
 function isRepeatable(request: Request): boolean {
   return request.idempotencyKey !== undefined && (request.operation === 'speech' || !request.streamed);
 }

@@ -1,4 +1,4 @@
-/** The real program on a folder of its own, to be driven step by step beside the model. */
+/** The real program on a separate folder, driven step by step beside the model. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
@@ -11,6 +11,7 @@ import { FailedKeys } from '../../src/core/access/failed-keys.ts';
 import { Gate } from '../../src/core/access/gate.ts';
 import { KnownHeaders } from '../../src/core/access/known-headers.ts';
 import { Unsettled } from '../../src/core/billing/unsettled.ts';
+import type { Count } from '../../src/core/entities/count.ts';
 import type { Scope } from '../../src/core/entities/key.ts';
 import { Rates } from '../../src/core/entities/rates.ts';
 import { noObserver } from '../../src/core/entities/request-observer.ts';
@@ -43,13 +44,13 @@ import { newStoreFolder, type StoreFolder } from './store-folder.ts';
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** A process of the program, as it were: from its start on a folder to its end. */
+/** A stand-in for a process of the program: from its start on a folder to its end. */
 interface Life extends Entrance {
   readonly app: App;
   readonly folder: StoreFolder;
 }
 
-/** A closed folder with both accounts, a trial of each and their keys, of which every program begins with a copy. */
+/** A closed folder with both accounts, a trial for each and their keys. Every program starts with a copy of it. */
 export class MoneyFolder {
   readonly clock: TestClock;
   readonly #folder: StoreFolder;
@@ -145,7 +146,7 @@ export class MoneyProgram {
     return { id, outcome };
   }
 
-  /** The limit of tokens that a running chat's engine was told. */
+  /** The limit of tokens that the engine of a running chat received. */
   maxTokensOf(id: string): number | undefined {
     return this.#request(id).maxTokens;
   }
@@ -169,17 +170,15 @@ export class MoneyProgram {
     }
   }
 
-  /** The credits as the program knows them, with the holds of all that runs. */
+  /** The credits as the program knows them, with the holds of all running requests. */
   async fundsOf(name: AccountName): Promise<{ balance: bigint; held: bigint } | undefined> {
     const account = await this.#life.app.store.accounts.find(name);
     return account && { balance: account.balance, held: account.held };
   }
 
-  /** The fair use of a month, with that of all that runs. */
-  async unitsOf(name: AccountName, period: string): Promise<bigint | undefined> {
-    const owner = this.#folder.ownersOf(name).account;
-    const [taken] = await this.#life.app.store.requests.taken([{ owner, unit: 'fair_use', period }]);
-    return taken;
+  /** Used and reserved amounts, with those of all that runs. */
+  taken(counts: readonly Count[]): Promise<readonly bigint[]> {
+    return this.#life.app.store.requests.taken(counts);
   }
 
   async activatePlan(accountId: AccountName, days: number): Promise<void> {
@@ -188,14 +187,17 @@ export class MoneyProgram {
     await this.#life.app.services.accounts.activatePlan(request, cliCall);
   }
 
-  /** Ends all requests as clients that go do, then ends the program, and starts it on the same folder. */
+  /** Ends all requests as if their clients had left, ends the program, and starts it on the same folder. */
   async restart(): Promise<void> {
     for (const request of this.#running.values()) await request.leave();
     await this.#end();
     this.#life = await begin(this.#folder, this.#life.folder);
   }
 
-  /** Starts the program on what a kill at this moment leaves on the disk. Running requests get no signal and never go on. */
+  /**
+   * Starts the program on the data that a kill at this moment leaves on the disk. Running requests get no signal and
+   * never continue.
+   */
   async kill(): Promise<void> {
     const left = await this.#life.folder.killed();
     await this.close();
@@ -243,14 +245,19 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
   return { app, services, gate, script, folder };
 }
 
-/** YAML has JSON in it. Prices are written as texts, as numbers of JSON are floats. */
+/** YAML accepts JSON. Prices are written as texts, as numbers of JSON are floats. */
 function settings(): string {
   const chat = chatModels.map((id) => ({
     id,
     type: 'chat',
     engine: 'builtin',
     contextTokens: chatTokens,
-    price: { input: inCredits(prices[id].input), output: inCredits(prices[id].output) },
+    price: {
+      input: inCredits(prices[id].input),
+      output: inCredits(prices[id].output),
+      cachedInput: inCredits(prices[id].cached),
+      cacheWrite: inCredits(prices[id].written),
+    },
   }));
   const audio = [
     { id: 'voice', type: 'speech', engine: 'builtin' },

@@ -1,4 +1,4 @@
-/** One request to the program's services, as a transport runs it, with its engine and its client under command. */
+/** One request to the program's services, as a transport runs it. The test controls its engine and its client. */
 import { create, type Message } from '@bufbuild/protobuf';
 import {
   CreateTranscriptionRequestSchema,
@@ -7,6 +7,7 @@ import {
 import {
   ChatCompletionParamsSchema,
   CreateChatCompletionRequestSchema,
+  PromptTokensDetailsSchema,
   StreamChatCompletionRequestSchema,
   type Usage,
   UsageSchema,
@@ -39,7 +40,7 @@ export class MoneyRequest {
   readonly #client: AbortController;
   readonly #run: Run;
   readonly #answer: AsyncGenerator<unknown>;
-  /** The part that was asked for and has not come. */
+  /** The requested part that has not come yet. */
   #pending: Promise<IteratorResult<unknown>> | undefined;
 
   private constructor(request: Request, client: AbortController, run: Run, call: Call, services: Services) {
@@ -48,7 +49,7 @@ export class MoneyRequest {
     this.#answer = answerOf(request, call, rpcTable(services));
   }
 
-  /** Goes through the gate and on until an engine runs or the request has ended. */
+  /** Passes the gate and continues until an engine runs or the request has ended. */
   static async start(id: RequestId, request: Request, key: string, entrance: Entrance): Promise<Started> {
     const client = new AbortController();
     const run = entrance.script.expect(client.signal);
@@ -71,7 +72,7 @@ export class MoneyRequest {
     }
   }
 
-  /** The limit of tokens that the engine was told. */
+  /** The limit of tokens that the engine received. */
   get maxTokens(): number | undefined {
     return this.#run.maxTokens;
   }
@@ -95,7 +96,7 @@ export class MoneyRequest {
     }
   }
 
-  /** As when its client's connection is lost. */
+  /** Aborts the request as if the connection of its client was lost. */
   leave(): Promise<Outcome> {
     this.#client.abort(new ParleyError('request_cancelled'));
     return this.#readToEnd();
@@ -110,7 +111,7 @@ export class MoneyRequest {
     return runs ? 'runs' : this.#readToEnd();
   }
 
-  /** Reads the next part, or waits until the engine has done its cue without one. */
+  /** Reads the next part, or waits until the engine has done its cue without a part. */
   async #readOne(): Promise<Outcome> {
     try {
       const part = await Promise.race([this.#pull(), this.#run.waits]);
@@ -166,9 +167,14 @@ function cueOf(act: Act): Cue {
 
 function usageOf(report: Report | undefined): Usage | undefined {
   if (report === undefined) return undefined;
-  const { prompt: promptTokens, completion: completionTokens, apart } = report;
+  const { prompt: promptTokens, completion: completionTokens, apart, cache } = report;
   const totalTokens = promptTokens + completionTokens + apart;
-  return create(UsageSchema, { promptTokens, completionTokens, totalTokens });
+  const usage = create(UsageSchema, { promptTokens, completionTokens, totalTokens });
+  if (cache === undefined) return usage;
+  const [cachedTokens, cacheWriteTokens] = cache;
+  return Object.assign(usage, {
+    promptTokensDetails: create(PromptTokensDetailsSchema, { cachedTokens, cacheWriteTokens }),
+  });
 }
 
 function answerOf(request: Request, call: Call, rpcs: RpcTable): AsyncGenerator<unknown> {
@@ -210,7 +216,7 @@ function parts(rpc: ServerStreamRpc, request: Message, call: Call): AsyncGenerat
   return meteredParts(call, rpc.run(request, call), isOutput);
 }
 
-/** A unary answer: one part. */
+/** A unary answer has one part. */
 async function* whole(rpc: UnaryRpc, request: Message, call: Call): AsyncGenerator<unknown> {
   yield await metered(call, () => rpc.run(request, call));
 }

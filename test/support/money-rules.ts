@@ -1,26 +1,28 @@
-/** The settings that the model and the program are both given, the arithmetic of the rules, and what the model expects. */
+/** The settings of the model and the program, the arithmetic of the rules, and the expectations of the model. */
+import type { Reserved } from './expected-books.ts';
 import type { ChatModelName, ChatRequest, Request } from './money-steps.ts';
 
 export const planUnits = 160;
 export const trialUnits = 100;
 export const unitsPerSecond = 15;
-/** Tokens that a chat model takes, and that it writes. */
+/** Tokens that a chat model accepts, and that it writes. */
 export const chatTokens = 20;
-/** Half of what the four tokens of a prompt and its role leave of the context. */
+/** Half of the context after the four tokens of a prompt and its role. */
 const roomTokens = 8;
 /** Nano-credits per million tokens. */
-export const prices: Readonly<Record<ChatModelName, { readonly input: bigint; readonly output: bigint }>> = {
-  fine: { input: 333_333n, output: 777_777n },
-  dear: { input: 3_000_000_000n, output: 7_000_000_000n },
-  free: { input: 0n, output: 0n },
+export const prices: Readonly<Record<ChatModelName, Record<PricedTokens, bigint>>> = {
+  fine: { input: 333_333n, cached: 33_333n, written: 416_667n, output: 777_777n },
+  dear: { input: 3_000_000_000n, cached: 300_000_001n, written: 3_000_000_000n, output: 7_000_000_000n },
+  free: { input: 0n, cached: 0n, written: 0n, output: 0n },
 };
-/** Nano-credits that an account may spend in a month, and its key in a day. */
+export type PricedTokens = 'input' | 'cached' | 'written' | 'output';
+/** Nano-credits that an account may spend per month, and its key per day. */
 export const budgets = { account: 500_000n, key: 300_000n } as const;
 export type BudgetOwner = keyof typeof budgets;
 export const prompt = 'Hello there';
 export const word = 'word ';
 
-/** The token counts that the model needs: of the prompt, and of a number of words. */
+/** Token counts that the model needs: of the prompt, and of a number of words. */
 export interface TextTokens {
   readonly prompt: number;
   words(count: number): number;
@@ -33,25 +35,23 @@ export interface ExpectedRecord {
   units: number | undefined;
   cost: bigint | undefined;
   overrun: bigint | undefined;
-  /** Prompt, completion and where they are from; only of what is charged. */
-  tokens: readonly [number, number, string] | undefined;
+  /** Tokens of prompt and completion with their source, and those of a cache, for charged requests only. */
+  tokens: ChargedTokens | undefined;
 }
 
-interface ExpectedEntry {
-  readonly kind: 'load' | 'adjustment' | 'debit';
-  readonly amount: bigint;
-}
+export type ChargedTokens = readonly [
+  prompt: number,
+  completion: number,
+  source: string,
+  ...cache: [read: number, written: number],
+];
 
-/** A request that runs. */
+/** A running request. */
 export interface Running {
   readonly id: string;
   readonly request: Request;
-  readonly month: string;
-  readonly day: string;
-  readonly limitUnits: number;
-  units: number;
-  readonly hold: bigint;
-  /** For chat: the limit that its engine gets. */
+  readonly reserved: Reserved;
+  /** For chat the limit that its engine gets. */
   readonly maxTokens: number | undefined;
   words: number;
   heardMs: number;
@@ -68,40 +68,40 @@ export interface Kept {
 export interface ExpectedAccount {
   readonly trialEndsMs: number;
   plan: { readonly startsMs: number; readonly endsMs: number } | undefined;
-  balance: bigint;
-  readonly entries: Map<string, ExpectedEntry>;
   readonly records: Map<string, ExpectedRecord>;
-  readonly usedUnits: Map<string, number>;
-  /** Nano-credits of ended chats by owner and period. */
-  readonly spent: Map<string, bigint>;
   readonly kept: Map<string, Kept>;
 }
 
 /** `runs`, `answered`, or the code of a refusal. */
 export type Outcome = string;
 
-/** The hold of a chat and the limit that its engine gets; undefined if the credits do not cover a token. */
+/** The hold of a chat and the limit that its engine gets; undefined if the credits do not cover one token. */
 export function planHold(request: ChatRequest, available: bigint) {
   const input = Math.min(chatTokens, request.bytes);
   const { maxTokens } = request;
   const most = maxTokens !== undefined && maxTokens <= chatTokens ? maxTokens : roomTokens;
   for (let output = most; output > 0; output--) {
-    const hold = costOf(request.model, input, output * request.n);
+    const hold = holdOf(request.model, input, output * request.n);
     if (hold <= available) return { hold, maxTokens: output };
   }
   return undefined;
 }
 
-/** The count of an owner to which a request belongs. */
-export function countName(owner: BudgetOwner, { month, day }: Pick<Running, 'month' | 'day'>): string {
-  return `${owner} ${owner === 'account' ? month : day}`;
-}
-
 export const budgetOwners = ['account', 'key'] as const satisfies readonly BudgetOwner[];
 
-/** Rounded up to a whole nano-credit. */
-export function costOf(model: ChatModelName, input: number, output: number): bigint {
-  const millionths = prices[model].input * BigInt(input) + prices[model].output * BigInt(output);
+/** The cost if the whole prompt is written to the cache, which is never cheaper. */
+function holdOf(model: ChatModelName, prompt: number, output: number): bigint {
+  return costOf(model, [prompt, output, 'reported', 0, prompt]);
+}
+
+/** Rounds up to a whole nano-credit. */
+export function costOf(model: ChatModelName, [prompt, output, , cached, written]: ChargedTokens): bigint {
+  const price = prices[model];
+  const millionths =
+    price.input * BigInt(prompt - cached - written) +
+    price.cached * BigInt(cached) +
+    price.written * BigInt(written) +
+    price.output * BigInt(output);
   const whole = millionths / 1_000_000n;
   return whole * 1_000_000n === millionths ? whole : whole + 1n;
 }
@@ -123,7 +123,7 @@ export const statuses: Readonly<Record<string, number>> = {
   overloaded: 503,
 };
 
-/** A record of which nothing is known but its state. */
+/** A record of which only the state is known. */
 export function ended(state: string): ExpectedRecord {
   return {
     state,

@@ -38,11 +38,13 @@ export type Request = ChatRequest | SpeechRequest | TranscriptionRequest;
 export interface Report {
   readonly prompt: number;
   readonly completion: number;
-  /** Tokens of reasoning that are only in the total. */
+  /** Reasoning tokens that only the total includes. */
   readonly apart: number;
+  /** Tokens of the prompt that were read from a cache, and that were written to it. */
+  readonly cache?: readonly [read: number, written: number] | undefined;
 }
 
-/** An event of a running request. One that means nothing to its operation changes nothing. */
+/** An event of a running request. An event without meaning for its operation changes nothing. */
 export type Act =
   | { readonly act: 'role' }
   | { readonly act: 'output' }
@@ -50,9 +52,9 @@ export type Act =
   | { readonly act: 'end'; readonly report: Report | undefined; readonly durationMs: number }
   | { readonly act: 'break off' }
   | { readonly act: 'fail' }
-  /** The client goes: its signal aborts. */
+  /** The client leaves: its signal aborts. */
   | { readonly act: 'leave' }
-  /** The client goes: its edge stops reading. */
+  /** The client leaves: the transport stops reading. */
   | { readonly act: 'hang up' }
   | { readonly act: 'time out' };
 
@@ -64,9 +66,9 @@ export interface Entry {
 
 export type Step =
   | { readonly step: 'request'; readonly request: Request }
-  /** One of the earlier requests comes again. `which` counts through them, as often as need be. */
+  /** An earlier request is repeated. `which` counts through these requests, and starts again after the last. */
   | { readonly step: 'repeat'; readonly which: number }
-  /** `which` counts through the requests that run, the oldest first, as often as need be. */
+  /** `which` counts through the running requests, oldest first, and starts again after the last. */
   | { readonly step: 'act'; readonly which: number; readonly act: Act }
   | ({ readonly step: 'load' } & Entry)
   | ({ readonly step: 'adjust' } & Entry)
@@ -130,10 +132,13 @@ const reports: fc.Arbitrary<Report> = fc.oneof(
       prompt: fc.integer({ min: 0, max: 20 }),
       completion: fc.integer({ min: 0, max: 20 }),
       apart: fc.constantFrom(0, 0, 5),
+      // More than some prompts have.
+      cache: fc.constantFrom(undefined, [2, 0], [1, 3], [12, 4], [-1, 2]) as fc.Arbitrary<Report['cache']>,
     }),
   },
   // More than most holds cover.
   { weight: 5, arbitrary: fc.constant({ prompt: 20, completion: 1, apart: 0 }) },
+  { weight: 1, arbitrary: fc.constant<Report>({ prompt: 20, completion: 1, apart: 0, cache: [0, 20] }) },
   // Reports that cannot be true.
   {
     weight: 1,
@@ -208,7 +213,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record(step('kill')) },
 );
 
-/** Both accounts begin with some credits, so that histories are not all about having none. */
+/** Both accounts start with some credits, so that most requests are not refused. */
 const beginning: readonly Step[] = accountNames.map((account) => ({
   step: 'load',
   account,
@@ -216,7 +221,7 @@ const beginning: readonly Step[] = accountNames.map((account) => ({
   reference: 'first',
 }));
 
-/** Long enough for several requests to run at once and for limits to be reached. */
+/** Long enough for several requests at once and for limits to be reached. */
 export const histories = fc
   .array(steps, { maxLength: 200, size: 'max' })
   .map((history) => [...beginning, ...history]);
@@ -231,8 +236,8 @@ const upload: Request = {
 };
 
 /**
- * Events that chance makes too seldom: a cost that neither the hold nor the balance covers, and a transcription without a file under the
- * key of one that runs.
+ * Events that occur too seldom by chance: a cost that neither the hold nor the balance covers, and a transcription
+ * without a file under the key of a running one.
  */
 export const rareHistory: readonly Step[] = [
   ...beginning,
@@ -260,7 +265,7 @@ export const rareHistory: readonly Step[] = [
   { step: 'request', request: { ...upload, flaw: 'bad field' } },
 ];
 
-/** Whether an act means anything to a request. */
+/** Whether an act has a meaning for a request. */
 export function concerns(request: Request, { act }: Act): boolean {
   switch (act) {
     case 'role':

@@ -6,7 +6,7 @@ import { hearingModule } from '../../src/media/hearing-modules.ts';
 import { encode } from './audio-files.ts';
 import type { Random } from './random.ts';
 
-/** Arguments of ffmpeg for a file of every container, and of every codec that the decoder knows. */
+/** Arguments of ffmpeg for a file in every container, and for every codec of the decoder. */
 const packings: readonly [MediaContainer, string, ...string[]][] = [
   ['flac', 'flac'],
   ['mp3', 'mp3', '-c:a', 'libmp3lame'],
@@ -43,11 +43,11 @@ export function recordings(): Promise<Recording[]> {
   );
 }
 
-/** The recording with one to twenty changes: bytes, stretches of bytes, or its end missing. */
+/** The recording with one to twenty changes: changed bytes, changed ranges, or a missing end. */
 export function mutated({ container, bytes }: Recording, random: Random): Recording {
   let changed = bytes.slice();
   for (let change = random.between(1, 20); change > 0 && changed.length > 0; change--) {
-    // Headers decide most, and they are at the beginning.
+    // Most is decided by headers, which are at the beginning.
     const at = random.below(random.onceIn(2) ? changed.length : Math.min(changed.length, 512));
     const length = random.below(64);
     switch (random.below(6)) {
@@ -71,13 +71,13 @@ export function mutated({ container, bytes }: Recording, random: Random): Record
 }
 
 export interface Outcome {
-  /** Samples that the file gave. */
+  /** Number of decoded samples. */
   readonly samples: number;
-  /** The code of the error that refused it. */
+  /** The code of the error that refused the file. */
   readonly code: string | undefined;
 }
 
-/** Hears a file as a request does, and finds no more in it than `samplesMax`. */
+/** Decodes a file like a request does, and checks that it has at most `samplesMax` samples. */
 export async function outcomeOf(
   pools: HearingPools,
   { container, bytes }: Recording,

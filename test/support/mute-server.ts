@@ -7,7 +7,7 @@ interface MuteServer {
   close(): Promise<void>;
 }
 
-/** A server that takes connections and says nothing on them, or resets them: a TLS handshake with it comes to no end. */
+/** A server that accepts connections and stays silent, or resets them, so that TLS handshakes never end. */
 export async function startMuteServer({ resets = false } = {}): Promise<MuteServer> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {

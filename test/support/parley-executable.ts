@@ -1,4 +1,7 @@
-/** Starts a Parley for a test as a process of the executable that PARLEY_TEST_PROGRAM names, as far as that can stand in. */
+/**
+ * Starts a Parley for a test as a process of the executable in PARLEY_TEST_PROGRAM, if the test needs nothing inside
+ * the process.
+ */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { App } from '../../src/app/create-app.ts';
@@ -8,13 +11,13 @@ import type { ParleyOptions } from './parley.ts';
 
 /** A running server, as a test of the executable sees it. */
 interface Executable {
-  /** Its store is another connection to the same database, to look into; its operations are behind its wires only. */
+  /** Its store is another connection to the same database, for reading. Its operations are available over the wires only. */
   readonly app: App;
   readonly dataDir: string;
   readonly adminKey: string;
 }
 
-/** Whether a test asks for nothing that only a server in its own process can have. */
+/** Whether a test needs nothing that only a server in its own process can have. */
 export function runsAsExecutable({ settings, file, ...overrides }: ParleyOptions): boolean {
   const isInjected = Object.values(overrides).some((override) => override !== undefined);
   const hasOther = settings?.['admin'] !== undefined || settings?.['tls'] !== undefined;
@@ -26,7 +29,7 @@ export async function startExecutable({ settings, file }: ParleyOptions): Promis
   const folder = scratchFolder();
   const dataDir = folder.file('data');
   const adminKey = (await printed(['key', 'create', '--admin', '--data-dir', dataDir])).trim();
-  // JSON is YAML.
+  // JSON is valid YAML.
   if (settings !== undefined) writeFileSync(folder.file('parley.yaml'), JSON.stringify(settings));
   const flags = file === undefined ? [] : ['--config', file];
   const serving = await serve(['--data-dir', dataDir, ...flags], { cwd: folder.path });
@@ -54,7 +57,7 @@ export async function startExecutable({ settings, file }: ParleyOptions): Promis
   return { app, dataDir, adminKey };
 }
 
-/** Calls an operation of administration; throws where it fails. */
+/** Calls an operation of administration; throws if it fails. */
 export async function administer(
   { app, adminKey }: Executable,
   path: string,

@@ -107,7 +107,7 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
     overrides: {
       ...settings,
       server: { port: 0, ...(settings?.['server'] as object | undefined) },
-      // Tests send as many failed keys as they like, but those of the limit itself.
+      // Tests may send any number of failed keys, except the tests of that limit.
       limits: { failedKeysPerMinuteMax: 0, ...(settings?.['limits'] as object | undefined) },
       ...folder.settings,
       log: { level: 'silent' },
@@ -163,7 +163,7 @@ async function startOutside(options: ParleyOptions): Promise<Started> {
   };
 }
 
-/** Records are written before an answer ends, but a client that left is noticed a moment later. */
+/** Records are written before an answer ends, but the server notices a moment later that a client left. */
 async function findRecord(app: App, id: string | null): Promise<UsageRecord> {
   const deadline = Date.now() + 120_000;
   for (;;) {
@@ -183,7 +183,7 @@ export interface ErrorBody {
   readonly error: { message: string; type: string; param: string | null; code: string };
 }
 
-/** The error of an answer, checked to be whole. */
+/** The error of an answer, after a check of its members. */
 export async function errorOf(response: Response): Promise<ErrorBody['error'] & { status: number }> {
   const { error } = (await response.json()) as ErrorBody;
   for (const member of ['message', 'type', 'param', 'code']) {

@@ -1,4 +1,4 @@
-/** Clients that use a server and remember what it has told them: they are who must not be cheated. */
+/** Clients that use a server and remember its answers. They must not be cheated. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GrpcChat, GrpcError } from './grpc-chat.ts';
 import type { Random } from './random.ts';
@@ -7,13 +7,13 @@ export interface Server {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly adminKey: string;
-  /** A key of the account whose every request has an Idempotency-Key, and is repeated until it is answered. */
+  /** A key of the account whose every request has an Idempotency-Key and is repeated until it is answered. */
   readonly carefulKey: string;
   /** A key with a budget that is soon spent. */
   readonly frugalKey: string;
 }
 
-/** A request whose answer has come whole. */
+/** A request with a complete answer. */
 export interface Answered {
   readonly id: string;
   readonly operation: 'chat' | 'speech';
@@ -21,7 +21,7 @@ export interface Answered {
   readonly usage: readonly [number, number] | undefined;
 }
 
-/** Something that is asked for under a key until it is answered. */
+/** A request that is repeated under a key until it is answered. */
 interface Errand {
   readonly kind: 'load' | 'careful';
   readonly key: string;
@@ -34,9 +34,9 @@ interface Usage {
 
 const sentences = ['I am worried about my work.', 'Hello.', 'My mother does not listen to me.', 'Why?'];
 const clientsAtOnce = 8;
-/** Messages of fetch for a connection that is refused or ends within an answer. */
+/** Messages of fetch for a connection that is refused or ends during an answer. */
 const lostConnection = new Set(['fetch failed', 'terminated']);
-/** The pause of a client that has lost its connection. */
+/** The pause of a client after a lost connection. */
 const lostMs = 50;
 const loadedCredits = '0.001';
 const jsonType = { 'content-type': 'application/json' };
@@ -44,15 +44,15 @@ const jsonType = { 'content-type': 'application/json' };
 export class PayingClients {
   readonly #random: Random;
   readonly answered: Answered[] = [];
-  /** Keys of errands that have been answered. */
+  /** Keys of answered errands. */
   readonly done: Record<Errand['kind'], Set<string>> = { load: new Set(), careful: new Set() };
-  /** Errands that were asked for and not answered. */
+  /** Errands without an answer yet. */
   readonly #open = new Set<Errand>();
-  /** Answers that no client should get. */
+  /** Answers that clients should not get. */
   readonly surprises: string[] = [];
   /** Answers that `mayRefuse` allows. */
   refusals = 0;
-  /** Chats that a spent budget did not cover. */
+  /** Chats that the rest of a budget did not cover. */
   overBudget = 0;
   readonly #mayRefuse: (status: number) => boolean;
   readonly #name: string;
@@ -60,7 +60,7 @@ export class PayingClients {
   #errands = 0;
 
   /**
-   * @param mayRefuse whether a status other than 200 is no surprise. Default: never
+   * @param mayRefuse whether a status other than 200 is allowed. Default: never
    * @param name begins the keys of their errands
    */
   constructor(random: Random, mayRefuse: (status: number) => boolean = () => false, name = '') {
@@ -69,12 +69,12 @@ export class PayingClients {
     this.#name = name;
   }
 
-  /** How many errands of a kind wait for their answer. */
+  /** The number of errands of a kind that wait for their answer. */
   open(kind: Errand['kind']): number {
     return [...this.#open].filter((errand) => errand.kind === kind).length;
   }
 
-  /** Resolves when the server answers no more. Sends unanswered errands again first. */
+  /** Repeats unanswered errands first. Resolves when the server stops answering. */
   async useUntilGone(server: Server): Promise<void> {
     const use = async () => {
       while (await this.#survives(() => this.#useOnce(server)));
@@ -96,7 +96,7 @@ export class PayingClients {
     await Promise.all(open.map((errand) => this.#survives(() => this.#run(errand, server))));
   }
 
-  /** False where the connection is lost. */
+  /** False if the connection was lost. */
   async #survives(use: () => Promise<void>): Promise<boolean> {
     try {
       await use();
@@ -138,7 +138,7 @@ export class PayingClients {
     this.#note(response, 'chat', usage);
   }
 
-  /** No surprise once the budget is spent. */
+  /** A refusal is expected once the budget is spent. */
   async #chatFrugally(server: Server): Promise<void> {
     const response = await this.#fetch(server, '/chat/completions', server.frugalKey, this.#conversation());
     const answer = (await response.json()) as { usage: Usage; error?: { code: string } };
@@ -212,7 +212,7 @@ export class PayingClients {
     if (response.ok) this.answered.push({ id, operation, usage: tokens });
   }
 
-  /** Sends a request again that crossed the end of an idle connection: such a request has not run. */
+  /** Repeats a request that was sent while its idle connection was closed. Such a request has not run. */
   async #fetch(
     { baseUrl }: Server,
     path: string,

@@ -1,4 +1,4 @@
-/** Numbers that look random and come again with the same seed. */
+/** Pseudo-random numbers. The same seed gives the same numbers. */
 export class Random {
   #state: number;
 
@@ -7,7 +7,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, not including, `end`. */
+  /** A number from 0 up to, but not including, `end`. */
   below(end: number): number {
     return Math.floor(this.#next() * end);
   }
@@ -22,12 +22,12 @@ export class Random {
     return item;
   }
 
-  /** Whether something happens that does so once in so many times. */
+  /** True once in this many times on average. */
   onceIn(times: number): boolean {
     return this.below(times) === 0;
   }
 
-  /** The sequence of Weyl, mixed: enough for tests. */
+  /** A Weyl sequence, mixed: good enough for tests. */
   #next(): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     let mixed = this.#state;

@@ -37,12 +37,12 @@ export class RawClient {
     return this.#ended;
   }
 
-  /** Everything that has come so far. */
+  /** Everything that was received so far. */
   get received(): string {
     return this.#received;
   }
 
-  /** Resolves false where the server has closed the connection. */
+  /** Resolves to false if the server has closed the connection. */
   write(data: string | Uint8Array): Promise<boolean> {
     if (this.#ended) return Promise.resolve(false);
     return new Promise((resolve) => this.socket.write(data, (error) => resolve(!error)));

@@ -1,4 +1,4 @@
-/** HTTP/2 frames made by hand over a bare socket, for what no client library would send (RFC 9113). */
+/** Hand-made HTTP/2 frames over a bare socket, for requests that no client library would send (RFC 9113). */
 import { connect, type Socket } from 'node:net';
 
 export const frameTypes = {
@@ -67,7 +67,7 @@ export function settings(...pairs: readonly (readonly [id: number, value: number
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** HPACK without its table: every header is a literal that is not indexed. */
+/** HPACK without its table: every header is a literal without indexing. */
 export function headerBlock(list: HeaderList): Buffer {
   return Buffer.concat(
     list.flatMap(([name, value]) => [Buffer.from([0]), headerText(name), headerText(value)]),
@@ -96,7 +96,7 @@ export interface RequestFrame {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: HeaderList;
-  /** Default: headers and stream both end with it. */
+  /** Default: both headers and stream end with it. */
   readonly flags?: number;
 }
 
@@ -116,7 +116,7 @@ export interface RawHttp2Options {
 
 const polite = [frameTypes.settings, frameTypes.ping];
 
-/** It never closes its end by itself. */
+/** The socket never closes its end by itself. */
 export class RawHttp2 {
   readonly socket: Socket;
   readonly frames: Frame[] = [];
@@ -155,13 +155,13 @@ export class RawHttp2 {
     return this.#isClosed;
   }
 
-  /** Resolves false where the server has closed the connection. */
+  /** Resolves to false if the server has closed the connection. */
   write(...parts: readonly Buffer[]): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     return new Promise((resolve) => this.socket.write(Buffer.concat(parts), (error) => resolve(!error)));
   }
 
-  /** The frames of a type that have come, of one stream or of all. */
+  /** The received frames of a type, of one stream or of all. */
   received(type: FrameType, streamId?: number): Frame[] {
     return this.frames.filter(
       (each) => each.type === type && (streamId === undefined || each.streamId === streamId),

@@ -1,4 +1,4 @@
-/** A remote engine as the configuration describes it, and what it tells the operator. */
+/** A remote engine from the configuration, and its messages to the operator. */
 import { create } from '@bufbuild/protobuf';
 import { type ChatCompletionParams, ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { SpeechEngine, TranscriptionEngine } from '../../src/core/entities/engine.ts';

@@ -1,4 +1,4 @@
-/** The same object, with some of its methods replaced for a while. */
+/** An object with some of its methods replaced for a while. */
 export function replacing<T extends object>(target: T, methods: () => Partial<T>): T {
   return new Proxy(target, {
     get: (_, name) => {

@@ -9,7 +9,7 @@ export function fairUse(owner: AccountId, amount: number, limit: number): Counte
   return { owner, unit: 'fair_use', period: '2026-11', amount: BigInt(amount), limit: BigInt(limit) };
 }
 
-/** Whether a request was reserved, or the unit of the limit that it does not fit into. */
+/** Whether a request was reserved; if not, the unit of the limit that refused it. */
 export function outcomeOf(outcome: ReserveOutcome): string {
   return outcome.kind === 'limit_reached' ? outcome.unit : outcome.kind;
 }

@@ -1,4 +1,4 @@
-/** Engines that do what a test tells them, step by step, each request by itself. */
+/** Engines that a test controls step by step, separately for each request. */
 
 import { create } from '@bufbuild/protobuf';
 import {
@@ -21,25 +21,25 @@ export type Cue =
   | { readonly do: 'output'; readonly text: string }
   | { readonly do: 'heard'; readonly durationMs: number }
   | { readonly do: 'end'; readonly usage?: Usage | undefined; readonly durationMs?: number }
-  /** Ends without saying that it is finished. */
+  /** Ends without a finish reason. */
   | { readonly do: 'break off' }
   | { readonly do: 'fail'; readonly error: Error };
 
-/** One run of an engine. It waits for its cues, and gives up when its request does. */
+/** A run of an engine. It waits for its cues, and aborts with its request. */
 export class Run {
   readonly #signal: Signal;
   readonly #cues: Cue[] = [];
   readonly #begun = Promise.withResolvers<void>();
   #awaiting: ((cue: Cue) => void) | undefined;
   #waits = Promise.withResolvers<void>();
-  /** For chat: the limit that the engine was given. */
+  /** For chat the limit that the engine received. */
   maxTokens: number | undefined;
 
   constructor(signal: Signal) {
     this.#signal = signal;
   }
 
-  /** Resolves when an engine has taken the request up. */
+  /** Resolves when an engine has started the request. */
   get begun(): Promise<void> {
     return this.#begun.promise;
   }
@@ -80,7 +80,7 @@ export class Run {
   }
 }
 
-/** The engines, and the run of each request by the signal that it is given. */
+/** The engines, and the run of each request by its signal. */
 export class ScriptedEngines {
   readonly engines: Record<string, EngineSet>;
   readonly #runs = new WeakMap<Signal, Run>();
@@ -101,7 +101,7 @@ export class ScriptedEngines {
     });
   }
 
-  /** The run of the request that will come with this signal. */
+  /** The run of the request that will have this signal. */
   expect(signal: Signal): Run {
     const run = new Run(signal);
     this.#runs.set(signal, run);

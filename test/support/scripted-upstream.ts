@@ -1,19 +1,19 @@
-/** A server in the place of an upstream that does on command what a real one does only by accident. */
+/** A server that replaces an upstream and does on command what a real one does only by accident. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How one request is answered. The builders of `upstream-answers.ts` make the usual ones. */
+/** The answer to one request. The builders in `upstream-answers.ts` make the usual ones. */
 export type Answer = (exchange: UpstreamExchange) => void | Promise<void>;
 
-/** A request as it came. */
+/** A received request. */
 export class ReceivedRequest {
   readonly method: string;
-  /** With the query, without `/v1`. */
+  /** Path with the query, without `/v1`. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Numbers the connections, from 1: two requests with the same number shared one. */
+  /** The number of the connection, from 1: two requests with the same number shared one. */
   readonly connection: number;
   readonly #aborted = Promise.withResolvers<void>();
   #isAborted = false;
@@ -46,7 +46,7 @@ export class ReceivedRequest {
   }
 }
 
-/** One request and the answer in the making. All waiting ends, with an exception, when the caller leaves. */
+/** A request and its answer in progress. All waiting ends with an exception when the caller leaves. */
 class UpstreamExchange {
   readonly request: ReceivedRequest;
   readonly #response: ServerResponse;
@@ -74,7 +74,7 @@ class UpstreamExchange {
     this.#response.flushHeaders();
   }
 
-  /** Sends bytes of the body as a piece of their own; resolves when there is room for more. */
+  /** Sends a separate piece of the body; resolves when there is room for more. */
   async write(bytes: string | Uint8Array): Promise<void> {
     const hasRoom = this.#response.write(bytes);
     if (hasRoom) return;
@@ -98,7 +98,7 @@ class UpstreamExchange {
     throw new Error('unreachable');
   }
 
-  /** Sends a TCP reset, after what was written has had time to leave. */
+  /** Sends a TCP reset, after the written data has had time to leave. */
   async reset(): Promise<void> {
     const { socket } = this;
     await sleep(5);
@@ -109,23 +109,23 @@ class UpstreamExchange {
 export interface ScriptedUpstream {
   /** With `/v1`. */
   readonly baseUrl: string;
-  /** In the order in which they came, whole. */
+  /** Complete requests in the order in which they came. */
   readonly requests: readonly ReceivedRequest[];
   /** How many connections were opened. */
   readonly connections: number;
   /**
-   * How requests of a path, such as `/chat/completions`, are answered: one answer each, and the last one for all that
-   * follow. Replaces what was said of the path before. Other paths are 404.
+   * Sets the answers for a path, such as `/chat/completions`: one for each request, and the last one for all further
+   * requests. Replaces earlier answers for the path. Other paths are 404.
    */
   answer(path: string, ...answers: readonly [Answer, ...Answer[]]): void;
-  /** Resolves with the next request, when it has come whole. */
+  /** Resolves with the next complete request. */
   nextRequest(): Promise<ReceivedRequest>;
   /** Closes the port and all connections. `listen` opens the same port again. */
   stop(): Promise<void>;
   listen(): Promise<void>;
 }
 
-/** @param tls key and certificate, where it is to speak HTTPS */
+/** @param tls key and certificate for HTTPS */
 export async function startScriptedUpstream(tls?: ServerOptions): Promise<ScriptedUpstream> {
   const scripts = new Map<string, Answer[]>();
   const requests: ReceivedRequest[] = [];
@@ -143,7 +143,7 @@ export async function startScriptedUpstream(tls?: ServerOptions): Promise<Script
       awaiting.shift()?.(request);
       await nextAnswer(scripts, request.path)(exchange);
     } catch (error) {
-      // A caller that leaves ends the answer wherever it is. The connection may be gone before its `close` is told.
+      // A caller that leaves ends the answer at once. The connection may be closed before its `close` event.
       const isConnected = response.socket?.destroyed === false;
       if (isConnected && !request.isAborted && !incoming.errored) throw error;
     }

@@ -1,4 +1,4 @@
-/** The command line of programs that play at random: `--minutes`, `--only` and `--seed`. */
+/** The command line of programs that run at random: `--minutes`, `--only` and `--seed`. */
 import { parseArgs } from 'node:util';
 
 export interface SeededOptions<Part> {

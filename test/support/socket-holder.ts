@@ -1,9 +1,9 @@
-/** A listening socket that outlives its servers, as systemd's socket units do: each server inherits it, one after the other. */
+/** A listening socket that outlives its servers, like a socket unit of systemd. Each server inherits it, one after the other. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { type RunOptions, shellCommand } from './command-line.ts';
 
-/** Starts "$@" again whenever it ends, until the file $DONE exists. The socket is descriptor 3 throughout. */
+/** Starts "$@" again whenever it ends, until the file $DONE exists. The socket is always descriptor 3. */
 const script = `
 while [ ! -e "$DONE" ]; do sh -c 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"' sh "$@"; done
 `;
@@ -13,7 +13,7 @@ export interface SocketHolder {
   readonly process: ChildProcess;
 }
 
-/** @param done the path of a file: once it exists, no further server is started */
+/** @param done the path of a file; once it exists, no further server starts */
 export async function holdSocket(
   args: readonly string[],
   done: string,

@@ -12,7 +12,7 @@ import type { TestDatabase } from './postgres/database.ts';
 export const testsPostgres = process.env['PARLEY_TEST_STORE'] === 'postgres';
 
 export interface StoreFolder {
-  /** A folder for other files; the database of SQLite is in it. */
+  /** A folder for other files, with the database of SQLite. */
   readonly path: string;
   /** Settings of a server on this store. */
   readonly settings: ConfigOverrides;
@@ -22,8 +22,8 @@ export interface StoreFolder {
   /** Runs SQL as another program. */
   execute(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /**
-   * Copies the database as a kill at this moment leaves it. On PostgreSQL this ends all connections to the original, and nobody can connect
-   * to it again.
+   * Copies the database as a kill at this moment leaves it. On PostgreSQL this ends all connections to the original,
+   * and nobody can connect to it again.
    */
   killed(): Promise<StoreFolder>;
   remove(): Promise<void>;
@@ -67,7 +67,7 @@ function copied(from: string): string {
   return to;
 }
 
-/** The driver and the tables are loaded only here. */
+/** Loads the driver and the tables only on demand. */
 async function postgresFolder(given?: TestDatabase): Promise<StoreFolder> {
   const { newDatabase } = await import('./postgres/database.ts');
   const { readPostgresBooks } = await import('./postgres/books.ts');
@@ -83,7 +83,7 @@ async function postgresFolder(given?: TestDatabase): Promise<StoreFolder> {
     execute: (sql) => database.query(sql),
     async killed() {
       const left = await database.cutOff();
-      // Its lease runs out.
+      // Its lease expires.
       await left.query('update nodes set dead = true');
       return postgresFolder(left);
     },

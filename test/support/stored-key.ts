@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../src/core/entities/audit.ts';
 import type { Key } from '../../src/core/entities/key.ts';
 import { type AccountId, type KeyId, newAuditId } from '../../src/core/values/ids.ts';
 
-/** A key as a store keeps it: of an account, for chat, whose hash is `hash`, never revoked. */
+/** A key in the form of a store: of an account, for chat, with the hash `hash`, not revoked. */
 export function storedKey(id: KeyId, accountId: AccountId | undefined, more: Partial<Key> = {}): Key {
   return {
     id,
@@ -20,7 +20,7 @@ export function storedKey(id: KeyId, accountId: AccountId | undefined, more: Par
   };
 }
 
-/** An audit entry of a change that does not matter. */
+/** An audit entry for any change. */
 export function auditEntry(): AuditEntry {
   return { id: newAuditId(1), createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };
 }

@@ -1,4 +1,4 @@
-/** Processor time, which does not grow when other programs want the processors too. */
+/** Processor time, which does not grow when other programs use the processors too. */
 function ms({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1000;
 }
@@ -10,7 +10,7 @@ export function threadCpuMs(work: () => unknown): number {
   return ms(process.threadCpuUsage(before));
 }
 
-/** The part of the process's processor time, from 0 to 1, that this thread has while `work` runs. */
+/** The share of this thread in the process's processor time while `work` runs, from 0 to 1. */
 export async function threadShare(work: () => Promise<unknown>): Promise<number> {
   const [thread, all] = [process.threadCpuUsage(), process.cpuUsage()];
   await work();

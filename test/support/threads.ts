@@ -7,7 +7,7 @@ process.on('worker', (thread) => {
   thread.once('exit', () => running.delete(thread));
 });
 
-/** The worker threads of this process that run the entry of this name, from the import of this file on. */
+/** The worker threads of this process with this entry, from the import of this file on. */
 export function runningThreads(entry: string): Worker[] {
   return [...running].filter(({ threadName }) => threadName === entry);
 }

@@ -4,11 +4,11 @@ import type { Answer } from './scripted-upstream.ts';
 interface AnswerOptions {
   readonly status?: number;
   readonly headers?: Record<string, string>;
-  /** Before the status. Default 0. */
+  /** Delay before the status. Default 0. */
   readonly afterMs?: number;
 }
 
-/** A whole body of JSON. */
+/** A complete JSON body. */
 export function json(body: unknown, options: AnswerOptions = {}): Answer {
   return whole(JSON.stringify(body), {
     ...options,
@@ -16,7 +16,7 @@ export function json(body: unknown, options: AnswerOptions = {}): Answer {
   });
 }
 
-/** A whole body of any kind. */
+/** A complete body of any type. */
 export function whole(
   body: string | Uint8Array,
   { status = 200, headers, afterMs = 0 }: AnswerOptions = {},
@@ -28,14 +28,14 @@ export function whole(
   };
 }
 
-/** An error in the shape of the API. Its words must never reach a client. */
+/** An error in the form of the API. Its words must never reach a client. */
 export function failure(status: number, headers: Record<string, string> = {}): Answer {
   const error = { message: 'upstream words', type: 'upstream_type', param: null, code: 'upstream_code' };
   return json({ error }, { status, headers });
 }
 
 interface PieceOptions extends AnswerOptions {
-  /** Between two pieces. Default 0: they may arrive together. */
+  /** Delay between two pieces. Default 0: they may arrive together. */
   readonly everyMs?: number;
   /** The event after the last piece. Default: the answer ends. */
   readonly ending?: 'end' | 'reset' | 'stall';
@@ -61,7 +61,7 @@ export function pieces(
 
 export const eventStream = { 'content-type': 'text/event-stream; charset=utf-8' };
 
-/** An event stream of these texts, as they are. */
+/** An event stream of these texts, unchanged. */
 export function eventText(parts: readonly (string | Uint8Array)[], options: PieceOptions = {}): Answer {
   return pieces(parts, { ...options, headers: { ...eventStream, ...options.headers } });
 }
@@ -77,18 +77,18 @@ export function events(values: readonly unknown[], { done = true, ...options }: 
   return eventText(done ? [...texts, 'data: [DONE]\n\n'] : texts, options);
 }
 
-/** A body that ends with a reset once so many of its bytes have left. */
+/** A body that ends with a reset after this many bytes. */
 export function resetAt(byte: number, body: string | Uint8Array, options: AnswerOptions = {}): Answer {
   return pieces([Buffer.from(body).subarray(0, byte)], { ...options, ending: 'reset' });
 }
 
-/** A reset in the place of an answer. */
+/** A reset instead of an answer. */
 export const resetAtOnce: Answer = (exchange) => exchange.reset();
 
 /** Never answers. */
 export const silence: Answer = (exchange) => exchange.forever();
 
-/** Sends the same piece again and again until the caller leaves, as fast as it is taken. */
+/** Sends the same piece repeatedly until the caller leaves, as fast as it is read. */
 export function endless(part: string | Uint8Array, headers: Record<string, string> = {}): Answer {
   return async (exchange) => {
     exchange.head(200, headers);
@@ -99,7 +99,7 @@ export function endless(part: string | Uint8Array, headers: Record<string, strin
   };
 }
 
-/** Bytes that need not be HTTP at all, then silence or a reset. */
+/** Bytes that need not be HTTP, then silence or a reset. */
 export function rawBytes(bytes: string, ending: 'stall' | 'reset' = 'stall'): Answer {
   return async (exchange) => {
     exchange.socket.write(bytes);

@@ -1,4 +1,4 @@
-/** Receives webhooks, and answers as a test says. */
+/** Receives webhooks, and answers as a test decides. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** Checks the signature of a webhook as a receiver does, by the text of the Standard Webhooks specification. */
+/** Checks the signature of a webhook like a receiver, according to the Standard Webhooks specification. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Received } from './webhook-receiver.ts';
 

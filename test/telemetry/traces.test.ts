@@ -1,4 +1,4 @@
-/** Traces: one span a request. It continues the trace of the client and is sent to upstreams. */
+/** Traces: one span per request, which continues the client's trace and is sent to upstreams. */
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from '@connectrpc/connect';
@@ -7,6 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { startBehind } from '../support/behind-upstream.ts';
 import { chunks, completion, question, readEvents } from '../support/chat-answers.ts';
+import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
+import { LiveClient } from '../support/live-client.ts';
+import { Ear } from '../support/live-ear.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { events, failure, json, silence } from '../support/upstream-answers.ts';
@@ -91,7 +94,7 @@ describe('traces', () => {
     collector.close();
   });
 
-  it('have one span a request, on every wire, with the facts of its usage record', () => {
+  it('have one span per request, on every wire, with the facts of its usage record', () => {
     const spans = collector.spans();
     expect(spans.map(({ name }) => name)).toEqual([
       'POST /api/v1/chat/completions',
@@ -116,7 +119,7 @@ describe('traces', () => {
     expect(spans[2]?.status.code).toBe(2);
   });
 
-  it('continue the trace of the client, else begin one', () => {
+  it('continue the trace of the client, or begin one', () => {
     const spans = collector.spans();
     expect(spans.map((span) => span.traceId === traceId)).toEqual([true, true, false, true, true]);
     expect(spans[0]?.parentSpanId).toBe('b7ad6b7169203331');
@@ -195,4 +198,32 @@ it('a span is an error only if the server failed, not if it refused a request or
     await upstream.stop();
     collector.close();
   }
+});
+
+it('a turn of live speech is a span within that of its session', async () => {
+  const collector = await startCollector();
+  const transcription = fakeTranscription({ openSpeaker: () => new Ear().openSpeaker() });
+  const parley = await startParley({
+    settings: { tracing: { endpoint: collector.endpoint } },
+    engines: withFakes({ transcription }),
+  });
+  const client = new LiveClient(parley);
+  client.configure();
+  for (let turn = 1; turn <= 2; turn++) {
+    client.speak(new Int16Array(16_000));
+    client.commit();
+    await client.next('turn', turn);
+  }
+  await client.finish();
+  await parley.close();
+  collector.close();
+  const session = collector.spans().find(({ name }) => name.endsWith('StreamTranscribe'));
+  const turns = collector.spans().filter(({ name }) => name === 'turn');
+  expect(turns.map(({ traceId: trace, parentSpanId }) => [trace, parentSpanId])).toEqual([
+    [session?.traceId, session?.spanId],
+    [session?.traceId, session?.spanId],
+  ]);
+  const ids = client.all('turn').map(({ requestId }) => requestId);
+  expect(turns.map((span) => attribute(span, 'parley.request_id'))).toEqual(ids);
+  expect(session && attribute(session, 'parley.request_id')).not.toBe(ids[1]);
 });

@@ -49,7 +49,7 @@ afterEach(async () => {
 });
 
 describe('the queue', () => {
-  it('takes the first job of each request before any later one, then lets the requests take turns', () => {
+  it('runs the first job of each request before any later one, then lets the requests take turns', () => {
     const queue = new FairQueue<string>();
     const [a, b, c] = [queue.enter(), queue.enter(), queue.enter()];
     for (const job of ['a1', 'a2', 'a3']) a.add(job);
@@ -60,7 +60,7 @@ describe('the queue', () => {
     expect([1, 2, 3, 4, 5].map(() => queue.take())).toEqual(['c1', 'b2', 'a3', 'c2', undefined]);
   });
 
-  it('lets owners take turns, however many requests one of them has', () => {
+  it('lets owners take turns, also with different numbers of requests', () => {
     const queue = new FairQueue<string>();
     for (const job of ['a1', 'a2', 'a3', 'a4']) queue.enter('a').add(job);
     const other = queue.enter('b');
@@ -97,7 +97,7 @@ describe('tasks', () => {
     expect(threads).toHaveLength(2);
   });
 
-  it('that throw fail alone, and leave their thread as it is', async () => {
+  it('that throw fail alone, and leave their thread running', async () => {
     const group = newPool().enter();
     const failed = expect(group.run('fail')).rejects.toMatchObject({
       code: 'internal_error',
@@ -118,7 +118,7 @@ describe('tasks', () => {
     expect(threads).toHaveLength(2);
   });
 
-  it('are refused where too many requests wait or are open', async () => {
+  it('are refused if too many requests wait or are open', async () => {
     const full = { code: 'overloaded', retryAfterSeconds: 2, hasNotRun: true };
     const pool = newPool({ waitingMax: 1, openMax: 3 });
     const groups = [pool.enter(), pool.enter()];
@@ -131,7 +131,7 @@ describe('tasks', () => {
     expect(() => pool.enter()).not.toThrow();
   });
 
-  it('of one owner take half of the places, unless they must run', async () => {
+  it('of one owner use half of the places, unless they must run', async () => {
     const full = { code: 'overloaded', hasNotRun: true };
     const pool = newPool({ openMax: 4 });
     const enter = (owner: string, isOwed = false) => pool.enter(undefined, { owner, isOwed });
@@ -156,7 +156,7 @@ describe('tasks', () => {
     expect([await running, pool.waiting]).toEqual(['a 1', 0]);
   });
 
-  it('that run are ended with their thread by an abort, where the pool says so', async () => {
+  it('that run are ended with their thread by an abort, if the pool says so', async () => {
     const pool = newPool({ abortEndsThread: true });
     const abort = new AbortController();
     const hanging = expect(pool.enter(abort.signal).run('hang')).rejects.toMatchObject({
@@ -169,7 +169,7 @@ describe('tasks', () => {
     expect(threads).toHaveLength(2);
   });
 
-  it('of a session are ended with their thread when it closes, where the pool says so', async () => {
+  it('of a session are ended with their thread when it closes, if the pool says so', async () => {
     const session = newPool({ abortEndsThread: true }).openSession();
     await session.run('a');
     const hanging = expect(session.run('hang')).rejects.toMatchObject({ code: 'request_cancelled' });
@@ -189,25 +189,25 @@ describe('a thread', () => {
     expect(threads).toHaveLength(2);
   });
 
-  it('whose task uses too much CPU time is ended', async () => {
+  it('that uses too much CPU time is ended', async () => {
     const pool = newPool({ taskCpuMsMax: 300 });
     await expect(pool.enter().run('hang')).rejects.toMatchObject({ code: 'internal_error' });
     expect(threads).toHaveLength(1);
   });
 
-  it('whose task only takes long, as on a busy machine, goes on', async () => {
+  it('that only takes long, as on a busy machine, continues', async () => {
     const group = newPool({ taskCpuMsMax: 800 }).enter();
     await group.run('a');
     expect(await group.run('doze')).toBe('doze 2');
     expect(threads).toHaveLength(1);
   });
 
-  it('whose task hangs without using the CPU is ended', async () => {
+  it('that hangs without using the CPU is ended', async () => {
     const pool = newPool({ taskCpuMsMax: 50 });
     await expect(pool.enter().run('doze')).rejects.toMatchObject({ code: 'internal_error' });
   });
 
-  it('fails the sessions that it has when it dies', async () => {
+  it('fails its sessions when it dies', async () => {
     const session = newPool().openSession();
     await session.run('a');
     await threads[0]?.terminate();
@@ -234,7 +234,7 @@ describe('a thread', () => {
     await exited(threads[0]);
   });
 
-  it('ends with the pool, whose tasks fail and which takes no more', async () => {
+  it('ends with the pool, whose tasks fail and which accepts no more', async () => {
     const pool = newPool();
     const hanging = expect(pool.enter().run('hang')).rejects.toMatchObject({ code: 'overloaded' });
     const session = pool.openSession();

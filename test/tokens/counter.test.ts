@@ -102,7 +102,7 @@ describe('a token count', () => {
     await unused.close();
   });
 
-  it('of a long run without a break is off by at most a few tokens a cut', async () => {
+  it('of a long run without a break is wrong by at most a few tokens per cut', async () => {
     const letters = Array.from({ length: 5000 }, (_, at) =>
       String.fromCharCode(97 + ((at * at * 7) % 26)),
     ).join('');
@@ -133,7 +133,7 @@ describe('a piece of a text', () => {
     }
   }
 
-  it('ends where the tokenizer joins nothing, whatever the characters', () => {
+  it('ends where the tokenizer joins nothing, with any characters', () => {
     let cuts = 0;
     for (const text of randomTexts(1000)) {
       for (let unitsMax = 3; unitsMax < text.length; unitsMax++) {
@@ -210,7 +210,7 @@ describe('the time of a count', () => {
 });
 
 describe('a bounded count', () => {
-  it('reads a text no further than to its bound, and counts a shorter one exactly', async () => {
+  it('reads a text only up to its bound, and counts a shorter one exactly', async () => {
     const text = fill(sourceCode, 2_500_000);
     const count = await tokens.count(text, { tokensMax: 1_000 });
     expect(count).toBeGreaterThan(1_000);
@@ -218,7 +218,7 @@ describe('a bounded count', () => {
     expect(await tokens.count(sourceCode, { tokensMax: 100_000 })).toBe(reference(sourceCode));
   });
 
-  it('ends with its signal, and its thread goes on to the next text', async () => {
+  it('ends with its signal, and its thread continues with the next text', async () => {
     const left = new AbortController();
     const reason = new Error('the client has left');
     const huge = tokens.count(fill(sourceCode, 20_000_000), { signal: left.signal });
@@ -232,7 +232,7 @@ describe('a bounded count', () => {
 });
 
 describe('many counts', () => {
-  it('are refused beyond a share of one account, where they may be', async () => {
+  it('are refused beyond the share of one account, if they may be', async () => {
     const signal = new OwnSignal();
     signal.owner = 'acct_many';
     const running = Array.from({ length: 512 }, () => tokens.count('one', { signal, mayBeRefused: true }));

@@ -1,4 +1,4 @@
-/** Request bodies in memory come out of one budget with a share for each address, on every wire. */
+/** Request bodies in memory count in one budget with a share for each address, on every wire. */
 import { once } from 'node:events';
 import {
   type ClientHttp2Session,
@@ -25,7 +25,22 @@ describe('the budget', () => {
     );
   const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-  it('admits within the share of an address, and the next when another gives back', async () => {
+  it('admits at once or not at all what cannot wait, behind those that wait', async () => {
+    const budget = open();
+    const [first, second] = [budget.bodyOf(one), budget.bodyOf(one)];
+    expect(first.tryAdmit(300_000)).toBe(true);
+    expect(second.tryAdmit(200_000)).toBe(false);
+    const waiting = second.admit(200_000, never);
+    expect(budget.bodyOf(one).tryAdmit(1)).toBe(false);
+    first.close();
+    await waiting;
+    expect(first.tryAdmit(1)).toBe(false);
+    expect(budget.bytes).toBe(200_000);
+    second.close();
+    expect(budget.bytes).toBe(0);
+  });
+
+  it('admits within the share of an address, and the next when another returns its bytes', async () => {
     const budget = open();
     const [first, second] = [budget.bodyOf(one), budget.bodyOf(one)];
     const outcomes: string[] = [];
@@ -49,13 +64,13 @@ describe('the budget', () => {
     await budget.bodyOf('2001:db8:0:1::1').admit(300_000, never);
   });
 
-  it('holds for all addresses together', async () => {
+  it('applies to all addresses together', async () => {
     const budget = open({ waitMsMax: 0 });
     for (let index = 0; index < 10; index++) await budget.bodyOf(`192.0.2.${index}`).admit(100_000, never);
     await expect(budget.bodyOf('192.0.2.10').admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
   });
 
-  it('admits a body that is larger than the share or the budget where it is alone', async () => {
+  it('admits a body that is larger than the share or the budget if it is alone', async () => {
     const budget = open({ waitMsMax: 0 });
     const body = budget.bodyOf(one);
     await body.admit(65_536, never);
@@ -66,7 +81,7 @@ describe('the budget', () => {
     await budget.bodyOf(other).admit(1, never);
   });
 
-  it('keeps the order within an address, and does not let one address hold up another', async () => {
+  it('keeps the order within an address, and one address does not delay another', async () => {
     const budget = open();
     const first = budget.bodyOf(one);
     await first.admit(400_000, never);
@@ -101,7 +116,7 @@ describe('the budget', () => {
     expect(budget.bytes).toBe(100_000);
   });
 
-  it('lets no more requests wait than fit the share with what they have sent already', async () => {
+  it('limits waiting requests by their received bytes', async () => {
     const budget = open();
     await budget.bodyOf(one).admit(400_000, never);
     const outcomes: string[] = [];
@@ -116,7 +131,7 @@ const mebibyte = 1_048_576;
 interface Wire {
   readonly name: string;
   readonly headers: (bytes: number) => OutgoingHttpHeaders;
-  /** Sent at once; the server knows from it how large the body is or may be. */
+  /** Sent at once. From it the server knows the size of the body or its maximum. */
   readonly start: (bytes: number) => Buffer;
 }
 
@@ -152,7 +167,7 @@ const wires: readonly Wire[] = [
   { name: 'gRPC, upload', headers: () => posted(upload, 'application/grpc'), start: envelope },
 ];
 
-/** The status of an answer, of HTTP or of gRPC, wherever its wire has it. */
+/** The status of an answer, of HTTP or of gRPC, wherever its wire puts it. */
 class Sent {
   readonly stream: ClientHttp2Stream;
   readonly answer: Promise<{ readonly status: string; readonly retryAfter: unknown }>;
@@ -160,7 +175,7 @@ class Sent {
   constructor(stream: ClientHttp2Stream) {
     this.stream = stream;
     this.answer = this.#read();
-    // A client that leaves has none.
+    // A client that leaves has no status.
     this.answer.catch(() => undefined);
     stream.on('error', () => undefined);
   }

@@ -1,4 +1,4 @@
-/** Requests that are small on the wire and huge once decoded, and honest ones that are just large, on every wire. */
+/** Requests that are small on the wire and huge once decoded, and honest large ones, on every wire. */
 import { gzipSync } from 'node:zlib';
 import { create, type JsonObject, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
@@ -94,7 +94,7 @@ const binaryWires: readonly (readonly [string, Send])[] = [
   ['Connect, packed', connect('application/proto', 'gzip')],
 ];
 
-/** The most memory of objects while `work` runs, beyond that before it. */
+/** The most memory of objects while `work` runs, above the memory before it. */
 async function peakHeapBytes(work: () => Promise<unknown>): Promise<number> {
   const before = process.memoryUsage().heapUsed;
   let peak = before;
@@ -108,7 +108,7 @@ async function peakHeapBytes(work: () => Promise<unknown>): Promise<number> {
   return peak - before;
 }
 
-/** Decoded, the bodies would take more than ten times as much. */
+/** Decoded, the bodies would use more than ten times as much. */
 const heapBytesMax = 96 * 1024 * 1024;
 
 async function expectRefused(send: Send, message: Uint8Array, told: string): Promise<void> {

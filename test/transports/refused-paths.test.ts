@@ -1,4 +1,4 @@
-/** Every request with a valid key leaves a record, also where nothing is served or the key is of the wrong kind. */
+/** Every request with a valid key leaves a record, also if nothing is served or the key is of the wrong kind. */
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -66,7 +66,7 @@ describe('a request that no operation serves', () => {
     expect(await latest()).toMatchObject({ wire: 'grpc', state: 'refused', operation, code });
   });
 
-  it('leaves none without the key of an account', async () => {
+  it('leaves no record without the key of an account', async () => {
     const { id } = (await latest()) ?? {};
     for (const wrong of ['', `pk_${'0'.repeat(50)}0000000`, parley.adminKey]) {
       const answer = await fetch(url('/api/v1/nowhere'), { headers: authorized(wrong) });

@@ -72,7 +72,7 @@ const wires: readonly Wire[] = [
   },
 ];
 
-/** Holds each look-up of a key until it is released. */
+/** Delays each look-up of a key until it is released. */
 class HeldGate {
   asked = 0;
   #held: PromiseWithResolvers<void> | undefined;
@@ -149,7 +149,7 @@ async function usage(): Promise<readonly Record<string, unknown>[]> {
 }
 
 describe.each(wires)('over $name', (wire) => {
-  it('a wrong key is refused while the body still comes, and the connection serves on', async () => {
+  it('a wrong key is refused while the body still arrives, and the connection continues', async () => {
     const answer = await call(wire, { key: 'wrong', body: Buffer.alloc(1_000_000), ends: false });
     expect(answer).toMatch(wire.refusal);
     const other = await call(wire, { key: 'wrong', body: wire.body(Buffer.alloc(0)), ends: true });
@@ -162,7 +162,7 @@ describe.each(wires)('over $name', (wire) => {
     expect(await call(wire, { key: 'wrong', headers, body, ends: true })).toMatch(wire.refusal);
   });
 
-  it('a valid key with a body that is no message leaves one record', async () => {
+  it('a valid key with an unreadable body leaves one record', async () => {
     const before = (await usage()).length;
     const answer = await call(wire, { body: wire.body(noMessage), ends: true });
     if (wire.path === upload)
@@ -178,7 +178,7 @@ describe.each(wires)('over $name', (wire) => {
   it.each([
     ['resets its stream without an error', 0],
     ['cancels its stream', 8],
-  ])('a client that %s while the gate is asked leaves one cancelled record', async (_, code) => {
+  ])('a client that %s while the gate decides leaves one cancelled record', async (_, code) => {
     const before = (await usage()).length;
     const client = await RawHttp2.open(parley.baseUrl);
     gate.hold();
@@ -195,7 +195,7 @@ describe.each(wires)('over $name', (wire) => {
     );
     await expect.poll(() => gate.asked).toBe(1);
     await client.write(resetStream(1, code));
-    // The server reads what has come before it looks up another key.
+    // The server reads the received data before it looks up another key.
     await new Promise((resolve) => setTimeout(resolve, 20));
     gate.release();
     await expect.poll(async () => (await usage()).length).toBe(before + 1);
@@ -206,7 +206,7 @@ describe.each(wires)('over $name', (wire) => {
 });
 
 describe('a connection of HTTP/1.1', () => {
-  it('serves on after a Connect call whose key and body were refused', async () => {
+  it('continues after a Connect call whose key and body were refused', async () => {
     const client = await RawClient.open(parley.baseUrl);
     const post = async (authorization: string, body: string) => {
       const headers = ['host: x', 'content-type: application/json', `authorization: Bearer ${authorization}`];
@@ -220,7 +220,7 @@ describe('a connection of HTTP/1.1', () => {
     client.close();
   });
 
-  it('serves on after a Connect upload that was refused before its end', async () => {
+  it('continues after a Connect upload that was refused before its end', async () => {
     const client = await RawClient.open(parley.baseUrl);
     const rest = Buffer.alloc(1_000_000);
     const head = [

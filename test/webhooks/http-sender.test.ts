@@ -1,4 +1,4 @@
-/** Webhooks over real connections: where they go, and how they fail. */
+/** Webhooks over real connections: their targets, and their failures. */
 import { createSocket } from 'node:dgram';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ function resolving(...addresses: string[]) {
   return { resolve, names };
 }
 
-/** The same for a name without an address: nobody learns which names the network of the server knows. */
+/** The same for a name without an address: callers cannot find out which names the server's network knows. */
 const refused = { failure: 'The name of the webhook has no public address.' };
 const portOf = ({ origin }: WebhookReceiver) => new URL(origin).port;
 
@@ -91,7 +91,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('that does not answer, is away or has no address fails in a sentence', async () => {
+  it('that does not answer, is unreachable or has no address fails with one sentence', async () => {
     const mute = await startMuteServer();
     expect(await post(`http://127.0.0.1:${mute.port}`, { attemptMsMax: 50 })).toEqual({
       failure: 'The webhook did not answer in time.',
@@ -111,7 +111,7 @@ describe('a webhook', () => {
     ).toEqual({ failure: 'The webhook did not answer in time.' });
   });
 
-  it('cannot send an answer without end', async () => {
+  it('cannot send an endless answer', async () => {
     const closed = Promise.withResolvers<void>();
     const endless = await startHttp((_request, response) => {
       const more = () => {
@@ -127,7 +127,7 @@ describe('a webhook', () => {
 });
 
 describe('a name', () => {
-  it('whose servers are mute delays no other, and its failure may pass', async () => {
+  it('whose servers do not answer delays no other, and its failure may be temporary', async () => {
     const dns = createSocket('udp4');
     const asked: string[] = [];
     const bound = Promise.withResolvers<void>();

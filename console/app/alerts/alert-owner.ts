@@ -1,4 +1,4 @@
-/** The account whose alerts a page shows, with the calls that read and change them. */
+/** Reads and changes the alerts of an account, for a key of the account or an operator. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { Alert, AlertSettings, AlertSettingsSchema } from '../../../gen/parley/alerts/v1/alerts_pb.ts';

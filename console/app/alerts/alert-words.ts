@@ -52,7 +52,7 @@ export function deliveryText({
   state,
 }: AlertDelivery): string {
   const tries = attempts === 1 ? 'at the first attempt' : `after ${wholeText(attempts)} attempts`;
-  if (state === 'none') return 'Only listed: there was no webhook.';
+  if (state === 'none') return 'Only listed, as there was no webhook.';
   if (state === 'delivered')
     return `Delivered ${deliveredAt ? spanText(timestampDate(deliveredAt)) : ''}, ${tries}.`;
   const failure = lastFailure ?? '';

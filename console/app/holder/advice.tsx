@@ -15,7 +15,7 @@ export interface Advice {
 const soonMs = 3 * dayMs;
 const fewNanoCredits = 1_000_000_000n;
 
-/** Names what ends soon or has ended, with the next step. */
+/** Advice about plans, credits and limits that end soon or have ended. */
 export function adviceFor(own: Account, ownKey: Key, { key }: SignedIn): Advice[] {
   return [
     ...aboutPlan(own),
@@ -28,14 +28,14 @@ export function adviceFor(own: Account, ownKey: Key, { key }: SignedIn): Advice[
 }
 
 const raisesKey =
-  'Ask the operator of this server to raise it, or use another key with the scope manage whose own limits allow it.';
+  'Ask the operator of this server to raise it, or raise it with another key that has the scope manage and wider limits.';
 
 const counted: Readonly<Record<string, readonly [limit: string, refused: string]>> = {
   'budgets.day': ['The budget for the day', 'Chats are'],
   'budgets.month': ['The budget for the month', 'Chats are'],
   'budgets.total': ['The budget', 'Chats are'],
-  audio_seconds_per_day: ['The audio of a day', 'Transcription is'],
-  characters_per_day: ['The characters of a day', 'Speech is'],
+  audio_seconds_per_day: ['The audio limit for the day', 'Transcription is'],
+  characters_per_day: ['The character limit for the day', 'Speech is'],
 };
 
 function* aboutCounts({ limitCounts }: LimitOwner, whose: string, raise: string): Generator<Advice> {
@@ -47,10 +47,10 @@ function* aboutCount(count: LimitCount, whose: string, raise: string): Generator
   const [limit, refused] = counted[count.name] ?? [count.name, 'Requests are'];
   const again = count.resetsAt && spanText(timestampDate(count.resetsAt));
   if (share >= 1) {
-    const until = again === undefined ? '.' : `until it starts again ${again}.`;
-    yield { title: `${limit} of ${whose} is used up.`, text: `${refused} refused${until} ${raise}` };
+    const until = again === undefined ? '' : ` until it starts again ${again}`;
+    yield { title: `${limit} of ${whose} is used up.`, text: `${refused} refused${until}. ${raise}` };
   } else if (share >= nearShare) {
-    const next = again === undefined ? '' : `It starts again ${again}.`;
+    const next = again === undefined ? '' : `It starts again ${again}. `;
     yield { title: `${limit} of ${whose} is ${percentText(share)} used.`, text: next + raise };
   }
 }
@@ -91,6 +91,6 @@ function* aboutKey({ expires_at }: SignedIn['key']): Generator<Advice> {
   if (end.getTime() - Date.now() > 7 * dayMs) return;
   yield {
     title: `This key expires ${spanText(end)}.`,
-    text: 'Ask for a new key, from the operator of this server or a key with the scope manage that expires later.',
+    text: 'Ask the operator of this server for a new key, or create one with a key that has the scope manage and expires later.',
   };
 }

@@ -50,7 +50,7 @@ export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
         />
         {owner.scopes.length > 0 && (
           <fieldset class="checks">
-            <legend>It may call</legend>
+            <legend>The key may call</legend>
             {owner.scopes.map((scope) => (
               <label key={scope}>
                 <input type="checkbox" name="scopes" value={scope} defaultChecked={scope !== 'manage'} />{' '}

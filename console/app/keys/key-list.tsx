@@ -16,7 +16,7 @@ export type KeyStep =
 
 interface Props {
   readonly owner: KeyOwner;
-  /** Default: keys can be created. */
+  /** A deleted account gets no new keys. */
   readonly isDeleted?: boolean;
 }
 

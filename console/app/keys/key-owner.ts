@@ -1,4 +1,4 @@
-/** The account whose keys a page shows, with the calls that change them. */
+/** Lists and changes keys, for a key of their account or an operator. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
@@ -38,9 +38,25 @@ export interface KeyOwner {
   readonly revoke: (keyId: string) => Promise<unknown>;
 }
 
+/** These calls are the same for both. */
+interface KeyChanges {
+  setKeyLimits(request: { keyId: string; limits?: WantedLimits }): Promise<unknown>;
+  rotateKey(request: { keyId: string; overlapSeconds: number }): Promise<IssuedKey>;
+  revokeKey(request: { keyId: string }): Promise<unknown>;
+}
+
+function changesBy(client: KeyChanges) {
+  return {
+    setLimits: (keyId, limits) => client.setKeyLimits({ keyId, ...(limits && { limits }) }),
+    rotate: (keyId, overlapSeconds) => client.rotateKey({ keyId, overlapSeconds }),
+    revoke: (keyId) => client.revokeKey({ keyId }),
+  } satisfies Partial<KeyOwner>;
+}
+
 /** The keys of the account of this session, for a key that manages. */
 export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
   return {
+    ...changesBy(management),
     accountId: '',
     scopes,
     ownId,
@@ -48,22 +64,12 @@ export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
     list: (signal) => allKeys((page) => management.listKeys(page, { signal })),
     usageOf: ({ id }) => `/console/usage?key=${id}`,
     create: (key) => management.createKey(key),
-    setLimits: (keyId, limits) => management.setKeyLimits({ keyId, ...(limits && { limits }) }),
-    rotate: (keyId, overlapSeconds) => management.rotateKey({ keyId, overlapSeconds }),
-    revoke: (keyId) => management.revokeKey({ keyId }),
   };
 }
-
-const issued = {
-  setLimits: (keyId, limits) => admin.setKeyLimits({ keyId, ...(limits && { limits }) }),
-  rotate: (keyId, overlapSeconds) => admin.rotateKey({ keyId, overlapSeconds }),
-  revoke: (keyId) => admin.revokeKey({ keyId }),
-} satisfies Partial<KeyOwner>;
-
 /** The keys of an account, for an operator. */
 export function keysOfAccount(accountId: string): KeyOwner {
   return {
-    ...issued,
+    ...changesBy(admin),
     accountId,
     scopes: ['speech', 'transcription', 'chat', 'manage'],
     isLimited: true,
@@ -75,7 +81,7 @@ export function keysOfAccount(accountId: string): KeyOwner {
 
 export function adminKeys(ownId: string): KeyOwner {
   return {
-    ...issued,
+    ...changesBy(admin),
     accountId: '',
     scopes: [],
     ownId,

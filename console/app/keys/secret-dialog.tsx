@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { Dialog } from '../dialog.tsx';
 
@@ -10,10 +11,12 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** Shows a new secret, which only its holder can keep. */
+/** Shows a new secret, which only its holder can keep. Closes once it is copied, or said to be kept. */
 export function SecretDialog({ title, secret, onClose, children }: Props) {
+  const [isKept, setKept] = useState(false);
+  const keep = () => setKept(true);
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} isHeld={!isKept} onClose={onClose}>
       <p>{children}</p>
       <p class="secret">
         <input
@@ -21,9 +24,13 @@ export function SecretDialog({ title, secret, onClose, children }: Props) {
           readOnly
           value={secret}
           onFocus={({ currentTarget }) => currentTarget.select()}
+          onCopy={keep}
         />
-        <CopyButton text={secret} />
+        <CopyButton text={secret} onCopied={keep} />
       </p>
+      <button type="button" class="primary" onClick={onClose}>
+        I have stored it
+      </button>
     </Dialog>
   );
 }

@@ -15,6 +15,8 @@ export interface Answer {
   readonly state: 'running' | 'whole' | 'stopped' | 'failed';
   readonly problem?: string;
   readonly promptTokens?: number;
+  readonly cachedTokens?: number;
+  readonly cacheWriteTokens?: number;
   readonly completionTokens?: number;
   readonly finish?: string;
   readonly firstMs?: number;
@@ -62,7 +64,7 @@ export async function ask(
 ): Promise<void> {
   const startedMs = performance.now();
   let answer: Answer = { text: '', state: 'running' };
-  const tell = (next: Partial<Answer>) => {
+  const report = (next: Partial<Answer>) => {
     answer = { ...answer, ...next };
     onAnswer(answer);
   };
@@ -76,31 +78,40 @@ export async function ask(
     ...(maxTokens !== '' && { maxTokens: Number(maxTokens) }),
   };
   const since = () => performance.now() - startedMs;
-  tell({});
+  report({});
   try {
     for await (const { chunk } of chat.streamChatCompletion({ params }, { signal })) {
       const [choice] = chunk?.choices ?? [];
       const part = choice?.delta?.content ?? '';
-      const { promptTokens, completionTokens } = chunk?.usage ?? {};
-      tell({
+      const { promptTokens, completionTokens, promptTokensDetails } = chunk?.usage ?? {};
+      const { cachedTokens, cacheWriteTokens } = promptTokensDetails ?? {};
+      report({
         text: answer.text + part,
         ...(part !== '' && answer.firstMs === undefined && { firstMs: since() }),
         ...(promptTokens !== undefined && { promptTokens }),
+        ...(cachedTokens !== undefined && { cachedTokens }),
+        ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
         ...(completionTokens !== undefined && { completionTokens }),
         ...(choice?.finishReason !== undefined && { finish: choice.finishReason }),
       });
     }
-    tell({ state: 'whole', wholeMs: since() });
+    report({ state: 'whole', wholeMs: since() });
   } catch (error) {
-    if (signal.aborted || isAborted(error)) tell({ state: 'stopped', wholeMs: since() });
-    else tell({ state: 'failed', problem: failureOf(noteFailure(error)).message, wholeMs: since() });
+    if (signal.aborted || isAborted(error)) report({ state: 'stopped', wholeMs: since() });
+    else report({ state: 'failed', problem: failureOf(noteFailure(error)).message, wholeMs: since() });
   }
 }
 
 /** The price of the tokens in nano-credits, rounded as on the server; undefined while they are unknown. */
-export function costOf({ price }: Model, { promptTokens, completionTokens }: Answer): bigint | undefined {
+export function costOf({ price }: Model, answer: Answer): bigint | undefined {
+  const { promptTokens, completionTokens, cachedTokens = 0, cacheWriteTokens = 0 } = answer;
   if (price === undefined || promptTokens === undefined || completionTokens === undefined) return undefined;
-  const whole = nanoOf(price.input) * BigInt(promptTokens) + nanoOf(price.output) * BigInt(completionTokens);
+  const { input, output, cachedInput = input, cacheWrite = input } = price;
+  const whole =
+    nanoOf(input) * BigInt(promptTokens - cachedTokens - cacheWriteTokens) +
+    nanoOf(cachedInput) * BigInt(cachedTokens) +
+    nanoOf(cacheWrite) * BigInt(cacheWriteTokens) +
+    nanoOf(output) * BigInt(completionTokens);
   return (whole + 999_999n) / 1_000_000n;
 }
 

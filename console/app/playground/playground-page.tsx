@@ -1,4 +1,4 @@
-/** The playground: chat, speech and transcription, with the code that does the same. */
+/** The playground: chat, speech, transcription, live transcription and conversations, with the code that does the same. */
 import type { ComponentType } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
@@ -6,6 +6,8 @@ import { catalog } from '../api.ts';
 import { Icon, type IconName } from '../icons.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { ChatPanel } from './chat-panel.tsx';
+import { ConversationPanel } from './live/conversation-panel.tsx';
+import { LivePanel } from './live/live-panel.tsx';
 import { SpeechPanel } from './speech-panel.tsx';
 import { TranscriptionPanel } from './transcription-panel.tsx';
 
@@ -27,11 +29,19 @@ const panels: readonly [Panel, ...Panel[]] = [
     icon: 'microphone',
     Panel: TranscriptionPanel,
   },
+  { path: '/playground/live', title: 'Live', type: 'transcription', icon: 'live', Panel: LivePanel },
+  {
+    path: '/playground/conversation',
+    title: 'Conversation',
+    type: 'transcription',
+    icon: 'speaker',
+    Panel: ConversationPanel,
+  },
 ];
 
 export function PlaygroundPage({ path }: { readonly path: string }) {
   const models = useLoaded('models', async (signal) => (await catalog.listModels({}, { signal })).data);
-  const { type, title, Panel } = panels.find((panel) => panel.path === path) ?? panels[0];
+  const { path: own, type, title, Panel } = panels.find((panel) => panel.path === path) ?? panels[0];
   return (
     <>
       <h1>Playground</h1>
@@ -40,7 +50,7 @@ export function PlaygroundPage({ path }: { readonly path: string }) {
           <a
             key={panel.path}
             href={`/console${panel.path}`}
-            aria-current={panel.type === type ? 'page' : undefined}
+            aria-current={panel.path === own ? 'page' : undefined}
           >
             <Icon name={panel.icon} /> {panel.title}
           </a>
@@ -48,8 +58,12 @@ export function PlaygroundPage({ path }: { readonly path: string }) {
       </nav>
       <Show of={models} what="the models">
         {(all) => {
-          const own = all.filter((model) => model.type === type);
-          return own.length === 0 ? <Closed title={title} /> : <Kept key={type} Panel={Panel} models={own} />;
+          const fitting = all.filter((model) => model.type === type);
+          return fitting.length === 0 ? (
+            <Closed title={title} />
+          ) : (
+            <Kept key={own} Panel={Panel} models={fitting} />
+          );
         }}
       </Show>
     </>
@@ -64,7 +78,7 @@ function Kept({ Panel, models }: { readonly Panel: Panel['Panel']; readonly mode
 
 function Closed({ title }: { readonly title: string }) {
   return (
-    <Empty title={`Your key can call no model for this: ${title}.`}>
+    <Empty title={`Your key cannot call any model for this: ${title}.`}>
       <p>
         Speech and transcription need a plan or its trial, and a key with that scope. Ask the operator of this
         server.

@@ -91,7 +91,7 @@ function Heard({ file, transcript, tookMs }: HeardProps) {
   const [seconds, setSeconds] = useState(-1);
   const { text, words, duration, language } = transcript;
   const name = file.name.replace(/\.\w+$/, '');
-  const hear = (start: number) => {
+  const play = (start: number) => {
     if (player.current === null) return;
     player.current.currentTime = start;
     void player.current.play();
@@ -111,7 +111,7 @@ function Heard({ file, transcript, tookMs }: HeardProps) {
                   type="button"
                   class={seconds >= start && seconds < end ? 'now' : ''}
                   title={`${start.toFixed(2)} s`}
-                  onClick={() => hear(start)}
+                  onClick={() => play(start)}
                 >
                   {word}
                 </button>
@@ -135,7 +135,7 @@ function Heard({ file, transcript, tookMs }: HeardProps) {
 
 function useTranscription() {
   const [file, setFile] = useState<File>();
-  const [heard, setHeard] = useState<{
+  const [result, setResult] = useState<{
     readonly transcript: Transcript | undefined;
     readonly tookMs: number;
   }>();
@@ -149,7 +149,7 @@ function useTranscription() {
     current.current = abort;
     setRunning(abort);
     setFile(next);
-    setHeard(undefined);
+    setResult(undefined);
     setProblem(undefined);
     const startedMs = performance.now();
     try {
@@ -159,7 +159,7 @@ function useTranscription() {
         timestampGranularities: ['word', 'segment'],
       };
       const { transcript } = await transcription.createTranscription(request, { signal: abort.signal });
-      setHeard({ transcript, tookMs: performance.now() - startedMs });
+      setResult({ transcript, tookMs: performance.now() - startedMs });
     } catch (error) {
       if (!isAborted(error)) setProblem(failureOf(error).message);
     }
@@ -170,8 +170,8 @@ function useTranscription() {
     problem,
     setProblem,
     isRunning: running !== undefined,
-    transcript: heard?.transcript,
-    tookMs: heard?.tookMs ?? 0,
+    transcript: result?.transcript,
+    tookMs: result?.tookMs ?? 0,
     transcribe: (next: File) => void transcribe(next),
     stop: () => running?.abort(),
   };

@@ -68,7 +68,7 @@ export function Chart({ groups, measure, period }: Props) {
         </p>
       )}
       <figcaption>
-        <span class="when">{step === undefined ? period.label : stepText(new Date(step), period)}</span>
+        <span class="when">{step === undefined ? period.label : stepText(new Date(step), period)} (UTC)</span>
         {series.map(({ name, color, values }) => (
           <span key={name} class="series">
             <i style={{ background: color }} /> {name}{' '}

@@ -32,6 +32,7 @@ export const measures: readonly [Measure, ...Measure[]] = [
     plotted: (value) => Number(value) / 1e9,
   },
   counted('tokens', 'Tokens', ({ promptTokens, completionTokens }) => promptTokens + completionTokens),
+  counted('cached', 'Cached tokens', ({ cachedTokens }) => cachedTokens),
   counted('characters', 'Characters spoken', ({ characters }) => characters),
   {
     name: 'audio',

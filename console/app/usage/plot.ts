@@ -15,6 +15,7 @@ export interface Plotted {
 }
 
 const heightPx = 260;
+const timeSpacePx = 70;
 
 /** Draws into an element, and again whenever its width changes. Returns a function that removes the chart. */
 export function plot(target: HTMLElement, plotted: Plotted): () => void {
@@ -43,7 +44,16 @@ function stack(values: readonly (readonly number[])[]): number[][] {
   });
 }
 
-function optionsFor({ series, axisText, timeText, onHover }: Plotted, width: number): uPlot.Options {
+/**
+ * The bars with a text below them, as many as fit, the last one among them. Places of the library's own would be midnights of the
+ * reader's time zone, but bars begin at midnight UTC.
+ */
+function labelled(times: readonly number[], width: number): number[] {
+  const every = Math.max(1, Math.ceil((times.length * timeSpacePx) / width));
+  return times.filter((_, index) => (times.length - 1 - index) % every === 0);
+}
+
+function optionsFor({ times, series, axisText, timeText, onHover }: Plotted, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const probe = (name: string) => resolved(style.getPropertyValue(name));
   const [quiet, line] = [probe('--quiet'), probe('--line')];
@@ -60,7 +70,13 @@ function optionsFor({ series, axisText, timeText, onHover }: Plotted, width: num
       y: { range: (_, __, high) => [0, Math.max(high * 1.08, 1e-9)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, values: (_, splits) => splits.map(timeText), space: 70, size: 28 },
+      {
+        ...axis,
+        grid: { show: false },
+        splits: ({ width }) => labelled(times, width),
+        values: (_, splits) => splits.map(timeText),
+        size: 28,
+      },
       { ...axis, grid: { stroke: line, width: 1 }, values: (_, splits) => splits.map(axisText), size: 64 },
     ],
     series: [

@@ -32,6 +32,8 @@ export function RecordDialog({ record, names, onClose }: Props) {
     ['Audio produced', record.audioSecondsOut === undefined ? undefined : `${record.audioSecondsOut} s`],
     ['Characters', record.characters],
     ['Prompt tokens', record.promptTokens],
+    ['Of these, read from the cache', record.cachedTokens],
+    ['Of these, written to the cache', record.cacheWriteTokens],
     ['Completion tokens', record.completionTokens],
     ['Tokens', record.tokensSource],
     ['Fair-use units', record.fairUseUnits === undefined ? undefined : wholeText(record.fairUseUnits)],

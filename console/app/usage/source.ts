@@ -1,4 +1,4 @@
-/** Reads usage as its holder or as the operator. */
+/** Reads the usage of this session's account or, for an operator, of all accounts. */
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { UsageTotal as OwnTotal, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';

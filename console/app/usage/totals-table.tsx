@@ -90,6 +90,8 @@ function saveTotals(groups: readonly Group[], dimension: Dimension): void {
     'requests',
     'prompt_tokens',
     'completion_tokens',
+    'cached_tokens',
+    'cache_write_tokens',
   ];
   const lines = groups.flatMap(({ name, totals }) =>
     totals.map((total) =>
@@ -101,7 +103,8 @@ function saveTotals(groups: readonly Group[], dimension: Dimension): void {
           total.model ?? '',
           total.state ?? '',
         ],
-        ...[total.requests, total.promptTokens, total.completionTokens, total.characters].map(String),
+        ...[total.requests, total.promptTokens, total.completionTokens].map(String),
+        ...[total.cachedTokens, total.cacheWriteTokens, total.characters].map(String),
         ...[String(total.audioSecondsIn), String(total.audioSecondsOut), exactCredits(total.costNanoCredits)],
       ]),
     ),

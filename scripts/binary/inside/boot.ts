@@ -20,8 +20,8 @@ export function boot(name: string, cache?: string): void {
 }
 
 /**
- * Starts the process again with a setting that glibc reads at the start only. Without it glibc keeps up to 64 MB of freed
- * memory in each of its arenas, once a block of such a size as flite was freed: 30 MB after little use.
+ * Starts the process again with a setting that glibc reads at the start only. By default glibc keeps up to 64 MB of freed
+ * memory in each of its arenas once a large block, such as flite, was freed: 30 MB after little use.
  */
 function returnFreedMemory(): void {
   const name = 'MALLOC_TRIM_THRESHOLD_';
@@ -33,10 +33,10 @@ function returnFreedMemory(): void {
   process.execve(process.execPath, args, { ...process.env, [name]: '131072' });
 }
 
-/** Node marks low descriptors to be closed by `execve`, those that it inherited too. The highest here is beyond all of its own. */
+/** Node makes `execve` close low descriptors, also those that it inherited. The copy gets a number above all of Node's own. */
 const lowFds = Array.from({ length: 29 }, (_, index) => index + 3);
 
-/** Whether this process inherited a socket, a file or a pipe, which its second start would lose. */
+/** Whether this process inherited a socket, a file or a pipe, which would be lost at its second start. */
 function inheritsDescriptors(): boolean {
   const stats = lowFds.flatMap((fd) => {
     try {
@@ -50,14 +50,14 @@ function inheritsDescriptors(): boolean {
   return stats.some((pipe) => pipe.isFIFO() && stats.filter(({ ino }) => ino === pipe.ino).length === 1);
 }
 
-/** Bundles contain all but Node's own modules, so nothing is searched in folders. */
+/** Bundles contain everything except Node's own modules, so nothing is searched in folders. */
 function requireBuiltin(id: string): object {
   const module = process.getBuiltinModule(id);
   if (module === undefined) throw new Error(`The executable has no ${id}.`);
   return module;
 }
 
-/** More than any asset's size, so that zlib unpacks into one buffer: the allocator would keep many small ones. */
+/** Larger than any asset, so that zlib unpacks into one buffer: the allocator would keep many small ones. */
 const unpackedBytesMax = 32 * 1024 ** 2;
 
 function unpacked(asset: string): Buffer {

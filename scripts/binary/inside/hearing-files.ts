@@ -1,19 +1,26 @@
-/** Replaces src/media/hearing-files.ts in the executable, which contains the files. They are unpacked into memory at use. */
+/**
+ * Replaces src/media/hearing-files.ts in the executable, which contains the files. Each is unpacked into memory when it is
+ * used.
+ */
 import { getRawAsset } from 'node:sea';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createZstdDecompress, zstdDecompress } from 'node:zlib';
 
-/** The image is unpacked in parts of this size, so that it is never in memory twice. */
+/** The image is unpacked in parts of this size, so that memory never holds it twice. */
 const partBytes = 1024 ** 2;
-/** More than the size of a module, so that zlib unpacks it into one buffer. */
+/** Larger than a module, so that zlib unpacks it into one buffer. */
 const moduleBytesMax = 4 * 1024 ** 2;
 
 export function missingHearing(): string | undefined {
   return undefined;
 }
 
-export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<ArrayBuffer>> {
+export { readModule as readExtra };
+
+export function readModule(
+  name: 'decoder' | 'recogniser' | 'resampler' | 'lame',
+): Promise<Uint8Array<ArrayBuffer>> {
   return promisify(zstdDecompress)(asset(`${name}.wasm.zst`), { chunkSize: moduleBytesMax });
 }
 

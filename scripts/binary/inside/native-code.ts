@@ -2,6 +2,7 @@
  * Loads SQLite's native code. The system loads native code from files only, so it is written to the data folder, which the
  * user of a database can write and others cannot. Where that fails, it goes to a temporary folder that is deleted after loading.
  */
+import { createHash } from 'node:crypto';
 import {
   lstatSync,
   mkdirSync,
@@ -17,8 +18,9 @@ import {
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRawAsset } from 'node:sea';
+import { zstdDecompressSync } from 'node:zlib';
 
-/** Defined by the build. Contains a hash of the content. */
+/** Defined by the build. Contains the start of the SHA-256 of the content. */
 declare const nativeFileName: string;
 
 const folderName = 'native';
@@ -73,10 +75,12 @@ function isOurs(stats: Stats): boolean {
   return isPrivate && stats.isDirectory();
 }
 
-/** Compares the whole content, so that a changed or truncated file is replaced. */
+/** Whether the file has the content of its name's hash: a changed or truncated file is replaced. */
 function hasCode(file: string): boolean {
   const stats = lstatSync(file, { throwIfNoEntry: false });
-  return stats?.isFile() === true && readFileSync(file).equals(code());
+  if (stats?.isFile() !== true) return false;
+  const hash = createHash('sha256').update(readFileSync(file)).digest('hex');
+  return nativeFileName.includes(hash.slice(0, 16));
 }
 
 /** Renames a complete file, so that other processes never load half of it. Removes the code of other versions. */
@@ -91,7 +95,7 @@ function replaceCode(folder: string, file: string): void {
 }
 
 function code(): Buffer {
-  return Buffer.from(getRawAsset(nativeFileName));
+  return zstdDecompressSync(Buffer.from(getRawAsset(`${nativeFileName}.zst`)));
 }
 
 function load(file: string): object {

@@ -1,4 +1,4 @@
-/** Replaces src/app/page-files.ts in the executable, which contains the files. They stay in its file until they are asked for. */
+/** Replaces src/app/page-files.ts in the executable, which contains the files. They are read from it on demand. */
 import { getAssetKeys, getRawAsset } from 'node:sea';
 
 const folder = 'console/';

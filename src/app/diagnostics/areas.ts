@@ -1,4 +1,4 @@
-/** The areas that `parley doctor` and a running server check alike. */
+/** The areas that both `parley doctor` and a running server check. */
 import type { Config } from '../../config/config.ts';
 import { warning } from '../../core/values/diagnostics.ts';
 import { type Check, type DiagnosedArea, diagnoseArea } from './area.ts';
@@ -16,7 +16,7 @@ interface AreaOptions {
   readonly checksPages: boolean;
   /** Paths of invalid settings. The areas that depend on them are not checked. Default: none. */
   readonly leftOut?: readonly string[];
-  /** Default: the ports are not checked. */
+  /** Checks the ports. Default: they are not checked. */
   readonly ports?: Check;
 }
 

@@ -6,7 +6,7 @@ import { fileReason, systemCode } from '../../files/reason.ts';
 import { workingFolderIsGone } from '../../files/working-folder.ts';
 
 const mebibyte = 1024 ** 2;
-/** Below this the records of a day may not fit. */
+/** With less free space the records of a day may not fit. */
 const scarceBytes = 1024 * mebibyte;
 const fullBytes = 100 * mebibyte;
 
@@ -32,7 +32,8 @@ export async function diagnoseDataFolder(dataDir: string): Promise<Diagnostic[]>
 function missingFolder(dataDir: string): Diagnostic {
   const nearest = nearestFolder(dataDir);
   try {
-    // Permission alone says little: /proc allows no new folders, and a disk may have no inodes left.
+    // A test is necessary, as permissions are not enough: /proc allows no new folders, and a disk may have no inodes
+    // left.
     rmdirSync(mkdtempSync(join(nearest, '.parley-doctor-')));
     return ok('folder', `${dataDir} does not exist yet. The first start creates it.`);
   } catch (error) {

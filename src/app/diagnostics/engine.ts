@@ -3,7 +3,9 @@ import { type Diagnostic, warning } from '../../core/values/diagnostics.ts';
 import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
 import type { DiagnosedModel } from '../../engines/diagnostics.ts';
 import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
+import { diagnoseProcess } from '../../engines/process/diagnostics.ts';
 import { diagnoseRemote } from '../../engines/remote/diagnostics.ts';
+import { programSurroundings } from '../programs.ts';
 
 /** Checks that an engine can serve its models. Does not open the engine and costs nothing. */
 export async function diagnoseEngine(
@@ -25,6 +27,8 @@ export async function diagnoseEngine(
       return diagnoseBuiltin(diagnosis);
     case 'openai':
       return diagnoseOpenAi(settings, diagnosis);
+    case 'process':
+      return diagnoseProcess(settings, programSurroundings(config), diagnosis);
     case 'remote':
       return diagnoseRemote(settings, diagnosis);
   }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Config } from '../../config/config.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 
@@ -14,8 +14,8 @@ export function diagnoseOpenFiles({ server, admin }: Config, pid: number | undef
   const limit = limitOfServer ?? ownLimit();
   const whose = limitOfServer === undefined ? 'A process started here' : 'The running server';
   const connections = server.connectionsMax * (admin ? 2 : 1);
-  if (limit === unlimited) return [ok('open files', `${whose} may open any number of files.`)];
-  const found = `${whose} may open ${limit} files; connectionsMax allows ${connections} connections.`;
+  if (limit === unlimited) return [ok('open files', `${whose} can open any number of files.`)];
+  const found = `${whose} can open ${limit} files; connectionsMax allows ${connections} connections.`;
   const advice = `Raise the limit to ${connections * 2} (systemd: LimitNOFILE, shell: ulimit -n), or lower server.connectionsMax.`;
   if (connections >= limit) return [problem('open files', found, advice)];
   return [connections * 2 > limit ? warning('open files', found, advice) : ok('open files', found)];
@@ -39,7 +39,7 @@ const resourceLimits = z.object({
 /** Node raises its own limit to the allowed maximum, and child processes inherit that. */
 function ownLimit(): number {
   const { report } = process;
-  // Names of connected hosts may take long to look up.
+  // Skips the names of connected hosts, which may take long to look up.
   Reflect.set(report, 'excludeNetwork', true);
   const { userLimits } = resourceLimits.parse(report.getReport());
   return toLimit(String(userLimits.open_files.soft)) ?? unlimited;

@@ -4,23 +4,20 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
-import type { CallOptions } from '@connectrpc/connect';
-import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AdminApp } from '../../app/administration.ts';
 import { cliCall } from '../../core/access/call.ts';
 import { type AdminMethod, adminMethods } from '../../core/services.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { type AdminFlags, configOf } from '../flags.ts';
+import { configOf } from '../configuration.ts';
+import type { AdminFlags } from '../flags.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
 import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 import { dataFolderError, folderIsMissing } from './data-folder.ts';
-import { adminServer, clientServer } from './known-servers.ts';
-import { onOwnAccount } from './own-connection.ts';
-import type { ServerConnection } from './server-connection.ts';
 import { readServerFile } from './server-file.ts';
 
-export type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
+export { responseBodyCodec } from '../../codec/response-body.ts';
+export { adminMethods } from '../../core/services.ts';
 
 export interface AdminConnectionOptions {
   /** Whether to create a missing data folder. Default: false, as a command that only reads could create it in the wrong place. */
@@ -32,30 +29,15 @@ export interface AdminConnectionOptions {
   readonly mayBeGuest?: boolean;
 }
 
-/** Connects while `run` runs. */
-export async function withAdmin<T>(
-  flags: AdminFlags,
-  run: (admin: AdminConnection) => Promise<T>,
-  options: AdminConnectionOptions = {},
-): Promise<T> {
-  const admin = await connectAdmin(flags, options);
-  try {
-    return await run(admin);
-  } finally {
-    await admin.close();
-  }
-}
-
 /** A starting server, or another command, may own the folder for a moment without an address to call. */
 const waitMsMax = 5_000;
 const retryMs = 50;
 
-async function connectAdmin(
+export async function connectAdmin(
   flags: AdminFlags,
-  { mayMakeFolder = false, mayBeGuest = false }: AdminConnectionOptions,
+  { mayMakeFolder = false, mayBeGuest = false }: AdminConnectionOptions = {},
 ): Promise<AdminConnection> {
-  if (flags.own) return onOwnAccount(clientServer(flags));
-  if (flags.baseUrl !== undefined) return onServer(adminServer(flags.baseUrl, flags));
+  if (flags.own || flags.baseUrl !== undefined) return onServer(flags, flags.baseUrl);
   const config = configOf(flags);
   const { dataDir, store } = config;
   if (store.kind === 'sqlite' && !mayMakeFolder && folderIsMissing(dataDir)) {
@@ -72,9 +54,9 @@ async function connectAdmin(
       if (mayBeGuest && flags.adminKey === undefined)
         return onFolder(await openAdmin(config, { as: 'guest' }));
       const server = readServerFile(dataDir);
-      if (server !== undefined) return onServer(adminServer(server.adminBaseUrl, flags));
+      if (server !== undefined) return onServer(flags, server.adminBaseUrl);
       if (waitedMs >= waitMsMax) {
-        const message = `Another process, whose address is unknown, uses the data folder ${dataDir}. Name the server with --base-url.`;
+        const message = `Another process uses the data folder ${dataDir}, and its address is unknown. Name the server with --base-url.`;
         throw new CliError(message, error);
       }
     }
@@ -98,14 +80,8 @@ function onFolder(app: AdminApp): AdminConnection {
   };
 }
 
-type AdminCalls = {
-  readonly [K in AdminMethod]: (request: AdminRequest<K>, options: CallOptions) => Promise<AdminResponse<K>>;
-};
-
-function onServer(server: ServerConnection): AdminConnection {
-  return {
-    invoke: <K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>> =>
-      server.call(AdminService, (client: AdminCalls, options) => client[method](request, options)),
-    close: async () => undefined,
-  };
+/** Loads the client only for a command that calls a server. */
+async function onServer(flags: AdminFlags, baseUrl: string | undefined): Promise<AdminConnection> {
+  const { serverConnection } = await import('./admin-server.ts');
+  return serverConnection(flags, baseUrl);
 }

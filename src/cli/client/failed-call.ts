@@ -1,28 +1,10 @@
 /** Explains a failed call to a server. */
 import { Code, ConnectError } from '@connectrpc/connect';
-import { type ErrorInfo, ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { systemCode } from '../../files/reason.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
-
-/** An error response of a Parley. */
-export class ServerError extends CliError {
-  readonly code: string;
-  readonly requestId: string;
-  /** The field that the error is about, if any. */
-  readonly param: string | undefined;
-  /** The message without code and request id: problem and advice. */
-  readonly words: string;
-
-  constructor(words: string, { reason, metadata }: ErrorInfo) {
-    const { request_id: requestId = '', param } = metadata;
-    super(`${words} (${reason}, request ${requestId})`);
-    this.words = words;
-    this.code = reason;
-    this.requestId = requestId;
-    this.param = param;
-  }
-}
+import { ServerError } from './server-error.ts';
 
 /** TLS error codes such as ERR_TLS_CERT_ALTNAME_INVALID, SELF_SIGNED_CERT_IN_CHAIN or UNABLE_TO_VERIFY_LEAF_SIGNATURE. */
 const certificateCodes = /_CERT(_|$)|^CERT_|_SIGNATURE$/;

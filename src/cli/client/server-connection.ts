@@ -2,12 +2,19 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { DescService } from '@bufbuild/protobuf';
-import { type CallOptions, type Client, createClient, type Transport } from '@connectrpc/connect';
+import {
+  type CallOptions,
+  type Client,
+  createClient,
+  type Interceptor,
+  type Transport,
+} from '@connectrpc/connect';
 import { keyFlaw } from '../../core/access/key-flaws.ts';
 import { basePath } from '../../core/values/base-path.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
 import { failedCall } from './failed-call.ts';
+import type { RealtimeConnection } from './realtime-connection.ts';
 
 export interface Server {
   /** Ends in the version prefix, without a trailing slash. */
@@ -57,12 +64,37 @@ export class ServerConnection {
     run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
     signal: AbortSignal,
   ): AsyncGenerator<T> {
+    yield* this.#receive(await this.#client(service), run, signal);
+  }
+
+  /** The same over gRPC, where the client goes on sending meanwhile. */
+  async *converse<S extends DescService, T>(
+    service: S,
+    run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
+    signal: AbortSignal,
+  ): AsyncGenerator<T> {
+    const { createGrpcTransport } = await import('@connectrpc/connect-node');
+    const transport = createGrpcTransport(shared(this.#server));
+    yield* this.#receive(createClient(service, transport), run, signal);
+  }
+
+  /** Opens a session of the Realtime API. @throws ServerError, CliError, or the signal's reason once it aborts */
+  async openRealtime(query: string, signal: AbortSignal): Promise<RealtimeConnection> {
+    const { RealtimeConnection } = await import('./realtime-connection.ts');
+    return RealtimeConnection.open(this.#server, query, signal);
+  }
+
+  async *#receive<C, T>(
+    client: C,
+    run: (client: C, options: CallOptions) => AsyncIterable<T>,
+    signal: AbortSignal,
+  ): AsyncGenerator<T> {
     // A reader that stops early ends the request, too.
     const left = new AbortController();
     const options = { signal: AbortSignal.any([signal, left.signal]) };
     let hasBegun = false;
     try {
-      for await (const message of run(await this.#client(service), options)) {
+      for await (const message of run(client, options)) {
         hasBegun = true;
         yield message;
       }
@@ -80,24 +112,30 @@ export class ServerConnection {
   }
 }
 
-async function openTransport({ baseUrl, key }: Server): Promise<Transport> {
+async function openTransport(server: Server): Promise<Transport> {
   // Loaded only for a call: most of an operator's commands need none, and start faster without it.
   const { createConnectTransport } = await import('@connectrpc/connect-node');
   return createConnectTransport({
+    ...shared(server),
+    httpVersion: '1.1',
+    nodeOptions: { agent: agentFor(server.baseUrl) },
+    defaultTimeoutMs: callMsMax,
+  });
+}
+
+/** The options of both transports. */
+function shared({ baseUrl, key }: Server) {
+  const authorize: Interceptor = (next) => (request) => {
+    request.header.set('authorization', `Bearer ${key}`);
+    return next(request);
+  };
+  return {
     // The services are beside the REST API, at the root of the same port.
     baseUrl: baseUrl.endsWith(basePath) ? baseUrl.slice(0, -basePath.length) : baseUrl,
-    httpVersion: '1.1',
-    nodeOptions: { agent: agentFor(baseUrl) },
-    defaultTimeoutMs: callMsMax,
     // No compression, as audio does not get smaller.
     acceptCompression: [],
-    interceptors: [
-      (next) => (request) => {
-        request.header.set('authorization', `Bearer ${key}`);
-        return next(request);
-      },
-    ],
-  });
+    interceptors: [authorize],
+  };
 }
 
 /** Gives up on an address that does not answer, for which Node would wait for minutes. */

@@ -1,7 +1,7 @@
 /** `<dataDir>/server.json`: the address of the server on a data folder, for the commands that call it. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const serverFile = z.object({ baseUrl: z.url(), adminBaseUrl: z.url(), pid: z.int().positive() });
 export type ServerFile = z.infer<typeof serverFile>;

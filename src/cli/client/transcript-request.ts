@@ -12,8 +12,8 @@ import { renderTranscript, type TranscriptFormat } from '../../codec/transcript-
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import { fileReason } from '../../files/reason.ts';
 import { CliError } from '../terminal/command.ts';
-import { ServerError } from './failed-call.ts';
 import type { ServerConnection } from './server-connection.ts';
+import { ServerError } from './server-error.ts';
 
 interface TranscriptOptions {
   readonly format: TranscriptFormat;

@@ -1,9 +1,17 @@
 import type { Command } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { newCommand } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, callAndShow, listAndShow } from './admin-command.ts';
+import {
+  type AdminCommandFlags,
+  adminCommand,
+  callAndShow,
+  listAndShow,
+  show,
+  withAdmin,
+} from './admin-command.ts';
 import {
   type LimitFlags,
   limitFacts,
@@ -52,25 +60,42 @@ export function accountCommand(): Command {
     )
     .addCommand(oneCommand('resume', 'Serve a suspended account again.', 'resumeAccount'))
     .addCommand(
-      oneCommand(
-        'delete',
-        'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.',
-        'deleteAccount',
-      ),
+      withYes(
+        adminCommand('delete', deleteText, [
+          'parley account delete acme',
+          'parley account delete acme --yes',
+        ]),
+      )
+        .argument(...accountArgument)
+        .action(deleteAccount),
     );
 }
+
+const deleteText =
+  'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.';
 
 /** A command that takes nothing but an account. */
 function oneCommand(
   name: string,
   description: string,
-  method: 'getAccount' | 'suspendAccount' | 'resumeAccount' | 'deleteAccount',
+  method: 'getAccount' | 'suspendAccount' | 'resumeAccount',
 ): Command {
   return adminCommand(name, description, [`parley account ${name} acme`])
     .argument(...accountArgument)
     .action(async (accountId: string, flags: AdminCommandFlags) => {
       await callAndShow(flags, method, { accountId }, accountFacts);
     });
+}
+
+function deleteAccount(accountId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const { account } = await admin.invoke('getAccount', { accountId });
+    const { name, balance } = account ?? {};
+    const lost = 'Its keys stop working, its plan ends, and nobody can spend its';
+    await confirm(`Delete the account ${name} for good? ${lost} ${balance} credits.`, flags);
+    const response = await admin.invoke('deleteAccount', { accountId });
+    await show(flags, 'deleteAccount', response, accountFacts);
+  });
 }
 
 async function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {

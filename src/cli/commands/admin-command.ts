@@ -1,14 +1,8 @@
 /** Shared by the admin commands: flags, output and paging. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { responseBodyCodec } from '../../codec/response-body.ts';
-import { type AdminMethod, adminMethods } from '../../core/services.ts';
-import {
-  type AdminConnection,
-  type AdminConnectionOptions,
-  type AdminRequest,
-  type AdminResponse,
-  withAdmin,
-} from '../client/admin-connection.ts';
+import type { AdminMethod } from '../../core/services.ts';
+import type { AdminConnection, AdminRequest, AdminResponse } from '../client/admin-calls.ts';
+import type { AdminConnectionOptions } from '../client/admin-connection.ts';
 import { type AdminFlags, type JsonFlag, withAdminFlags, withClientFlags, withOwnFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
@@ -57,11 +51,27 @@ export async function show<K extends AdminMethod>(
   response: AdminResponse<K>,
   text: (response: AdminResponse<K>) => string | Promise<string>,
 ): Promise<void> {
-  if (json) await printJson(responseBodyCodec(adminMethods[method]).encode(response));
-  else await printData(await text(response));
+  if (!json) return printData(await text(response));
+  const { adminMethods, responseBodyCodec } = await import('../client/admin-connection.ts');
+  await printJson(responseBodyCodec(adminMethods[method]).encode(response));
 }
 
 type TextOf<Response> = (response: Response, admin: AdminConnection) => string | Promise<string>;
+
+/** Connects while `run` runs. */
+export async function withAdmin<T>(
+  flags: AdminFlags,
+  run: (admin: AdminConnection) => Promise<T>,
+  options?: AdminConnectionOptions,
+): Promise<T> {
+  const { connectAdmin } = await import('../client/admin-connection.ts');
+  const admin = await connectAdmin(flags, options);
+  try {
+    return await run(admin);
+  } finally {
+    await admin.close();
+  }
+}
 
 /** Calls one method and prints its response. */
 export function callAndShow<K extends AdminMethod>(

@@ -1,4 +1,4 @@
-/** The alerts of an account: of one's own with a key that has the scope `manage`, of any for administrators. */
+/** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { newCommand, usageError } from '../terminal/command.ts';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { BackupFacts } from '../../app/administration.ts';
 import type { Config } from '../../config/config.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
-import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
@@ -23,7 +23,7 @@ export function backupCommand(): Command {
 }
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
-  const { dataDir } = filesOf(flags);
+  const { dataDir } = await filesOf(flags);
   const { backUp } = await import('../../app/administration.ts');
   try {
     const facts = await backUp(dataDir, file, flags.force);
@@ -50,7 +50,7 @@ export function restoreCommand(): Command {
 }
 
 async function restore(file: string, flags: RestoreFlags): Promise<void> {
-  const { dataDir } = filesOf(flags);
+  const { dataDir } = await filesOf(flags);
   const { restore: replace } = await import('../../app/administration.ts');
   try {
     const { keptAs, ...facts } = await replace(dataDir, file, { keep: flags.keep, nowMs: Date.now() });
@@ -92,7 +92,8 @@ function fileError(error: unknown, what: string): unknown {
 }
 
 /** @throws CliError if the configured database is not that of the data folder */
-function filesOf(flags: ConfigFlags): Config {
+async function filesOf(flags: ConfigFlags): Promise<Config> {
+  const { configOf } = await import('../configuration.ts');
   const config = configOf(flags);
   if (config.store.kind === 'sqlite') return config;
   throw new CliError(

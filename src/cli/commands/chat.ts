@@ -1,9 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { ChatMessageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
-import { responseBodyCodec } from '../../codec/response-body.ts';
-import { clientServer } from '../client/known-servers.ts';
 import type { ServerConnection } from '../client/server-connection.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { interruptible, joined, newCommand, usageError } from '../terminal/command.ts';
@@ -32,6 +29,7 @@ export function chatCommand(): Command {
 async function chat(words: readonly string[], flags: ChatFlags, command: Command): Promise<void> {
   const message = joined(words);
   if (message === undefined && flags.json) usageError(command, '--json needs a message');
+  const { clientServer } = await import('../client/calls.ts');
   const server = clientServer(flags);
   const before = flags.system === undefined ? [] : [said('system', flags.system)];
   const model = flags.model ?? (await firstModel(server, 'chat'));
@@ -69,6 +67,7 @@ async function* streamAnswer(
   params: Question,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const { ChatService } = await import('../client/calls.ts');
   const parts = server.stream(
     ChatService,
     (client, options) => client.streamChatCompletion({ params }, options),
@@ -82,6 +81,7 @@ async function printCompletion(
   params: Question,
   signal: AbortSignal,
 ): Promise<void> {
+  const { ChatService, responseBodyCodec } = await import('../client/calls.ts');
   const response = await server.call(
     ChatService,
     (client, options) => client.createChatCompletion({ params }, options),

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { ConfigError, type Finding, sourceText } from '../../config/config.ts';
+import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { settingValues } from '../../config/setting-values.ts';
-import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
@@ -33,6 +33,7 @@ export function configCommand(): Command {
 }
 
 async function showConfig(flags: ConfigCommandFlags): Promise<void> {
+  const { loadWithFlags } = await import('../configuration.ts');
   const { config, sourceOf } = loadWithFlags(flags);
   const settings = [...settingValues(config)].map(({ path, name, value }) => {
     return { name, value, source: sourceText(sourceOf(path)) };
@@ -48,6 +49,7 @@ async function showConfig(flags: ConfigCommandFlags): Promise<void> {
 }
 
 async function checkConfig(file: string | undefined, { json }: JsonFlag): Promise<void> {
+  const { loadWithFlags } = await import('../configuration.ts');
   try {
     const { file: read, warnings } = loadWithFlags(file === undefined ? {} : { config: file });
     for (const warning of warnings) printStatus(warning);

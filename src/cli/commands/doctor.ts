@@ -1,20 +1,12 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { DiagnosedArea } from '../../app/diagnostics/area.ts';
-import {
-  ConfigError,
-  type Finding,
-  type LoadedConfig,
-  loadValidPart,
-  type PartialConfig,
-  sourceText,
-} from '../../config/config.ts';
+import type { LoadedConfig, PartialConfig } from '../../config/config.ts';
+import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
-import { readServerFile } from '../client/server-file.ts';
-import { type ConfigFlags, configOptions, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
-import { diagnosePorts } from './doctor/ports.ts';
 
 type DoctorFlags = ConfigFlags & JsonFlag;
 
@@ -40,6 +32,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
 }
 
 async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
+  const { loadWithFlags, loadValidWithFlags } = await import('../configuration.ts');
   try {
     const loaded = loadWithFlags(flags);
     const configuration = { area: 'configuration', diagnostics: [readFrom(loaded), ...ignoredBy(loaded)] };
@@ -47,15 +40,17 @@ async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const invalid = { area: 'configuration', diagnostics: error.findings.map(toDiagnostic) };
-    return [invalid, ...(await diagnose(loadValidPart(configOptions(flags))))];
+    return [invalid, ...(await diagnose(loadValidWithFlags(flags)))];
   }
 }
 
 async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea[]> {
-  // This module takes longest to load, so no other command loads it.
+  // Loaded on demand, as this module takes longest to load.
   const { diagnoseAreas, notChecked } = await import('../../app/diagnostics/areas.ts');
   if (valid === undefined) return [notChecked('everything else')];
   const { config, leftOut } = valid;
+  const { readServerFile } = await import('../client/server-file.ts');
+  const { diagnosePorts } = await import('./doctor/ports.ts');
   return diagnoseAreas(config, {
     pid: readServerFile(config.dataDir)?.pid,
     checksPages: true,

@@ -1,8 +1,5 @@
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { systemCode } from '../../files/reason.ts';
-import { serverUrl } from '../client/known-servers.ts';
-import { probe } from '../client/probe.ts';
 import { type ServerFlags, withServerFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
@@ -12,8 +9,6 @@ interface HealthFlags extends ServerFlags {
 }
 
 const answerMsMax = 5_000;
-
-const answer = z.object({ status: z.string(), reason: z.string().optional() });
 
 export function healthCommand(): Command {
   const command = newCommand(
@@ -25,17 +20,30 @@ export function healthCommand(): Command {
 }
 
 async function health({ ready, ...flags }: HealthFlags): Promise<void> {
+  const { serverUrl } = await import('../client/known-servers.ts');
   const url = new URL(ready ? '/readyz' : '/healthz', serverUrl(flags));
   const { status, reason } = await ask(url);
   if (reason !== undefined) throw new CliError(`${url.origin} is not ready: ${reason}`);
   await printData(`${status}\n`);
 }
 
-async function ask(url: URL): Promise<z.infer<typeof answer>> {
-  try {
-    return answer.parse(await probe(url, AbortSignal.timeout(answerMsMax)));
-  } catch (error) {
-    const reason = systemCode(error) ?? (error instanceof z.ZodError ? 'it is not a Parley' : String(error));
-    throw new CliError(`${url.origin} is not healthy (${reason}).`, error);
-  }
+interface Answer {
+  readonly status: string;
+  readonly reason?: string;
+}
+
+async function ask(url: URL): Promise<Answer> {
+  const unhealthy = (reason: string, cause?: unknown) =>
+    new CliError(`${url.origin} is not healthy (${reason}).`, cause);
+  const { probe } = await import('../client/probe.ts');
+  const answer = await probe(url, AbortSignal.timeout(answerMsMax)).catch((error) => {
+    throw unhealthy(systemCode(error) ?? String(error), error);
+  });
+  if (isAnswer(answer)) return answer;
+  throw unhealthy('it is not a Parley');
+}
+
+function isAnswer(value: unknown): value is Answer {
+  if (typeof value !== 'object' || value === null || !('status' in value)) return false;
+  return typeof value.status === 'string' && (!('reason' in value) || typeof value.reason === 'string');
 }

@@ -1,13 +1,13 @@
 /** `parley key` for administrators; `parley keys` for the account of a key that has the scope `manage`. */
-import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type Scope, scopes } from '../../core/entities/key.ts';
-import type { AdminConnection } from '../client/admin-connection.ts';
+import type { AdminConnection } from '../client/admin-calls.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
-import { parseExpiry, parseSpan, timeText } from '../terminal/times.ts';
+import { msOf, parseExpiry, parseSpan, timestampOf, timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
@@ -84,7 +84,7 @@ export function keysCommand(): Command {
 }
 
 const createText = 'Create a key and print it. It is shown only once.';
-const limitsText = 'Set the limits of a key, in place of all earlier ones.';
+const limitsText = 'Set the limits of a key, and replace all earlier ones.';
 
 function withOwner(command: Command, admin: string, conflicts: string[]): Command {
   return command
@@ -117,9 +117,8 @@ function rotateCommand(newOne: typeof adminCommand, group: string): Command {
 
 function revokeCommand(newOne: typeof adminCommand, group: string): Command {
   const example = `parley ${group} revoke key_…`;
-  return withKeyId(newOne('revoke', 'Revoke a key. It stops working at once.', [example]), group).action(
-    revokeKey,
-  );
+  const revoke = newOne('revoke', 'Revoke a key. It stops working at once.', [example, `${example} --yes`]);
+  return withYes(withKeyId(revoke, group)).action(revokeKey);
 }
 
 function withKeyId(command: Command, group: string): Command {
@@ -140,7 +139,7 @@ interface CreateFlags extends OwnerFlags, LimitFlags {
 /** Prints only the secret to standard output, for scripts. */
 async function createKey(flags: CreateFlags, command: Command): Promise<void> {
   const { name, expires } = flags;
-  const facts = { name, ...(expires && { expiresAt: timestampFromDate(expires) }) };
+  const facts = { name, ...(expires && { expiresAt: timestampOf(expires.getTime()) }) };
   const limits = wantedLimits(flags);
   const request = {
     ...facts,
@@ -199,7 +198,8 @@ async function limitKey(
   );
 }
 
-async function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
+async function revokeKey(keyId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {
+  await confirm(`Revoke the key ${keyId} for good? Programs that use it are refused from now on.`, flags);
   await callAndShow(flags, 'revokeKey', { keyId }, ({ key }) => facts(keyFacts(key)));
 }
 
@@ -226,7 +226,7 @@ function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
 
 function stateText({ revokedAt, expiresAt }: Key): string {
   if (revokedAt) return 'revoked';
-  return expiresAt && timestampDate(expiresAt).getTime() <= Date.now() ? 'expired' : 'live';
+  return expiresAt && msOf(expiresAt) <= Date.now() ? 'expired' : 'live';
 }
 
 function parseScopes(text: string): Scope[] {

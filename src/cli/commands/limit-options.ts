@@ -3,6 +3,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
 import { present } from '../../core/values/present.ts';
+import { parseCount } from '../flags.ts';
 import { usageError } from '../terminal/command.ts';
 import { timeText } from '../terminal/times.ts';
 
@@ -104,9 +105,4 @@ function parseList(text: string): string[] {
   const entries = text.split(',').map((entry) => entry.trim());
   if (entries.every((entry) => entry !== '')) return entries;
   throw new InvalidArgumentError('Write entries with commas between them.');
-}
-
-function parseCount(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a whole number from 0 to 999999999.');
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { dataFolderError } from '../client/data-folder.ts';
-import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 
@@ -19,6 +19,7 @@ export function migrateCommand(): Command {
 }
 
 async function migrate(flags: MigrateFlags): Promise<void> {
+  const { configOf } = await import('../configuration.ts');
   const config = configOf(flags);
   const { migrateConfiguredStore } = await import('../../app/store-tools.ts');
   try {

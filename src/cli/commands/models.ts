@@ -1,9 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ListModelsResponse, Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import { responseBodyCodec } from '../../codec/response-body.ts';
 import { modelTypes } from '../../core/entities/model.ts';
-import { clientServer } from '../client/known-servers.ts';
 import type { ServerConnection } from '../client/server-connection.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
@@ -25,6 +22,7 @@ export function modelsCommand(): Command {
 }
 
 async function showModels(flags: ModelsFlags): Promise<void> {
+  const { CatalogService, clientServer, responseBodyCodec } = await import('../client/calls.ts');
   const response = await listModels(clientServer(flags), flags.type);
   if (flags.json) await printJson(responseBodyCodec(CatalogService.method.listModels).encode(response));
   else await printData(modelTable(response));
@@ -46,11 +44,12 @@ export async function firstModel(
   );
 }
 
-function listModels(
+async function listModels(
   server: ServerConnection,
   type: string | undefined,
   signal?: AbortSignal,
 ): Promise<ListModelsResponse> {
+  const { CatalogService } = await import('../client/calls.ts');
   const request = type === undefined ? {} : { type };
   return server.call(CatalogService, (client, options) => client.listModels(request, options), signal);
 }

@@ -1,7 +1,6 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import { newCommand } from '../terminal/command.ts';
-import { parseExpiry } from '../terminal/times.ts';
+import { parseExpiry, timestampOf } from '../terminal/times.ts';
 import { accountArgument, accountFacts } from './account.ts';
 import { type AdminCommandFlags, adminCommand, callAndShow } from './admin-command.ts';
 
@@ -42,7 +41,7 @@ async function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<
 }
 
 async function activatePlan(accountId: string, flags: ActivateFlags): Promise<void> {
-  const request = { accountId, endsAt: timestampFromDate(flags.until) };
+  const request = { accountId, endsAt: timestampOf(flags.until.getTime()) };
   await callAndShow(flags, 'activatePlan', request, accountFacts);
 }
 

@@ -1,15 +1,9 @@
-import { create } from '@bufbuild/protobuf';
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
-import {
-  type PruneUsageRecordsResponse,
-  PruneUsageRecordsResponseSchema,
-} from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { withAdmin } from '../client/admin-connection.ts';
+import type { PruneUsageRecordsResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { usageError } from '../terminal/command.ts';
 import { printStatus } from '../terminal/terminal.ts';
-import { dayMs, parseMoment } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show } from './admin-command.ts';
+import { dayMs, parseMoment, timestampOf } from '../terminal/times.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
 
 interface PruneFlags extends AdminCommandFlags {
   readonly before?: Date;
@@ -39,16 +33,16 @@ function prune(flags: PruneFlags, command: Command): Promise<void> {
   }
   const end = before ?? new Date(Date.now() - (keepDays ?? 0) * dayMs);
   return withAdmin(flags, async (admin) => {
-    const request = { before: timestampFromDate(end), dryRun: flags.dryRun ?? false };
-    const all = create(PruneUsageRecordsResponseSchema, { complete: false });
+    const request = { before: timestampOf(end.getTime()), dryRun: flags.dryRun ?? false };
+    const all = await admin.invoke('pruneUsageRecords', request);
     // Each call removes a limited number of records, so that no call takes long.
-    do {
+    while (!all.complete && !flags.dryRun) {
+      printStatus(`${all.recordsRemoved} records removed so far`);
       const part = await admin.invoke('pruneUsageRecords', request);
       all.recordsRemoved += part.recordsRemoved;
       all.answersRemoved += part.answersRemoved;
       all.complete = part.complete;
-      if (!all.complete && !flags.dryRun) printStatus(`${all.recordsRemoved} records removed so far`);
-    } while (!all.complete && !flags.dryRun);
+    }
     await show(flags, 'pruneUsageRecords', all, (done) => pruneText(done, end, flags));
   });
 }

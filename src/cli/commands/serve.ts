@@ -1,35 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import { resolve } from 'node:path';
-import type { Command } from 'commander';
-import type { App } from '../../app/create-app.ts';
-import { createDemo, firstRunPath, readFirstRun, updateFirstRun } from '../../app/demo.ts';
-import { createLog } from '../../app/log.ts';
-import type { Config } from '../../config/config.ts';
-import type { Log } from '../../core/values/log.ts';
-import { dataFolderError } from '../client/data-folder.ts';
-import { localUrl, removeServerFile, writeServerFile } from '../client/server-file.ts';
-import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from '../flags.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type ServeFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
-import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
-import { printData } from '../terminal/terminal.ts';
-import { addressError } from './address-error.ts';
-import { passedSockets } from './passed-sockets.ts';
-import { namedUrl, trustFor } from './server-certificate.ts';
-import { type ServiceManager, serviceManager } from './service-manager.ts';
-import {
-  type Addresses,
-  announce,
-  checkWorkers,
-  isWorker,
-  leave,
-  parseWorkers,
-  superviseWorkers,
-} from './workers.ts';
 
-interface ServeFlags extends ServeConfigFlags {
-  readonly demo?: boolean;
-  readonly workers?: number;
-}
+const workersMax = 256;
 
 export function serveCommand(): Command {
   return withConfigFlags(
@@ -47,164 +20,14 @@ export function serveCommand(): Command {
       'processes that share the port; needs store.kind: postgres (default: this one)',
       parseWorkers,
     )
-    .action((flags: ServeFlags) => serve(flags).finally(leave));
+    .action(async (flags: ServeFlags) => {
+      const { serve } = await import('./serve/server.ts');
+      await serve(flags);
+    });
 }
 
-async function serve(flags: ServeFlags): Promise<void> {
-  // Until the configuration is read, a signal ends the process, as the file may be a pipe that nobody closes.
-  const { config, warnings } = loadWithFlags(flags);
-  const stopped = stopSignal();
-  const log = createLog(config.log.level);
-  for (const warning of warnings) log.warn({}, warning);
-  if (flags.workers !== undefined && !isWorker)
-    return serveByWorkers(flags.workers, flags, { config, log, stopped });
-  const opening = open(config, log);
-  const opened = await Promise.race([opening, stopped.then(() => undefined)]);
-  // Stopped while opening: close it once it is open.
-  if (opened === undefined) return (await opening).close();
-  const baseUrl = callable(config, opened.baseUrl);
-  // A worker's parent notifies systemd.
-  const manager = serviceManager(isWorker ? {} : process.env, log);
-  let reloaded = Promise.resolve();
-  const reload = () => {
-    reloaded = reloaded.then(() => reloadConfiguration(flags, opened, log, manager));
-  };
-  process.on('SIGHUP', reload);
-  try {
-    if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
-    else writeAddresses(config, opened);
-    for (const { model, reason } of opened.unavailable())
-      log.warn({ model, reason }, 'model is not available');
-    if (flags.demo) await showDemo(opened, config, baseUrl);
-    if (config.adminKey === undefined && !(await opened.store.keys.hasAdmin(Date.now()))) {
-      const command = `parley key create --admin --data-dir ${resolve(config.dataDir)}`;
-      log.warn(
-        {},
-        `no admin key: nobody can manage this server. Create one on this machine, as its user: ${command}`,
-      );
-    }
-    log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
-    manager.ready();
-    log.info({ signal: await stopped }, 'stopping: running requests finish first');
-    manager.stopping();
-  } finally {
-    // Without a listener SIGHUP would end the process, and the running requests with it.
-    process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
-    if (!isWorker) removeServerFile(config.dataDir);
-    await opened.close();
-    manager.close();
-  }
-}
-
-interface Serving {
-  readonly config: Config;
-  readonly log: Log;
-  readonly stopped: Promise<NodeJS.Signals>;
-}
-
-async function serveByWorkers(
-  count: number,
-  flags: ServeFlags,
-  { config, log, stopped }: Serving,
-): Promise<void> {
-  checkWorkers(config, flags);
-  const manager = serviceManager(process.env, log);
-  const onReady = (addresses: Addresses) => {
-    writeAddresses(config, addresses);
-    manager.ready();
-  };
-  void stopped.then(() => manager.stopping());
-  try {
-    await superviseWorkers(count, { log, onReady, stopped });
-  } finally {
-    removeServerFile(config.dataDir);
-    manager.close();
-  }
-}
-
-/** For commands that call this server. */
-function writeAddresses(config: Config, addresses: Addresses): void {
-  const baseUrl = callable(config, addresses.baseUrl);
-  const adminBaseUrl = callable(config, addresses.adminBaseUrl);
-  writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
-  updateFirstRun(config.dataDir, baseUrl);
-}
-
-/** The URL for clients on this machine. */
-function callable({ tls }: Config, url: string): string {
-  return tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url);
-}
-
-/** Reads the configuration again, with the same flags. An invalid one changes nothing. */
-async function reloadConfiguration(
-  flags: ServeFlags,
-  app: App,
-  log: ReturnType<typeof createLog>,
-  manager: ServiceManager,
-): Promise<void> {
-  manager.reloading();
-  try {
-    const { config } = loadWithFlags(flags);
-    app.reload(config);
-    log.level = config.log.level;
-    log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
-    for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
-  } catch (error) {
-    log.error({ err: error }, 'configuration not reloaded; the server continues with the previous one');
-  }
-  manager.ready();
-}
-
-/** Loads the app, which takes long, only for this command and a valid configuration. */
-async function open(config: Config, log: Log): Promise<App> {
-  const sockets = passedSockets(process.env, config.admin !== undefined);
-  try {
-    const { createApp } = await import('../../app/create-app.ts');
-    return await createApp(config, { log, sockets });
-  } catch (error) {
-    throw addressError(error, config) ?? dataFolderError(error, config.dataDir);
-  }
-}
-
-async function showDemo(app: App, config: Config, baseUrl: string): Promise<void> {
-  const { dataDir } = config;
-  const file = firstRunPath(dataDir);
-  const firstRun = await createDemo(app, { dataDir, baseUrl });
-  // A service's standard output goes to a log, which must not contain keys.
-  if (firstRun && process.stdout.isTTY) {
-    const models = firstModels(config, app);
-    const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
-    const { hasConsole, hasDocs } = app;
-    const pages = { hasConsole, hasDocs };
-    return printData(demoBanner(firstRun, { dataDir, file, ...pages, hasCurl: hasCurl(), trust, models }));
-  }
-  const why = readFirstRun(dataDir)
-    ? `The keys of the first start are in ${file}.`
-    : `${dataDir} already has accounts or keys, so no demo was added.`;
-  await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
-}
-
-/** The first model of each type that works on this machine. */
-function firstModels({ models }: Config, app: App): BannerFacts['models'] {
-  const unavailable = app.unavailable();
-  const usable = models.filter(({ id }) => !unavailable.some(({ model }) => model === id));
-  return Object.fromEntries(usable.toReversed().map(({ type, id }) => [type, id]));
-}
-
-function hasCurl(): boolean {
-  return spawnSync('curl', ['--version'], { stdio: 'ignore' }).error === undefined;
-}
-
-/** Within this time a repeated signal counts as the same one: under npm, Ctrl-C arrives twice. */
-const sameSignalMs = 1_000;
-
-/** Resolves at the first SIGTERM or Ctrl-C. A second one ends the process at once. */
-function stopSignal(): Promise<NodeJS.Signals> {
-  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
-  const stop = (name: NodeJS.Signals) => {
-    setTimeout(() => process.off('SIGTERM', stop).off('SIGINT', stop), sameSignalMs).unref();
-    resolve(name);
-  };
-  process.on('SIGTERM', stop).on('SIGINT', stop);
-  return promise;
+function parseWorkers(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= workersMax) return count;
+  throw new InvalidArgumentError(`Write a whole number from 1 to ${workersMax}.`);
 }

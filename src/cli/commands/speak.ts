@@ -2,9 +2,7 @@ import { extname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import type { SynthesizeSpeechResponse } from '../../../gen/parley/speech/v1/speech_pb.ts';
-import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import { type AudioFormat, audioFormats } from '../../core/entities/engine.ts';
-import { clientServer } from '../client/known-servers.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { interruptible, joined, newCommand, usageError } from '../terminal/command.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
@@ -50,6 +48,7 @@ async function speak(words: readonly string[], flags: SpeakFlags, command: Comma
   const output = flags.output === '-' ? undefined : flags.output;
   const format = flags.format ?? formatOf(output, command);
   checkUse(given, output, flags, command);
+  const { clientServer, SpeechService } = await import('../client/calls.ts');
   const server = clientServer(flags);
   const input = given === undefined || given === '-' ? await standardInput() : given;
   await interruptible(async (signal) => {

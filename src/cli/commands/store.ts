@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { Copied, StoreKind } from '../../app/store-tools.ts';
 import { dataFolderError } from '../client/data-folder.ts';
-import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { CopyBar } from '../terminal/copy-bar.ts';
 import { table } from '../terminal/table.ts';
@@ -30,6 +30,7 @@ export function storeCommand(): Command {
 }
 
 async function copy(flags: CopyFlags): Promise<void> {
+  const { configOf } = await import('../configuration.ts');
   const config = configOf(flags);
   const { dataDir, store } = config;
   if (store.kind !== 'postgres') {

@@ -5,9 +5,7 @@ import type { TranscriptSegment } from '../../../gen/parley/audio/v1/transcripti
 import { type TranscriptFormat, transcriptFormats } from '../../codec/transcript-formats.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 import { fileReason } from '../../files/reason.ts';
-import { ServerError } from '../client/failed-call.ts';
-import { clientServer } from '../client/known-servers.ts';
-import { requestTranscript } from '../client/transcript-request.ts';
+import { ServerError } from '../client/server-error.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand, usageError } from '../terminal/command.ts';
 import { Progress } from '../terminal/progress.ts';
@@ -61,6 +59,7 @@ export function transcribeCommand(): Command {
 async function transcribe(files: string[], flags: TranscribeFlags, command: Command): Promise<void> {
   const format = formatOf(flags, command);
   const write = transcriptWriter(files, format, flags, command);
+  const { clientServer, requestTranscript } = await import('../client/calls.ts');
   const server = clientServer(flags);
   await interruptible(async (signal) => {
     if (flags.outputDir !== undefined) makeOutputFolder(flags.outputDir);
@@ -68,7 +67,7 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
     const work = async (file: string): Promise<Outcome> => {
       const startedAt = performance.now();
       progress.started(file);
-      const onSegment = ({ end, text }: TranscriptSegment) => progress.heard(file, end * 1000, text);
+      const onSegment = ({ end, text }: TranscriptSegment) => progress.recognised(file, end * 1000, text);
       const outcome = await outcomeOf(file, () =>
         requestTranscript(server, file, { ...flags, format, onSegment, signal }),
       );

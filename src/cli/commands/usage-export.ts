@@ -1,20 +1,14 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { UsageRecordSchema } from '../../../gen/parley/account/v1/account_pb.ts';
-import { jsonCodec } from '../../codec/codec.ts';
-import { withAdmin } from '../client/admin-connection.ts';
 import { usageError } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
-import { allOrOwnCommand, pages } from './admin-command.ts';
+import { allOrOwnCommand, pages, withAdmin } from './admin-command.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 
 interface ExportFlags extends UsageFilterFlags {
   readonly csv?: boolean;
   readonly jsonl?: boolean;
 }
-
-const codec = jsonCodec(UsageRecordSchema);
-const columns = UsageRecordSchema.fields.map(({ jsonName }) => jsonName);
 
 export function exportCommand(): Command {
   const command = allOrOwnCommand('export', 'Print all usage records, the newest first.', [
@@ -31,6 +25,7 @@ function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
   if (flags.csv === flags.jsonl) usageError(command, 'give --csv or --jsonl');
   const filter = usageFilter(flags);
   return withAdmin(flags, async (admin) => {
+    const { codec, columns } = await usageRecords();
     if (flags.csv) await printData(csvLine(columns));
     const all = pages(
       (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
@@ -39,14 +34,23 @@ function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
     for await (const { records } of all) {
       const objects = records.map((record) => codec.encode(record) as JsonObject);
       await printData(
-        objects.map((object) => (flags.csv ? toCsv(object) : `${JSON.stringify(object)}\n`)).join(''),
+        objects
+          .map((object) =>
+            flags.csv
+              ? csvLine(columns.map((column) => String(object[column] ?? '')))
+              : `${JSON.stringify(object)}\n`,
+          )
+          .join(''),
       );
     }
   });
 }
 
-function toCsv(record: JsonObject): string {
-  return csvLine(columns.map((column) => String(record[column] ?? '')));
+async function usageRecords() {
+  const { UsageRecordSchema } = await import('../../../gen/parley/account/v1/account_pb.ts');
+  const { jsonCodec } = await import('../../codec/codec.ts');
+  const columns = UsageRecordSchema.fields.map(({ jsonName }) => jsonName);
+  return { codec: jsonCodec(UsageRecordSchema), columns };
 }
 
 function csvLine(cells: readonly string[]): string {

@@ -1,8 +1,7 @@
 /** The flags that select usage records. */
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import { present } from '../../core/values/present.ts';
-import { parseMoment } from '../terminal/times.ts';
+import { parseMoment, timestampOf } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
 
 export interface UsageFilterFlags extends AdminCommandFlags {
@@ -31,6 +30,7 @@ export function withFilters(command: Command): Command {
 }
 
 export function usageFilter({ account, since, until, operation, model, state, id }: UsageFilterFlags) {
-  const [startTime, endTime] = [since && timestampFromDate(since), until && timestampFromDate(until)];
+  const startTime = since && timestampOf(since.getTime());
+  const endTime = until && timestampOf(until.getTime());
   return present({ accountId: account, startTime, endTime, operation, model, state, id });
 }

@@ -1,9 +1,8 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { totalDimensions } from '../../core/entities/usage.ts';
 import { type Column, table } from '../terminal/table.ts';
-import { dayMs, parseMoment } from '../terminal/times.ts';
+import { dayMs, parseMoment, timestampOf } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   accountNames,
@@ -90,6 +89,7 @@ function totalsTable(
     sum('AUDIO IN', ({ audioSecondsIn }) => `${audioSecondsIn.toFixed(1)} s`),
     sum('AUDIO OUT', ({ audioSecondsOut }) => `${audioSecondsOut.toFixed(1)} s`),
     sum('TOKENS', ({ promptTokens, completionTokens }) => `${promptTokens} + ${completionTokens}`),
+    sum('CACHED', ({ cachedTokens }) => String(cachedTokens)),
     sum('UNITS', ({ fairUseUnits }) => String(fairUseUnits)),
     sum('CREDITS', ({ cost }) => cost),
   ]);
@@ -97,7 +97,7 @@ function totalsTable(
 
 /** Totals have a resolution of one day (UTC). */
 function firstOfDay(moment: Date) {
-  return timestampFromMs(Math.floor(moment.getTime() / dayMs) * dayMs);
+  return timestampOf(Math.floor(moment.getTime() / dayMs) * dayMs);
 }
 
 function parseDimensions(dimensions: readonly string[]) {

@@ -64,11 +64,13 @@ function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, 
 }
 
 /** The size of the request, in the unit of its operation. */
-function amountText({ characters, audioSecondsIn, promptTokens, completionTokens }: UsageRecord) {
+function amountText(record: UsageRecord) {
+  const { characters, audioSecondsIn, promptTokens, cachedTokens, completionTokens } = record;
   if (characters !== undefined) return `${characters} characters`;
   if (audioSecondsIn !== undefined) return `${audioSecondsIn.toFixed(1)} seconds`;
   if (promptTokens === undefined) return undefined;
-  return `${promptTokens} + ${completionTokens ?? 0} tokens`;
+  const cached = cachedTokens ? ` (${cachedTokens} cached)` : '';
+  return `${promptTokens}${cached} + ${completionTokens ?? 0} tokens`;
 }
 
 function costText({ costNanoCredits }: UsageRecord): string | undefined {

@@ -10,7 +10,7 @@ export const completionScripts: Readonly<Record<Shell, (places: readonly Place[]
   fish,
 };
 
-/** In single quotes. */
+/** Quotes a text for the shell, in single quotes. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -23,7 +23,7 @@ function innerPaths(places: readonly Place[]): string {
   return alternatives(places.slice(1).map(({ path }) => path));
 }
 
-/** Places that have flags with values, each with a case for each flag. */
+/** The places that have flags with values, each with one case per flag. */
 function valueCases(places: readonly Place[], toCase: (flag: ValueFlag) => string): string {
   return places
     .filter(({ valueFlags }) => valueFlags.length > 0)
@@ -99,7 +99,7 @@ function fish(places: readonly Place[]): string {
       const flag = valueFlags.find(({ names }) => names.includes(text));
       return `${at} ${fishWord(text)}${fishValue(flag)} -d ${quoted(description)}`;
     });
-    // Files are not commands.
+    // Drops values that are files, not commands.
     const hasCommands = places.some((place) => place.path.startsWith(`${path} `));
     return hasCommands ? [`${at} -f`, ...described] : described;
   });

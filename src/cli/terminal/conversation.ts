@@ -3,6 +3,8 @@ import { createInterface } from 'node:readline/promises';
 import { CliError } from './command.ts';
 import { printData, printStatus, shown } from './terminal.ts';
 
+const help = '/quit or Ctrl-D ends the conversation, Ctrl-C ends an answer. Everything else is sent.';
+
 /**
  * Reads questions until /quit or the end of the input. Ctrl-C ends a running answer, else the conversation. A failed
  * answer is reported, and the conversation continues.
@@ -31,7 +33,8 @@ export async function converse(
     prompt();
     for await (const line of lines) {
       if (line.trim() === '/quit') break;
-      if (line.trim() !== '') {
+      if (line.trim() === '/help') printStatus(help);
+      else if (line.trim() !== '') {
         answering = new AbortController();
         const answer = await printAnswer(ask(line, answering.signal), answering.signal);
         answering = undefined;

@@ -29,8 +29,8 @@ export class Progress {
   }
 
   /** @param untilMs how far the recording is recognised @param text the latest words */
-  heard(file: string, untilMs: number, text: string): void {
-    this.#running.set(file, `${spanText(untilMs)} heard: ${text}`);
+  recognised(file: string, untilMs: number, text: string): void {
+    this.#running.set(file, `${spanText(untilMs)} recognised: ${text}`);
     this.#draw();
   }
 
@@ -65,8 +65,8 @@ export class Progress {
   #draw(): void {
     if (this.#isHidden || !this.#isTerminal) return;
     const elapsedMs = performance.now() - this.#startedAt;
-    const [[file = '', heard = ''] = []] = this.#running;
-    const parts = [this.#count(), spanText(elapsedMs) + this.#left(elapsedMs), basename(file), heard];
+    const [[file = '', text = ''] = []] = this.#running;
+    const parts = [this.#count(), spanText(elapsedMs) + this.#left(elapsedMs), basename(file), text];
     const line = printable(parts.filter((part) => part !== '').join('  '));
     process.stderr.write(clearLine + line.slice(0, (process.stderr.columns || columnsDefault) - 1));
   }

@@ -1,5 +1,5 @@
 /** Times and time spans in the form that people read and write. */
-import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { InvalidArgumentError } from 'commander';
 
 export const dayMs = 86_400_000;
@@ -43,9 +43,19 @@ export function parseMoment(text: string): Date {
   return parseExpiry(text);
 }
 
+/** google.protobuf.Timestamp of a time. */
+export function timestampOf(ms: number): { seconds: bigint; nanos: number } {
+  const seconds = Math.floor(ms / 1000);
+  return { seconds: BigInt(seconds), nanos: (ms - seconds * 1000) * 1e6 };
+}
+
+export function msOf({ seconds, nanos }: Timestamp): number {
+  return Number(seconds) * 1000 + Math.floor(nanos / 1e6);
+}
+
 /** Text such as `2026-11-21 11:30:07`, in UTC. */
 export function timeText(time: Timestamp | undefined): string | undefined {
-  return time && timestampDate(time).toISOString().slice(0, 19).replace('T', ' ');
+  return time && new Date(msOf(time)).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /** Text such as `2026-11-21`, in UTC. */

@@ -17,7 +17,7 @@ import { emptyMap, isMap, pathText, type SettingPath, type SettingsMap } from '.
 
 const defaultFile = './parley.yaml';
 
-/** Bounds for what aliases can make of a short file, far above any configuration. */
+/** Limits the size that aliases can give a short file, far above any configuration. */
 const valuesMax = 50_000;
 const depthMax = 20;
 
@@ -139,7 +139,7 @@ export class ConfigFile {
     return first && `\`${pathText(path)}\` is written twice, first at ${sourceText(first.name)}. Keep one.`;
   }
 
-  /** Ends the reading: further findings would make no sense. */
+  /** Stops reading, as further findings would make no sense. */
   #stop(node: unknown, message: string): never {
     throw new ConfigError([...this.findings, { source: this.#place(node), setting: '', message }]);
   }

@@ -31,10 +31,52 @@ export function checkModels(tree: SettingsTree): void {
     if (first === undefined) firsts.set(model.id, model);
     else refuseRepeatedId(model, first, tree);
     refuseRepeatedEngines(model, tree);
-    refuseBalanceOfOne(model, tree);
+    refuseChoiceOfOne(model, tree);
+    refuseUnknownWeights(model, tree);
     refuseUnknownVoice(model, tree);
+    refuseUnlistedVoices(model, tree);
     refuseOutputOverContext(model, tree);
   }
+  checkConversations(models, tree);
+}
+
+/** A conversation names models of the right types, and a voice that the speech model lists. */
+function checkConversations(models: readonly WrittenModel[], tree: SettingsTree): void {
+  const written = tree.get(['realtime']);
+  const ids = new Set<unknown>();
+  for (const [index, settings] of (Array.isArray(written) ? written : []).entries()) {
+    if (!isMap(settings)) continue;
+    const path = ['realtime', index];
+    if (ids.has(settings['id'])) {
+      tree.refuse([...path, 'id'], `Another conversation has the id \`${settings['id']}\` already.`);
+    }
+    ids.add(settings['id']);
+    for (const type of ['transcription', 'chat', 'speech']) {
+      if (typeof settings[type] === 'string')
+        refuseOtherModel([...path, type], settings[type], type, models, tree);
+    }
+    const speech = models.find(({ id }) => id === settings['speech'])?.settings ?? {};
+    const { voice: defaultVoice } = settings;
+    refuseUnknownVoice(
+      { id: String(settings['speech']), path, settings: { ...speech, defaultVoice } },
+      tree,
+      'voice',
+    );
+  }
+}
+
+function refuseOtherModel(
+  path: SettingPath,
+  named: string,
+  type: string,
+  models: readonly WrittenModel[],
+  tree: SettingsTree,
+): void {
+  const ids = models.filter(({ settings }) => settings['type'] === type).map(({ id }) => id);
+  if (ids.includes(named)) return;
+  const listed = ids.length === 0 ? 'There is none.' : `There are: ${ids.join(', ')}.`;
+  const message = `There is no ${type} model \`${named}\`. ${listed}`;
+  tree.refuse(path, message, { suggestion: didYouMean(named, ids) });
 }
 
 function writtenModel(settings: unknown, index: number): WrittenModel[] {
@@ -95,18 +137,47 @@ function refuseRepeatedEngines({ id, engines }: WrittenModel, tree: SettingsTree
   }
 }
 
-function refuseBalanceOfOne({ id, path, settings }: WrittenModel, tree: SettingsTree): void {
-  if (settings['balance'] === undefined || Array.isArray(settings['engine'])) return;
-  const message = `\`balance\` needs several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`balance\` out.`;
-  tree.refuseName([...path, 'balance'], message);
+function refuseChoiceOfOne({ id, path, settings }: WrittenModel, tree: SettingsTree): void {
+  if (Array.isArray(settings['engine'])) return;
+  for (const name of ['balance', 'weights', 'affinity']) {
+    if (settings[name] === undefined) continue;
+    const message = `\`${name}\` needs several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`${name}\` out.`;
+    tree.refuseName([...path, name], message);
+  }
 }
 
-function refuseUnknownVoice({ id, path, settings }: WrittenModel, tree: SettingsTree): void {
+function refuseUnknownWeights({ id, path, engines, settings }: WrittenModel, tree: SettingsTree): void {
+  const { weights } = settings;
+  if (!isMap(weights) || !Array.isArray(settings['engine'])) return;
+  const names = engines.map(({ name }) => name);
+  for (const name of Object.keys(weights).filter((one) => !names.includes(one))) {
+    const message = `The model \`${id}\` has no engine \`${name}\`. It has: ${names.join(', ')}.`;
+    tree.refuseName([...path, 'weights', name], message, { suggestion: didYouMean(name, names) });
+  }
+}
+
+function refuseUnknownVoice(
+  { id, path, settings }: Pick<WrittenModel, 'id' | 'path' | 'settings'>,
+  tree: SettingsTree,
+  setting = 'defaultVoice',
+): void {
   const { defaultVoice, voices } = settings;
   if (typeof defaultVoice !== 'string' || !isMap(voices) || defaultVoice in voices) return;
   const names = Object.keys(voices);
   const message = `The model \`${id}\` has no voice \`${defaultVoice}\`. \`voices\` has: ${names.join(', ')}.`;
-  tree.refuse([...path, 'defaultVoice'], message, { suggestion: didYouMean(defaultVoice, names) });
+  tree.refuse([...path, setting], message, { suggestion: didYouMean(defaultVoice, names) });
+}
+
+/** A program that is started on demand is not asked for its voices. */
+function refuseUnlistedVoices({ id, settings, engines }: WrittenModel, tree: SettingsTree): void {
+  if (settings['type'] !== 'speech') return;
+  for (const { name, path } of engines) {
+    const voices = tree.get(['engines', name, 'voices']);
+    const isProgram = tree.get(['engines', name, 'kind']) === 'process';
+    if (!isProgram || (isMap(voices) && Object.keys(voices).length > 0)) continue;
+    const message = `The engine \`${name}\` of the speech model \`${id}\` needs \`voices\`, each with its language: {af_heart: en-US}.`;
+    tree.refuse(path, message);
+  }
 }
 
 function refuseOutputOverContext({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {

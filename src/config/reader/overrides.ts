@@ -33,7 +33,7 @@ function variableNames(path: SettingPath): readonly [string, ...string[]] {
   return short === undefined ? [long] : [short, long];
 }
 
-/** Sets what the environment says. A PARLEY_ variable that is not a setting is a finding. */
+/** Applies the variables of the environment. A PARLEY_ variable that is not a setting is a finding. */
 export function applyVariables(tree: SettingsTree, env: NodeJS.ProcessEnv): void {
   const settings = new Map<string, ScalarSetting>();
   for (const setting of scalarSettings(tree).values()) {
@@ -55,7 +55,7 @@ export function applyVariables(tree: SettingsTree, env: NodeJS.ProcessEnv): void
   }
 }
 
-/** Kubernetes sets these in every pod beside a service whose name begins with `parley`. */
+/** Names of variables that Kubernetes sets in every pod beside a service whose name begins with `parley`. */
 const serviceLink =
   /_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
 
@@ -65,7 +65,7 @@ function whyIgnored(name: string, text: string): string | undefined {
     return 'Kubernetes sets it for a service of this name. Set `enableServiceLinks: false` in the pod.';
   }
   if (name !== `${prefix}URL`) return undefined;
-  return 'it is no setting. Commands read the address of a server from PARLEY_BASE_URL.';
+  return 'it is not a setting. Commands read the address of a server from PARLEY_BASE_URL.';
 }
 
 function applyVariable(
@@ -89,7 +89,7 @@ function similarVariable(name: string, known: ReadonlyMap<string, unknown>): str
   return meant && prefix + meant;
 }
 
-/** Sets what the command line says. */
+/** Applies the flags of the command line. */
 export function applyOverrides(tree: SettingsTree, overrides: ConfigOverrides): void {
   const settings = scalarSettings(tree);
   const apply = (value: unknown, path: SettingPath): void => {

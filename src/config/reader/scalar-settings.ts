@@ -33,7 +33,7 @@ function* scalarsIn(schema: JsonSchema, value: unknown, path: SettingPath): Gene
   }
 }
 
-/** For a union, the option whose `kind` or `type` is that of the value. */
+/** In a union, the option whose `kind` or `type` equals that of the value. */
 function optionFor(schema: JsonSchema, value: unknown): JsonSchema {
   const map = isMap(value) ? value : {};
   const chosen = schema.oneOf?.find(({ properties = {} }) =>

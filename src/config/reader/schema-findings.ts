@@ -17,7 +17,7 @@ const fixedByInterface = [
 export function addSchemaFindings(issue: Issue, tree: SettingsTree): void {
   const path = issuePath(issue);
   if (issue.code === 'unrecognized_keys') {
-    // Messages of the schema name what is allowed: here, the names.
+    // In this case the messages of the schema list the allowed names.
     for (const name of issue.keys) unknownName([...path, name], issue.message.split(', '), tree);
   } else if (issue.code === 'invalid_key') {
     const allowed = issue.issues[0]?.message ?? issue.message;

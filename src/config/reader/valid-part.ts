@@ -29,13 +29,13 @@ export function validPart(root: SettingsMap): ValidPart | undefined {
 function refusedPaths(issue: z.core.$ZodIssue, root: SettingsMap): SettingPath[] {
   const path = issuePath(issue);
   if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => [...path, name]);
-  // If the setting is missing, whatever needs it goes.
+  // If the setting is missing, the setting that needs it is removed.
   const missingAt = path.findIndex((_, index) => valueAt(root, path.slice(0, index + 1)) === undefined);
   const refused = missingAt < 0 ? path : path.slice(0, missingAt);
   return refused.length === 0 ? [] : [refused];
 }
 
-/** The other elements of a list move up only afterwards, so that all paths stay right. */
+/** The other elements of a list move up only afterwards, so that all paths stay valid. */
 function removeAll(root: SettingsMap, paths: readonly SettingPath[]): void {
   const aboves = paths.map((path) => {
     const [above, last] = [valueAt(root, path.slice(0, -1)), path.at(-1)];

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { readNetwork } from '../../core/values/addresses.ts';
 import { group, path } from './setting-types.ts';
 

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { z } from 'zod';
+import { engineKind } from './engine-kind.ts';
 import { group, wholeNumber } from './setting-types.ts';
 
 /** More threads for one engine speed up no single request and take cores from the others. */
@@ -13,7 +13,7 @@ const threads = (description: string) =>
     .describe(`${description} Default: the number of cores, at most ${defaultThreadsMax}.`);
 
 export const builtinEngine = group({
-  kind: z.literal('builtin').describe('The kind of engine: builtin, openai or remote.'),
+  kind: engineKind('builtin'),
   speechThreads: threads('Threads that synthesise speech.'),
   encoderThreads: threads('Threads that encode speech to MP3, Opus and FLAC.'),
   recognizers: wholeNumber(1, 256)

@@ -1,8 +1,10 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { alerts } from './alerts.ts';
 import { engines } from './engines.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
+import { programs } from './programs.ts';
+import { realtime } from './realtime.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
 import { group, path, wholeNumber } from './setting-types.ts';
 import { store } from './store.ts';
@@ -111,8 +113,10 @@ export const configSchema = group({
   fairUse,
   alerts,
   log,
+  programs,
   engines,
   models,
+  realtime,
 }).refine(
   ({ server: { host, port }, admin: other }) => other?.host !== host || other.port !== port || port === 0,
   { path: ['admin', 'port'], error: 'another port than `server.port`' },

@@ -1,11 +1,12 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { builtinEngine } from './builtin-engine.ts';
 import { openaiEngine } from './openai-engine.ts';
+import { processEngine } from './process-engine.ts';
 import { remoteEngine } from './remote-engine.ts';
 import { text } from './setting-types.ts';
 
-/** Another kind of engine is one more entry here. */
-const engineKinds = [builtinEngine, openaiEngine, remoteEngine] as const;
+/** All kinds of engines. */
+const engineKinds = [builtinEngine, openaiEngine, processEngine, remoteEngine] as const;
 const kindAllowed = `one of ${engineKinds.map(({ shape }) => shape.kind.value).join(', ')}`;
 
 const engine = z.discriminatedUnion('kind', engineKinds, {

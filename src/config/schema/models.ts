@@ -1,11 +1,11 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 
-/** One credit a token: keeps every cost far inside the range of an amount. */
+/** One credit per token, which keeps every cost far inside the range of an amount. */
 const priceMax = parseCredits('1000000');
 const amountAllowed = `credits per million tokens, from 0 to ${formatCredits(priceMax)} in plain digits with at most 9 decimals, such as 0.15`;
-/** For models whose engine does not tell. */
+/** Context of models whose engine does not report one. */
 export const contextTokensDefault = 4096;
 
 const amountDigits = /^\d{1,7}(\.\d{1,9})?$/;
@@ -31,17 +31,35 @@ export function isAmount(path: readonly (string | number)[]): boolean {
 const price = group({
   input: amount.describe('Credits per million tokens of the prompt, with at most 9 decimals.'),
   output: amount.describe('Credits per million tokens of the completion, with at most 9 decimals.'),
+  cachedInput: amount
+    .optional()
+    .describe(
+      'Credits per million tokens of the prompt that the upstream reads from its cache, as far as it reports them. Default: `input`.',
+    ),
+  cacheWrite: amount
+    .optional()
+    .describe(
+      'Credits per million tokens of the prompt that the upstream writes to its cache, as far as it reports them. Default: `input`.',
+    ),
 })
-  .transform(({ input, output }): Price => ({ inputPerMillion: input, outputPerMillion: output }))
+  .transform(
+    ({ input, output, cachedInput, cacheWrite }): Price => ({
+      inputPerMillion: input,
+      outputPerMillion: output,
+      cachedInputPerMillion: cachedInput,
+      cacheWritePerMillion: cacheWrite,
+    }),
+  )
   .describe('The price of tokens. Every chat model must have one; a free model has {input: 0, output: 0}.');
 
-const name = text(
+export const name = text(
   /^\S{1,256}$/u,
   'a name without spaces, at most 256 characters (in quotes if it is all digits)',
 );
 const words = text(/\S/, 'a text that is not blank (in quotes if it is all digits)');
 
 const engineAllowed = 'the name of an engine, or a list of at least one';
+const weightsAllowed = 'a map of engines to whole numbers from 1 to 1000';
 const voicesAllowed = 'a map of at least one public voice name to a voice of the engine';
 
 const common = {
@@ -51,10 +69,16 @@ const common = {
     .describe(
       'The name of an engine, or a list of engines that serve the same model, such as [gpu-a, gpu-b]. If one is unavailable and cannot have begun the request, the next one is tried.',
     ),
-  balance: oneOf(['in-order', 'round-robin'])
+  balance: oneOf(['in-order', 'round-robin', 'least-busy'])
     .optional()
     .describe(
-      'Which of several engines is tried first: always the first one (in-order), or the next one each time (round-robin). Default: in-order.',
+      'Which of several engines is tried first: always the first one (in-order), the next one each time (round-robin), or the one that works on the fewest requests of the model for its weight (least-busy). Default: in-order.',
+    ),
+  weights: z
+    .record(name, wholeNumber(1, 1_000), { error: weightsAllowed })
+    .optional()
+    .describe(
+      'For least-busy and affinity: the share of requests that each engine should have, such as {gpu-a: 3, gpu-b: 1}. Default: 1.',
     ),
   created: z.iso
     .date({ error: 'a date such as 2026-01-31' })
@@ -97,6 +121,11 @@ const chatModel = group({
   type: z.literal('chat').describe('The type of model: speech, transcription or chat.'),
   ...common,
   price,
+  affinity: oneOf(['none', 'account'])
+    .optional()
+    .describe(
+      'Whether an account always has the same one of several engines while that is available, so that the engine finds earlier prompts in its cache. Default: none.',
+    ),
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(

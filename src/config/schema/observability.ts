@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { group, oneOf, text } from './setting-types.ts';
 
 export const metrics = group({

@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import { engineKind } from './engine-kind.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 import { apiKeySettings, modelNames } from './upstream-engine.ts';
 
@@ -30,7 +31,7 @@ const voiceLanguages = z
   .default({});
 
 export const openaiEngine = group({
-  kind: z.literal('openai').describe('The kind of engine: builtin, openai or remote.'),
+  kind: engineKind('openai'),
   baseUrl: text(
     /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
     'a URL such as http://127.0.0.1:8000/v1, without user, query and fragment',
@@ -85,6 +86,17 @@ export const openaiEngine = group({
     .default('verbose_json')
     .describe(
       'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`.',
+    ),
+  realtime: z
+    .boolean({ error: 'true or false' })
+    .default(false)
+    .describe(
+      "Whether its `/realtime` speaks OpenAI's Realtime protocol for transcription. Live speech is then relayed while it is spoken; otherwise each turn is uploaded as a file when it ends.",
+    ),
+  realtimeFormat: oneOf(['pcm', 'pcmu', 'pcma'])
+    .default('pcm')
+    .describe(
+      'The audio of that protocol: 16-bit PCM at 24 kHz (pcm), or G.711 at 8 kHz, mu-law (pcmu) or A-law (pcma).',
     ),
   outputLimit: oneOf(['max_tokens', 'max_completion_tokens', 'both'])
     .optional()

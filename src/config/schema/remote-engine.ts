@@ -1,11 +1,12 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import { engineKind } from './engine-kind.ts';
 import { group, path, text, wholeNumber } from './setting-types.ts';
 import { apiKeySettings, modelNames } from './upstream-engine.ts';
 
 const day = 86_400_000;
 
 export const remoteEngine = group({
-  kind: z.literal('remote').describe('The kind of engine: builtin, openai or remote.'),
+  kind: engineKind('remote'),
   address: text(
     /^(?!https?:)\S+$/,
     'an address such as speech.example.com:8080, dns:///speech.example.com:8080 or ipv4:10.0.0.1:8080,10.0.0.2:8080',

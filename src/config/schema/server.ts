@@ -1,6 +1,6 @@
 /** The port: its address, its protection, and its limits for clients. */
 import { isIP } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { group, oneOf, path, text, wholeNumber } from './setting-types.ts';
 
 const hour = 3_600_000;
@@ -171,7 +171,9 @@ export const voices = group({
     ),
 })
   .prefault({})
-  .describe('The lists of voices and of speech models at GET /audio/voices and GET /audio/models.');
+  .describe(
+    "The lists of voices and of speech models at GET /audio/voices and GET /audio/models, and in Riva's GetRivaSynthesisConfig.",
+  );
 
 export const cors = group({
   origins: z

@@ -1,8 +1,8 @@
 /**
- * The types of settings. Each error text says what is allowed and completes the sentence "`x` must be …"; for an unknown
- * name in a group, it lists the allowed names.
+ * The types of settings. Each error text describes the allowed values and completes the sentence "`x` must be …". For
+ * an unknown name in a group, it lists the allowed names.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A whole number from `min` to `max`. */
 export function wholeNumber(min: number, max: number) {

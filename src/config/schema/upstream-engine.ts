@@ -1,5 +1,5 @@
 /** Settings of all engines that call another server. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { path, text } from './setting-types.ts';
 
 const name = text(/\S/, 'a name');

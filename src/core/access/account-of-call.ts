@@ -14,7 +14,7 @@ export interface AccountOfCallDeps {
   readonly accessClock: Clock;
 }
 
-/** Requests of keys have no such field. */
+/** Requests by keys do not have this field. */
 export type AccountRequest = Message & { readonly accountId?: string | undefined };
 
 export interface AccountToChange {
@@ -51,7 +51,7 @@ export async function accountToChange(
 }
 
 /**
- * The calling key as it is now: the body may have come long after the gate was asked.
+ * The current state of the calling key: the body may have come long after the gate's decision.
  * @throws `invalid_api_key`; `account_suspended`
  */
 export async function ownKey({ store, accessClock }: AccountOfCallDeps, caller: Caller) {

@@ -31,12 +31,28 @@ export interface Call {
   requestBytes: number;
   /** The `Idempotency-Key` header as received. */
   readonly idempotencyKey: string | undefined;
-  /** The form in which the client wants the answer, if the transport has several. A repeated request must name the same form. */
+  /** The form of the answer that the client wants, if the transport has several. A repeated request must name the same form. */
   answerForm: string | undefined;
   /** Whether the answer is that of an earlier request with the same Idempotency-Key. */
   isReplay: boolean;
   /** The request's usage record and its reservation. */
   readonly metering: Metering;
+  /** Only for a session, which holds a place among the concurrent requests: its turns are requests of their own. */
+  readonly turns: Turns | undefined;
+}
+
+/** Asks the gate again, with the key of a session. */
+export interface Turns {
+  /**
+   * Opens a request within the session, as the gate opens any other.
+   * @param request Default: the session's own operation and signal
+   * @throws the errors of the gate
+   */
+  open(request?: { readonly operation: Operation; readonly signal: Signal }): Promise<Call>;
+  /** Notes for metrics how long after its last audio a turn has its text. */
+  noteHeard(delayMs: number): void;
+  /** Checks that the key, the account and the plan are still as they must be. @throws the errors of the gate */
+  checkAgain(): Promise<void>;
 }
 
 /** An admin call. It belongs to no account and leaves an audit entry instead of a usage record. */
@@ -48,5 +64,5 @@ export interface AdminCall {
 /** A call by an administrator, or with the own key of the account that it is about. */
 export type AnyCall = AdminCall | Call;
 
-/** The caller is whoever owns the data folder: no key is needed. */
+/** The caller owns the data folder: no key is needed. */
 export const cliCall: AdminCall = { actor: 'cli' };

@@ -8,13 +8,13 @@ import { type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts
 import type { Rates } from '../entities/rates.ts';
 import type { Store } from '../entities/store.ts';
 import { entitlementAt, isEntitled } from '../entities/subscription.ts';
-import type { Operation, Wire } from '../entities/usage.ts';
+import type { Operation, RecordStart, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
-import type { RequestId } from '../values/ids.ts';
+import { newRequestId, type RequestId } from '../values/ids.ts';
 import type { Signal } from '../values/signal.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
-import type { AdminCall, Call, Caller } from './call.ts';
+import type { AdminCall, Call, Caller, Turns } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
 /** The sender of a request, as the connection shows it. */
@@ -48,6 +48,9 @@ interface IncomingRequest extends AdminRequest {
   readonly idempotencyKey: string | undefined;
 }
 
+/** Requests within a session have its place among the concurrent ones. */
+type SessionPart = 'session' | 'turn' | 'response';
+
 /** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
@@ -69,7 +72,31 @@ export class Gate {
    * @throws in this order: `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`,
    * `insufficient_scope`, `subscription_required`, `rate_limit_exceeded` of the key or the account
    */
-  async open(arrival: IncomingRequest): Promise<Call> {
+  open(arrival: IncomingRequest): Promise<Call> {
+    return this.#open(arrival);
+  }
+
+  /** Opens a session, whose turns ask the gate again with the same key. @throws as `open` does */
+  async openSession(arrival: IncomingRequest): Promise<Call> {
+    const { clock } = this.#deps;
+    const turnOf = () => ({ ...arrival, id: newRequestId(clock.now()), idempotencyKey: undefined });
+    const turns: Turns = {
+      open: (request) => this.#open({ ...turnOf(), ...request }, request ? 'response' : 'turn'),
+      noteHeard: (delayMs) => this.#deps.observer.heard(delayMs),
+      checkAgain: () => this.#checkAgain(arrival),
+    };
+    return { ...(await this.#open(arrival, 'session')), turns };
+  }
+
+  async #checkAgain({ authorization, operation }: IncomingRequest): Promise<void> {
+    const { key, account } = await authenticate(this.#deps, authorization);
+    if (account === undefined) throw new ParleyError('invalid_api_key');
+    if (isSuspended(account)) throw new ParleyError('account_suspended');
+    checkAllowed(this.#callerOf(key, account), operation);
+  }
+
+  /** @param part Default: a request of its own */
+  async #open(arrival: IncomingRequest, part?: SessionPart): Promise<Call> {
     const { id, operation, wire, signal, idempotencyKey } = arrival;
     const startedAtMs = this.#deps.clock.now();
     const holder = await this.#authenticate(arrival);
@@ -77,7 +104,10 @@ export class Gate {
     const limits = this.#limitsOf(holder);
     if (limits && arrival.answer) arrival.answer.limits = limits;
     const rights = holder.policyVersion === undefined ? undefined : this.#rightsOf(holder, arrival);
-    const metering = this.#meteringOf(holder, arrival, startedAtMs, { rights, limits });
+    const metering = this.#meteringOf(holder, { ...arrival, live: liveOf(part, operation) }, startedAtMs, {
+      rights,
+      limits,
+    });
     if (account === undefined || metering === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
@@ -88,13 +118,25 @@ export class Gate {
       if (isSuspended(account)) throw new ParleyError('account_suspended');
       limits?.checkAddress(arrival.client.address);
       checkAllowed(caller, operation);
-      limits?.begin(operation);
+      limits?.begin(operation, part === 'turn' || part === 'response');
     } catch (error) {
       await metering.void(error);
       throw error;
     }
-    const unread = { requestBytes: 0, answerForm: undefined, isReplay: false };
-    return { id, operation, wire, signal, idempotencyKey, caller, startedAtMs, metering, ...unread };
+    return {
+      id,
+      operation,
+      wire,
+      signal,
+      idempotencyKey,
+      caller,
+      startedAtMs,
+      metering,
+      requestBytes: 0,
+      answerForm: undefined,
+      isReplay: false,
+      turns: undefined,
+    };
   }
 
   #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {
@@ -121,7 +163,7 @@ export class Gate {
   }
 
   /**
-   * Finds the holder of a key that signs in to the console. Leaves no record, as nothing is requested.
+   * Finds the holder of a key that signs in to the console. Leaves no record, as it serves no request.
    * @throws `invalid_api_key` or `rate_limit_exceeded`
    */
   identify(arrival: AdminRequest): Promise<KeyHolder> {
@@ -148,7 +190,8 @@ export class Gate {
   async recordUnserved(arrival: AdminRequest, error: ParleyError): Promise<void> {
     const startedAtMs = this.#deps.clock.now();
     try {
-      const holder = await this.#findHolder(arrival);
+      const holder = await authenticate(this.#deps, arrival.authorization);
+      arrival.client.noteKey();
       await this.#meteringOf(holder, { ...arrival, operation: 'none' }, startedAtMs)?.void(error);
     } catch (reason) {
       if (toParleyError(reason).code !== 'invalid_api_key') throw reason;
@@ -158,7 +201,12 @@ export class Gate {
   /** Begins the record of a request; undefined for an admin key, which belongs to no account. */
   #meteringOf(
     { key, account }: KeyHolder,
-    { id, operation, wire }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'>,
+    {
+      id,
+      operation,
+      wire,
+      live,
+    }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'> & Pick<RecordStart, 'live'>,
     startedAtMs: number,
     {
       rights,
@@ -166,9 +214,18 @@ export class Gate {
     }: { readonly rights?: Rights | undefined; readonly limits?: CallLimits | undefined } = {},
   ): Metering | undefined {
     if (account === undefined) return undefined;
-    const start = { id, accountId: account.id, keyId: key.id, operation, wire, startedAtMs };
-    const unknown = { model: undefined, characters: undefined };
-    return new Metering(this.#deps, { ...start, ...unknown }, { rights, limits });
+    const start = {
+      id,
+      accountId: account.id,
+      keyId: key.id,
+      operation,
+      wire,
+      startedAtMs,
+      model: undefined,
+      characters: undefined,
+      live,
+    };
+    return new Metering(this.#deps, start, { rights, limits });
   }
 
   #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {
@@ -180,7 +237,9 @@ export class Gate {
   async #authenticate(credentials: Credentials): Promise<KeyHolder> {
     const { observer, failedKeys } = this.#deps;
     try {
-      return await this.#findHolder(credentials);
+      const holder = await authenticate(this.#deps, credentials.authorization);
+      credentials.client.noteKey();
+      return holder;
     } catch (error) {
       if (toParleyError(error).code !== 'invalid_api_key') throw error;
       observer.refusedKey(credentials.wire);
@@ -188,12 +247,12 @@ export class Gate {
       throw error;
     }
   }
+}
 
-  async #findHolder({ authorization, client }: Credentials): Promise<KeyHolder> {
-    const holder = await authenticate(this.#deps, authorization);
-    client.noteKey();
-    return holder;
-  }
+/** The requests of a session of speech are no longer than others. */
+function liveOf(part: SessionPart | undefined, operation: Operation): RecordStart['live'] {
+  if (part === 'session') return 'session';
+  return part === 'turn' && operation === 'transcription' ? 'turn' : undefined;
 }
 
 function hasSameLimits(one: KeyHolder, other: KeyHolder): boolean {

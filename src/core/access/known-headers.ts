@@ -14,7 +14,7 @@ export class KnownHeaders {
     return this.#hashes.get(authorization);
   }
 
-  /** Call for valid keys only, as others would displace those of clients. */
+  /** Call only for valid keys, as others would displace the keys of clients. */
   add(authorization: string, hash: string): void {
     if (authorization.length > headerCharactersMax) return;
     if (this.#hashes.size >= headersMax) this.#hashes.clear();

@@ -1,7 +1,7 @@
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
 
-/** After a larger step back the clock was wrong before, and its new time counts. */
+/** If the clock is set back further, it was wrong before, and its new time counts. */
 const setBackMsMax = 24 * 60 * 60 * 1000;
 
 /**

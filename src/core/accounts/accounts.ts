@@ -1,4 +1,4 @@
-/** Accounts: made, named, limited, suspended and deleted by administrators. */
+/** Accounts: administrators create, name, limit, suspend and delete them. */
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { accountToChange, accountToRead } from '../access/account-of-call.ts';

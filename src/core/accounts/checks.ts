@@ -6,7 +6,7 @@ import { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
 
-/** Without the blanks around it. */
+/** The text without blanks around it. */
 export function checkText(
   param: string,
   text: string | undefined,
@@ -55,17 +55,17 @@ export function required<T>(param: string, value: T | undefined): T {
   return value;
 }
 
-/** Refuses an adjustment that would take more than the balance less what is held. */
+/** Refuses an adjustment that would take more than the balance less the holds. */
 export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: NanoCredits }): ParleyError {
   const whole = `The balance is ${formatCredits(balance)} credits`;
   const free = formatCredits(nanoCredits(balance - held));
   const message =
     held === 0n
       ? `${whole}: no more than that can be taken.`
-      : `${whole}, of which running requests have set aside ${formatCredits(held)}: no more than ${free} can be taken.`;
+      : `${whole}, of which running requests hold ${formatCredits(held)}: no more than ${free} can be taken.`;
   return new ParleyError('insufficient_credits', { message, advice: undefined, param: 'amount' });
 }
 
 export function nameTaken(name: string): ParleyError {
-  return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+  return invalid('name', `There is already an account named \`${name}\`. Choose another name.`);
 }

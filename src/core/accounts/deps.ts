@@ -12,7 +12,7 @@ export interface AccountsDeps extends AccountOfCallDeps {
   /** The time by which keys and subscriptions end. */
   readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
-  /** Keys of an account that may be live at once. */
+  /** Maximum number of keys of an account that are neither revoked nor expired. */
   readonly keysPerAccountMax: number;
   /** Undefined in a command on the data folder, which runs no server. */
   readonly server: ServerFacts | undefined;

@@ -1,4 +1,4 @@
-/** The rights that a key may give to keys of its account: none that it does not have itself. */
+/** The rights that a key may give to keys of its account: none that it lacks itself. */
 
 import { defaultScopes, type Key, type Scope } from '../entities/key.ts';
 import { compactLimits, type Limits, rateNames } from '../entities/limits.ts';
@@ -9,14 +9,14 @@ import { checkScopes } from './checks.ts';
 
 type Powers = Pick<Key, 'scopes' | 'expiresAtMs' | 'limits'>;
 
-/** @param own undefined for an administrator, as everywhere here */
+/** @param own the calling key; undefined for an administrator, as in all functions here */
 export function scopesWithin(wanted: readonly string[], own: Key | undefined): readonly Scope[] {
   if (wanted.length > 0 || own === undefined) return checkScopes(wanted);
   const scopes = defaultScopes.filter((scope) => own.scopes.includes(scope));
   return scopes.length > 0 ? scopes : own.scopes;
 }
 
-/** The wanted limits, and those of the calling key where none are wanted. */
+/** The requested limits, or those of the calling key by default. */
 export function limitsWithin(
   wanted: Parameters<typeof readLimits>[0],
   own: Key | undefined,
@@ -36,7 +36,7 @@ export function refuseLooserLimits(limits: Limits | undefined, key: Key, own: Ke
   if (widerMember(limits, key.limits) !== undefined) refuseWiderKey({ ...key, limits }, own);
 }
 
-/** Whoever rotates a key gets its secret. The keys of one rotation count together. @throws `insufficient_scope` */
+/** A caller that rotates a key gets its secret. The keys of one rotation share their counts. @throws `insufficient_scope` */
 export function refuseRotation(old: Key, own: Key): void {
   refuseWider(old, own);
   if (old.originId !== own.originId) refuseCounted(own);
@@ -49,12 +49,12 @@ function refuseWider(key: Powers, own: Powers): void {
   refuseWiderLimits(key.limits, own.limits);
 }
 
-/** Refuses a key whose own limits are counted: each key counts for itself, so several keys together would get more. */
+/** Refuses a key whose own limits are counted: as each key has its own counts, several keys together would get more. */
 function refuseCounted({ limits }: Powers): void {
   if (limits?.budgets === undefined && !rateNames.some((name) => limits?.[name] !== undefined)) return;
   throw new ParleyError('insufficient_scope', {
     message:
-      'This API key has a budget or a rate of its own, so it cannot make or rotate other keys or loosen their limits.',
+      'This API key has its own budget or rate, so it cannot create or rotate other keys or widen their limits.',
   });
 }
 
@@ -67,7 +67,7 @@ function refuseWiderLimits(limits: Limits | undefined, own: Limits | undefined):
 
 function wider(param: string, what: string): ParleyError {
   return new ParleyError('insufficient_scope', {
-    message: `This API key cannot give ${what}, which it does not have itself.`,
+    message: `This API key cannot give ${what}, as it does not have it itself.`,
     param,
   });
 }

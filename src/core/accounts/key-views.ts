@@ -1,4 +1,4 @@
-/** Keys as holders and administrators see them: without their secrets, with what is used of their limits. */
+/** Keys as holders and administrators see them: without their secrets, with the used amounts of their limits. */
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';

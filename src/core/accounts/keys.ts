@@ -1,4 +1,4 @@
-/** Keys, as administrators and the holders of keys with the scope `manage` issue, limit and end them. */
+/** Keys, which administrators and holders of keys with the scope `manage` issue, limit and revoke. */
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { accountToChange, accountToRead, ownKey } from '../access/account-of-call.ts';
@@ -24,7 +24,7 @@ import { limitNames } from './views.ts';
 export function keyFunctions(deps: AccountsDeps) {
   const { store, accessClock } = deps;
   return {
-    /** For every key of an account. */
+    /** Open to every key of an account. */
     async getKey(_request: ownPb.GetKeyRequest, { caller }: Call) {
       return { key: await describeKey(deps, await findKey(deps, caller.keyId)) };
     },
@@ -62,7 +62,7 @@ export function keyFunctions(deps: AccountsDeps) {
       return rotate(deps, call, key, request.overlapSeconds);
     },
 
-    /** A key may revoke any other of its account: that gives nobody more. */
+    /** A key may revoke any other key of its account, as nobody gains rights by that. */
     async revokeKey(request: pb.RevokeKeyRequest | ownPb.RevokeKeyRequest, call: AnyCall) {
       const { key } = await keyToChange(deps, request.keyId, call);
       const revokedAtMs = key.revokedAtMs ?? accessClock.now();
@@ -113,7 +113,7 @@ async function issue(deps: AccountsDeps, call: AnyCall, facts: NewKey) {
   return { key: await describeKey(deps, key), secret };
 }
 
-/** @throws `invalid_parameter` for a key that has ended, `too_many_keys` if it works on beside too many others */
+/** @throws `invalid_parameter` for a revoked or expired key, `too_many_keys` if an overlap would exceed the limit */
 async function rotate(deps: AccountsDeps, call: AnyCall, old: Key, overlapSeconds: number | undefined) {
   const { store, keysPerAccountMax } = deps;
   const nowMs = deps.accessClock.now();
@@ -158,7 +158,7 @@ function keyEnded(): ParleyError {
 
 function tooManyKeys(liveMax: number): ParleyError {
   return new ParleyError('too_many_keys', {
-    message: `The account has ${liveMax} keys that work, the most it may have. Revoke one first.`,
+    message: `The account has reached its limit of ${liveMax} working keys. Revoke one first.`,
   });
 }
 

@@ -15,7 +15,7 @@ export function planFunctions(deps: AccountsDeps) {
       const startsAtMs = accessClock.now();
       const period = { startsAtMs, endsAtMs: startsAtMs + trialMs };
       if (!(await store.accounts.startTrial(id, period, audit(deps, call, 'trial.start', id)))) {
-        throw invalid('account_id', `The account \`${name}\` has had its trial.`);
+        throw invalid('account_id', `The account \`${name}\` has already had its trial.`);
       }
       return accountNow(deps, id);
     },
@@ -36,7 +36,7 @@ export function planFunctions(deps: AccountsDeps) {
       const nowMs = accessClock.now();
       const entitlement = entitlementAt(subscription, nowMs);
       if (!isEntitled(entitlement)) {
-        throw invalid('account_id', `The account \`${name}\` has no plan or trial that runs.`);
+        throw invalid('account_id', `The account \`${name}\` has no running plan or trial.`);
       }
       const entry = audit(deps, call, 'plan.end', id, { state: entitlement.state });
       await store.accounts.endSubscription(id, nowMs, entry);

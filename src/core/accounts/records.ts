@@ -1,4 +1,4 @@
-/** Usage records, as holders and operators ask for them and see them. */
+/** Usage records, in the form in which holders and operators request and see them. */
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
@@ -61,6 +61,8 @@ export function describeRecord(record: UsageRecord): UsageRecordMessage {
       audioSecondsOut: seconds(record.audioMsOut),
       characters: record.characters,
       promptTokens: tokens?.promptTokens,
+      cachedTokens: tokens?.cachedTokens,
+      cacheWriteTokens: tokens?.cacheWriteTokens,
       completionTokens: tokens?.completionTokens,
       totalTokens: tokens?.totalTokens,
       tokensSource: tokens?.source,

@@ -1,10 +1,11 @@
-/** The running server and the audit trail, as its operator sees them. */
+/** The running server and the audit trail, as operators see them. */
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import type { ModelState, ServerFacts } from '../entities/server.ts';
+import type { EngineState, ModelState, ServerFacts } from '../entities/server.ts';
 import { ParleyError } from '../values/errors.ts';
-import { formatCredits } from '../values/money.ts';
+import { type Price, priceTexts } from '../values/money.ts';
 import { nextPage, readPage } from '../values/parameters.ts';
+import { present } from '../values/present.ts';
 import type { AccountsDeps } from './deps.ts';
 import { describeAudit } from './views.ts';
 
@@ -20,7 +21,7 @@ export function serverFunctions({ store, server }: AccountsDeps) {
       return {
         version,
         startedAt: timestampFromMs(startedAtMs),
-        engines: engines.map(({ isUp, ...engine }) => ({ ...engine, up: isUp })),
+        engines: engines.map(describeEngine),
         models: models.map(describeModel),
         settings: settings.map(({ name, value }) => ({ name, value })),
       };
@@ -47,6 +48,13 @@ export function serverFunctions({ store, server }: AccountsDeps) {
   };
 }
 
+function describeEngine({ isUp, program, ...engine }: EngineState) {
+  if (program === undefined) return { ...engine, up: isUp };
+  const { memoryBytes, lastUsedAtMs, ...state } = program;
+  const used = lastUsedAtMs === undefined ? {} : { lastUsedAt: timestampFromMs(lastUsedAtMs) };
+  return { ...engine, up: isUp, program: { ...state, ...used, memoryBytes: BigInt(memoryBytes) } };
+}
+
 function describeModel({ id, type, engines, reason, price }: ModelState) {
   return {
     id,
@@ -54,14 +62,21 @@ function describeModel({ id, type, engines, reason, price }: ModelState) {
     engines: [...engines],
     available: reason === undefined,
     ...(reason !== undefined && { reason }),
-    ...(price && {
-      inputPrice: formatCredits(price.inputPerMillion),
-      outputPrice: formatCredits(price.outputPerMillion),
-    }),
+    ...(price && describePrice(price)),
   };
+}
+
+function describePrice(price: Price) {
+  const { input, output, cachedInput, cacheWrite } = priceTexts(price);
+  return present({
+    inputPrice: input,
+    outputPrice: output,
+    cachedInputPrice: cachedInput,
+    cacheWritePrice: cacheWrite,
+  });
 }
 
 function running(server: ServerFacts | undefined): ServerFacts {
   if (server !== undefined) return server;
-  throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then ask it.' });
+  throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then try again.' });
 }

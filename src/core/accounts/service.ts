@@ -1,6 +1,6 @@
 /**
- * The account API: one function for each RPC. Where keys may call it as well as administrators, it serves both: the call tells which
- * account it is about.
+ * The account API: one function for each RPC. If keys may call it as well as administrators, one function serves both,
+ * and the call says which account it is about.
  */
 import { accountFunctions, lifeFunctions } from './accounts.ts';
 import { creditFunctions } from './credits.ts';

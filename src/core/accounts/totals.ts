@@ -1,4 +1,4 @@
-/** Usage totals, as holders and operators ask for them. */
+/** Usage totals, in the form in which holders and operators request them. */
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { TotalDimension, UsageStore, UsageTotal } from '../entities/usage.ts';
 import type { AccountId } from '../values/ids.ts';
@@ -35,11 +35,11 @@ export async function readTotals(
     totalsMax,
   });
   if (totals !== 'too_many') return totals;
-  const message = `There would be more than ${totalsMax} totals. Group by less, or ask for fewer days or one account.`;
+  const message = `There would be more than ${totalsMax} totals. Group by less, or request fewer days or one account.`;
   throw invalid('group_by', message);
 }
 
-/** Totals of pruned records are kept by the day, so a range has to consist of whole days. */
+/** Totals of pruned records have a resolution of one day, so a range must consist of whole days. */
 function firstOfDay(param: string, time: Timestamp | undefined): number | undefined {
   if (time === undefined) return undefined;
   const ms = timestampMs(time);

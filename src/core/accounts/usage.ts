@@ -13,7 +13,7 @@ import { type AccountsDeps, audit } from './deps.ts';
 import { describeRecord, readRecordFilter } from './records.ts';
 import { describeTotal, readTotals } from './totals.ts';
 
-/** Records that one call removes at most, so that it ends within seconds. */
+/** Maximum number of records that one call removes, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;
 
 const ownDimensions = totalDimensions.filter((dimension) => dimension !== 'account');

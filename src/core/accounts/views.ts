@@ -27,7 +27,7 @@ import type { AccountsDeps } from './deps.ts';
 /** The answer to a change of an account: the account after it. */
 export async function accountNow(deps: AccountsDeps, id: AccountId): Promise<{ account: AccountMessage }> {
   const account = await deps.store.accounts.find(id);
-  // An account is never removed.
+  // The account always exists, as accounts are never removed.
   if (account === undefined) throw new ParleyError('internal_error');
   return { account: await describeAccount(deps, account) };
 }

@@ -8,13 +8,13 @@ import { type AccountId, newAlertId } from '../values/ids.ts';
 import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
 import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
 
-/** Time between two looks at all accounts. */
+/** Time between two checks of all accounts. */
 const intervalMsByDefault = 5_000;
-/** Accounts that are read at once, with all their keys, of which each may have a thousand. */
+/** Number of accounts that are read at once, with all their keys. Each may have a thousand keys. */
 const accountsAtOnce = 10;
 
 export interface AlertsDeps extends DeliveriesDeps {
-  /** The clock for the end of subscriptions. */
+  /** The clock that decides about the end of subscriptions. */
   readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
 }
@@ -106,7 +106,7 @@ export class Alerts {
   }
 }
 
-/** An alert that is due at once. */
+/** Raises an alert that is due at once. */
 export function newAlert(accountId: AccountId, kind: AlertKind, details: AlertDetails, nowMs: number): Alert {
   return {
     id: newAlertId(nowMs),

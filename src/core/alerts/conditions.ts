@@ -1,4 +1,4 @@
-/** Decides which alerts an account is due, by its usage and the end of its trial or plan. */
+/** Decides which alerts are due for an account, by its usage and the end of its trial or plan. */
 
 import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
 import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
@@ -11,7 +11,7 @@ import { formatCredits, nanoCredits } from '../values/money.ts';
 const noticeMs = 3 * 86_400_000;
 
 export interface Moment {
-  /** Decides about days and months. */
+  /** The time that decides about days and months. */
   readonly nowMs: number;
   /** The time by which subscriptions end. */
   readonly accessNowMs: number;
@@ -24,7 +24,7 @@ interface Reached {
   readonly details: AlertDetails;
 }
 
-/** An alert to raise, whose mark advances. */
+/** An alert to raise, with the advance of its mark. */
 export interface Due extends Reached {
   /** The previous mark; undefined if there was none. */
   readonly read: AlertMark | undefined;
@@ -53,7 +53,7 @@ export function budgetsOf({ account, keys }: WatchedAccount, nowMs: number): rea
   );
 }
 
-/** @param used amounts of `budgets`, in the same order */
+/** @param used used amounts of `budgets`, in the same order */
 export function dueAlerts(
   watched: WatchedAccount,
   budgets: readonly WatchedBudget[],
@@ -109,7 +109,7 @@ function dueFairUse(
   const used = String(unitsUsed);
   return [
     {
-      // Without a basis: nodes may differ in the allowance, during a reload or at the end of a trial.
+      // Without a basis, as nodes may differ in the allowance, during a reload or at the end of a trial.
       mark: {
         kind: 'fair_use.used',
         subject: '',
@@ -135,7 +135,7 @@ function dueBalance({ account, settings, latestLoad }: WatchedAccount): Reached[
   ];
 }
 
-/** Skips an end that another subscription outlasts, and one that is long over. */
+/** Skips an end if another subscription lasts longer, and an end long ago. */
 function dueEnds({ account }: WatchedAccount, { accessNowMs }: Moment): Reached[] {
   const { trial, plan } = account.subscription;
   return [...dueEnd('trial', trial, plan, accessNowMs), ...dueEnd('plan', plan, trial, accessNowMs)];
@@ -162,7 +162,7 @@ function highestPercent(percents: readonly number[], used: bigint, limit: bigint
   return percents.findLast((percent) => used * 100n >= limit * BigInt(percent));
 }
 
-/** The same rule as in the database, which decides. */
+/** The same rule as in the database, where it is enforced. */
 function movesOn(before: AlertMark | undefined, mark: AlertMark): boolean {
   if (before === undefined || mark.period > before.period) return true;
   if (mark.period < before.period) return false;

@@ -13,10 +13,10 @@ import { webhookBody } from './messages.ts';
 import type { SecretSeal } from './secret-seal.ts';
 import { signedHeaders } from './signature.ts';
 
-/** Pause after the first attempt. Longer than an attempt takes, so that two never run at once. */
+/** Pause after the first attempt. It is longer than an attempt, so that two never run at once. */
 const firstRetryMs = 15_000;
 const retryMsMax = 4 * 3_600_000;
-/** An older alert is given up when an attempt fails. */
+/** Age at which an alert is given up after a failed attempt. */
 const triedMsMax = 3 * 86_400_000;
 /** Concurrent attempts. */
 const attemptsAtOnce = 16;

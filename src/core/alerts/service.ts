@@ -1,4 +1,4 @@
-/** The alerts of an account, as its own keys with the scope `manage` and administrators set and see them. */
+/** The alerts of an account, set and seen by its own keys with the scope `manage` and by administrators. */
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
@@ -16,7 +16,7 @@ import { describeAlert, describeAlertSettings, readAlertSettings } from './messa
 import { newWebhookSecret } from './signature.ts';
 import type { AddressRules } from './webhook-address.ts';
 
-/** At most one test in this time. */
+/** One test is allowed in this time. */
 const testMs = 10_000;
 
 export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCallDeps {
@@ -106,11 +106,13 @@ async function sendTest(deps: AlertsDeps, accountId: AccountId) {
     throw invalid('settings.webhook_url', 'The webhook answered 410 and is off. Set it again to turn it on.');
   }
   if (sender === undefined) {
-    throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then test.' });
+    throw new ParleyError('engine_unavailable', {
+      message: 'No server runs here. Start it, then send the test.',
+    });
   }
   const nowMs = clock.now();
   const fresh = newAlert(accountId, 'test', {}, nowMs);
-  // Claimed from the beginning: only if this process dies does another attempt follow.
+  // The test is claimed from the beginning, so that another attempt follows only if this process dies.
   const claimed = { ...fresh.delivery, attempts: 1, nextAttemptAtMs: nowMs + retryDelayMs(1) };
   if (!(await store.alerts.raise({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
     throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
@@ -121,7 +123,7 @@ async function sendTest(deps: AlertsDeps, accountId: AccountId) {
   return describeAlert(items.find(({ id }) => id === fresh.id) ?? fresh);
 }
 
-/** Moves on once in a while. */
+/** A mark that advances once per `testMs`. */
 function testMark(nowMs: number): AlertMark {
   const period = String(Math.floor(nowMs / testMs)).padStart(12, '0');
   return { kind: 'test', subject: '', period, basis: '', threshold: 0 };

@@ -10,7 +10,8 @@ const closedNetworks = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
-  // IPv6 networks within `publicNetworks` that are not public: those that carry IPv4 addresses, and for documentation.
+  // IPv6 networks within `publicNetworks` that are not public: networks that carry IPv4 addresses, and for
+  // documentation.
   ...['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 ] as const;
 /** All other IPv6 is local, reserved, or carries an IPv4 address. */
@@ -20,6 +21,8 @@ export interface AddressRules {
   /** Networks that need not be public, in CIDR notation. Plain HTTP is allowed only there. */
   readonly allowedNetworks: readonly string[];
 }
+
+const exceptions = 'The operator can allow networks in `alerts.allowedNetworks`.';
 
 /** @param address an address without a port */
 export function mayReach(
@@ -44,16 +47,16 @@ export function checkWebhookUrl(text: string, rules: AddressRules): string {
   }
   if (url.username !== '' || url.password !== '') throw refused('must not have a user or a password.');
   const isPlain = url.protocol === 'http:' && rules.allowedNetworks.length > 0;
-  if (url.protocol !== 'https:' && !isPlain) throw refused('must begin with `https://`.');
+  if (url.protocol !== 'https:' && !isPlain) throw refused(`must begin with \`https://\`. ${exceptions}`);
   const address = literalAddress(url);
   if (address !== undefined && !mayReach(address, isPlain ? 'http' : 'https', rules)) {
-    throw refused('must not lead into a private network.');
+    throw refused(`must not lead into a private network. ${exceptions}`);
   }
   url.hash = '';
   return url.href;
 }
 
-/** The address that a URL has in place of a name. */
+/** The address in a URL, if it has one instead of a name. */
 export function literalAddress({ hostname }: URL): string | undefined {
   if (hostname.startsWith('[')) return plainAddress(hostname.slice(1, -1));
   return /^[\d.]+$/.test(hostname) ? hostname : undefined;

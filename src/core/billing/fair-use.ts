@@ -8,7 +8,7 @@ export interface FairUseRules {
   readonly transcriptionUnitsPerSecond: number;
 }
 
-/** The units that an account may spend in a month: 0 without a plan or trial. */
+/** The units that an account may spend per month: 0 without a plan or trial. */
 export function unitsPerMonth(rules: FairUseRules, entitlement: Entitlement): number {
   if (entitlement.state === 'active') return rules.planUnitsPerMonth;
   return entitlement.state === 'trial' ? rules.trialUnitsPerMonth : 0;

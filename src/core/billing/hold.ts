@@ -6,7 +6,7 @@ import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.t
 import type { ChatModel } from '../entities/model.ts';
 import type { Affordable } from '../limits/affordable.ts';
 import { ParleyError } from '../values/errors.ts';
-import { cost, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
+import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
 const templateTokensPerMessage = 8;
@@ -14,36 +14,39 @@ const templateTokens = 16;
 /** Margin for models whose tokenizer counts more than ours. */
 const countMarginPercent = 25;
 
-/** An answer is not limited to fewer tokens because others have used most of the minute. */
+/** A limit below this is not set because other requests have used most of the minute. */
 const usefulTokens = 256;
 
-/** A prompt of at most this share of the context is not counted to see what room it leaves. */
+/** Share of the context. A longer prompt is counted to see how much room it leaves. */
 const smallPromptShare = 8;
 
 export interface HoldPlan {
   readonly amount: NanoCredits;
-  /** The most tokens of each choice. The model must be told exactly this limit. */
+  /** The most tokens of each choice. The engine must send exactly this limit. */
   readonly outputLimit: number;
   /** The most tokens of the prompt and all choices. */
   readonly tokens: number;
 }
 
-/** A request is read once for all attempts to hold for it. */
+/** The prompt is read once for all attempts to hold credits. */
 export interface HoldFacts {
   readonly model: ChatModel;
   readonly params: ChatCompletionParams;
-  /** Bytes of the request, with what goes along with each further prompt. No tokenizer makes more tokens than bytes. */
+  /**
+   * Bytes of the request, including fields that are repeated with each further prompt. No tokenizer makes more tokens
+   * than bytes.
+   */
   readonly requestBytes: number;
   /** The client's limit for each choice; Infinity without one. */
   readonly requestedLimit: number;
   /** Bytes of the prompt's text. */
-  readonly textBytes: () => number;
-  /** Whether the prompt refers to something whose length is not known. */
-  readonly refers: () => boolean;
-  /** Counts the tokens of all this, each text up to the context. Called only if the bound by bytes is not affordable. */
-  readonly countRequest: () => Promise<number>;
+  readonly textBytes: number;
+  /** Whether the prompt refers to content of unknown length. */
+  readonly refers: boolean;
+  /** Counts the tokens of the whole request, each text up to the context. Called only if the bound by bytes is not affordable. */
+  countRequest(): Promise<number>;
   /** The same for the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
-  readonly countText: () => Promise<number>;
+  countText(): Promise<number>;
 }
 
 /**
@@ -53,8 +56,9 @@ export interface HoldFacts {
 export async function planHold(facts: HoldFacts, affordable: Affordable): Promise<HoldPlan> {
   const { model, params } = facts;
   const choices = params.n ?? 1;
+  const price = highestPrice(model.price);
   const planFor = (promptTokens: number, outputLimit: number): HoldPlan => ({
-    amount: cost(model.price, { promptTokens, completionTokens: outputLimit * choices }),
+    amount: cost(price, { promptTokens, completionTokens: outputLimit * choices }),
     outputLimit,
     tokens: promptTokens + outputLimit * choices,
   });
@@ -63,9 +67,15 @@ export async function planHold(facts: HoldFacts, affordable: Affordable): Promis
   // Do not count a long prompt if even the shortest one is not affordable.
   const least = planFor(1, 1);
   if (least.amount > affordable.credits) throw affordable.creditsError();
-  await refuseTooLong(facts);
+  if (mayBeTooLong(facts)) await refuseTooLong(facts);
   const byBytes = promptBound(facts, facts.requestBytes);
-  const outputTokens = await outputBound(facts);
+  const { requestedLimit } = facts;
+  const { outputTokensMax } = model;
+  // The least of the client's limit, the model's maximum, and the room in its context.
+  const outputTokens =
+    requestedLimit <= outputTokensMax
+      ? requestedLimit
+      : Math.min(outputTokensMax, await roomForAnswer(facts));
   const whole = planFor(byBytes, outputTokens);
   if (fits(whole)) return whole;
   const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countRequest(), params)));
@@ -74,14 +84,14 @@ export async function planHold(facts: HoldFacts, affordable: Affordable): Promis
   const byCredits =
     counted.amount <= affordable.credits
       ? outputTokens
-      : affordableTokens(model.price, promptTokens, choices, affordable.credits);
+      : affordableTokens(price, promptTokens, choices, affordable.credits);
   if (byCredits < 1) throw affordable.creditsError();
   return planFor(promptTokens, limitToMinute(planFor(promptTokens, byCredits), choices, affordable));
 }
 
 /**
- * A minute that has too few tokens left refuses a request that a fresh one could serve: to wait is better than a short answer. Only an
- * answer that no minute covers is limited, to what is left.
+ * A minute that has too few tokens left refuses a request that a new minute could serve, as waiting is better than a
+ * short answer. Only an answer that no minute covers is limited to the rest.
  */
 function limitToMinute(
   { tokens, outputLimit }: HoldPlan,
@@ -97,45 +107,41 @@ function limitToMinute(
   return room;
 }
 
-/** Refuses a prompt over the context where the engine counts as Parley does: for other engines the count is a guess. */
-async function refuseTooLong({ model, requestBytes, countText }: HoldFacts): Promise<void> {
-  if (model.engine.tokenizer !== 'o200k' || requestBytes <= model.contextTokens) return;
-  const tokens = await countText();
+/** Only if the engine counts as Parley does. For other engines the count is a guess. */
+function mayBeTooLong({ model, requestBytes }: HoldFacts): boolean {
+  return model.engine.tokenizer === 'o200k' && requestBytes > model.contextTokens;
+}
+
+async function refuseTooLong(facts: HoldFacts): Promise<void> {
+  const { model } = facts;
+  const tokens = await facts.countText();
   if (tokens <= model.contextTokens) return;
   throw new ParleyError('invalid_messages', {
-    message: `The prompt is longer than the ${model.contextTokens} tokens that the model takes. Send less.`,
+    message: `The prompt is longer than the ${model.contextTokens} tokens that the model accepts. Send less.`,
     param: 'messages',
   });
 }
 
-/** The most tokens of one choice: the least of the client's limit, the model's maximum, and the room in its context. */
-async function outputBound(facts: HoldFacts): Promise<number> {
-  const { requestedLimit } = facts;
-  const { outputTokensMax } = facts.model;
-  return requestedLimit <= outputTokensMax
-    ? requestedLimit
-    : Math.min(outputTokensMax, await roomForAnswer(facts));
-}
-
 /**
- * Tokens of the context that the prompt leaves. Some servers refuse a limit that exceeds it, so this errs on the low side; a prompt
- * close to the context gets half of what its count leaves.
+ * Tokens of the context that the prompt leaves. Some servers refuse a limit above that, so this errs on the low side: a
+ * prompt close to the context gets half of the remaining tokens by its count.
  */
-async function roomForAnswer({ model, params, textBytes, refers, countText }: HoldFacts): Promise<number> {
-  const { contextTokens, outputTokensMax } = model;
-  // The bytes of the text, not of the request, so that the limit is the same on every wire.
-  const bytes = textBytes() + templateBound(params);
+async function roomForAnswer(facts: HoldFacts): Promise<number> {
+  const { params, refers } = facts;
+  const { contextTokens, outputTokensMax } = facts.model;
+  // Uses the bytes of the text, not of the request, so that the limit is the same on every wire.
+  const bytes = facts.textBytes + templateBound(params);
   const afterBytes = contextTokens - bytes;
   const isSmall = afterBytes >= outputTokensMax || bytes * smallPromptShare <= contextTokens;
-  if (!refers() && isSmall) return Math.max(1, afterBytes);
-  const tokens = await countText();
+  if (!refers && isSmall) return Math.max(1, afterBytes);
+  const tokens = await facts.countText();
   const half = Math.floor((contextTokens - tokens) / 2);
-  return Math.max(1, half, refers() ? 1 : contextTokens - withMargin(tokens, params));
+  return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
 }
 
 /** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */
 function promptBound({ model, refers }: HoldFacts, tokens: number): number {
-  return refers() ? model.contextTokens : Math.min(model.contextTokens, tokens);
+  return refers ? model.contextTokens : Math.min(model.contextTokens, tokens);
 }
 
 function withMargin(tokens: number, params: ChatCompletionParams): number {
@@ -146,7 +152,7 @@ function templateBound({ messages }: ChatCompletionParams): number {
   return templateTokens + messages.length * templateTokensPerMessage;
 }
 
-/** The most tokens of each choice whose cost, with the prompt's, is at most `available`. */
+/** The most tokens of each choice whose cost, together with the prompt's, is at most `available`. */
 function affordableTokens(
   price: Price,
   promptTokens: number,
@@ -155,7 +161,7 @@ function affordableTokens(
 ): number {
   const budget = available * tokensPerPrice - price.inputPerMillion * BigInt(promptTokens);
   if (budget < 0n) return 0;
-  // A free answer does not make it unaffordable.
+  // A free answer is always affordable.
   if (price.outputPerMillion === 0n) return 0;
   return Number(budget / (price.outputPerMillion * BigInt(choices)));
 }

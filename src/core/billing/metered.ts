@@ -3,7 +3,7 @@ import { ParleyError, toParleyError } from '../values/errors.ts';
 import type { Signal } from '../values/signal.ts';
 import type { Metering } from './metering.ts';
 
-/** The part of a call that the end of its record depends on. */
+/** The part of a call that the end of its record needs. */
 interface MeteredCall {
   readonly metering: Metering;
   readonly signal: Signal;
@@ -25,9 +25,9 @@ export async function metered<T>({ metering, signal }: MeteredCall, run: () => P
 }
 
 /** Runs a part of an operation; an error voids its record. */
-export async function orVoid<T>(call: MeteredCall, run: () => Promise<T>): Promise<T> {
+export async function orVoid<C extends MeteredCall, T>(call: C, run: (call: C) => Promise<T>): Promise<T> {
   try {
-    return await run();
+    return await run(call);
   } catch (thrown) {
     throw await voided(call, thrown);
   }
@@ -66,7 +66,7 @@ export async function* meteredParts<T>(
   }
 }
 
-/** Voids the record with the error that the client is told: the reason of the abort where the request was aborted. */
+/** Voids the record with the client's error: the reason of the abort if the request was aborted. */
 async function voided({ metering, signal }: MeteredCall, thrown: unknown): Promise<ParleyError> {
   const error = toParleyError(signal.aborted ? signal.reason : thrown);
   await metering.void(error);

@@ -96,9 +96,10 @@ export class Metering {
   }
 
   /** Notes facts of the request, so that the record has them even if the request is refused. */
-  note(facts: { readonly model?: string; readonly characters?: number }): void {
-    const model = facts.model?.slice(0, modelNameMax);
-    this.#start = { ...this.#start, ...facts, ...(model !== undefined && { model }) };
+  note({ model, characters = this.#start.characters }: { model?: string; characters?: number }): void {
+    const name = model ? model.slice(0, modelNameMax) : this.#start.model;
+    if (name === this.#start.model && characters === this.#start.characters) return;
+    this.#start = { ...this.#start, model: name, characters };
   }
 
   /**
@@ -107,10 +108,10 @@ export class Metering {
    * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
   async reserve(wanted: Reserve): Promise<LimitReached | undefined> {
-    const { fairUse, hold, tokens, audioSeconds, ...facts } = wanted;
-    this.note(facts);
+    const { fairUse, hold, tokens, audioSeconds } = wanted;
+    this.note(wanted);
     const limits = this.#limits;
-    limits?.checkModel(wanted.model);
+    if (wanted.model !== undefined) limits?.checkModel(wanted.model);
     const shortage = tokens === undefined ? undefined : limits?.reserveTokens(tokens);
     if (shortage) return shortage;
     this.#limitUnits = fairUse?.limitUnits ?? 0;
@@ -118,8 +119,7 @@ export class Metering {
     const reached = await this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
     if (reached) {
       if (tokens !== undefined) limits?.useTokens(0);
-      const mayPlanLess = hold && reached.unit !== 'requests' && reached.unit !== 'running';
-      if (mayPlanLess) return reached;
+      if (hold && reached.unit !== 'requests' && reached.unit !== 'running') return reached;
       throw this.errorOf(reached);
     }
     this.#state = 'reserved';
@@ -131,7 +131,7 @@ export class Metering {
     return undefined;
   }
 
-  /** Checks the rights of the caller again as often as they change meanwhile. */
+  /** Checks the rights of the caller again whenever they have changed meanwhile. */
   async #reserve(reservation: Reservation): Promise<LimitReached | undefined> {
     for (;;) {
       const { policyVersion } = this.#rights;
@@ -149,7 +149,7 @@ export class Metering {
     return limitError(reached, { startedAtMs, nowMs: this.#limits?.moveOn() ?? startedAtMs });
   }
 
-  /** The most that a chat can reserve: the least of credits and budgets, and the tokens that the minute has left. */
+  /** The most that a chat can reserve: the smallest of credits and budgets, and the tokens that the minute has left. */
   async affordable(available: NanoCredits): Promise<Affordable> {
     const limits = this.#limits;
     if (limits === undefined) return affordableCredits(available);
@@ -158,21 +158,26 @@ export class Metering {
     return limits.affordable(available, wanted, taken, this.#start.startedAtMs);
   }
 
-  /** Raises the reserved units and seconds of audio that turns out longer. @throws `fair_use_limit_reached`, `rate_limit_exceeded` */
+  /** Raises the reserved units and seconds when audio becomes longer. @throws `fair_use_limit_reached`, `rate_limit_exceeded` */
   async extend(units: number, audioSeconds: number): Promise<void> {
     if (units <= (this.#units ?? 0) && audioSeconds <= (this.#audioSeconds ?? 0)) return;
+    await this.reserveInstead(units, audioSeconds);
+  }
+
+  /** Reserves these units and seconds instead of those so far: fewer, where more were reserved ahead than are needed. */
+  async reserveInstead(units: number, audioSeconds: number): Promise<void> {
     const reached = await this.#deps.store.requests.extend(this.id, this.#counted({ units, audioSeconds }));
     if (reached) throw this.errorOf(reached);
     this.#units = units;
     this.#audioSeconds = audioSeconds;
   }
 
-  /** Says that the answer is streamed: then the started record is written while the engine works on the first part. */
+  /** Marks the answer as streamed: then the started record is written while the engine works on the first part. */
   willStream(): void {
     this.#isStream = true;
   }
 
-  /** Resolves when the started record of a stream is durable: a server that is killed then leaves a trace of what it sent. */
+  /** Resolves when the started record of a stream is durable, so that a killed server leaves a record of its output. */
   async whenStarted(): Promise<void> {
     if (this.#state === 'reserved') await this.#started;
   }
@@ -192,7 +197,7 @@ export class Metering {
     this.#firstOutputAtMs ??= this.#deps.clock.now();
   }
 
-  /** Ends a successful request and spends what it used. Durable when it resolves; if it rejects, nothing was spent. */
+  /** Ends a successful request and spends its costs. Durable when it resolves; if it rejects, nothing was spent. */
   async settle(): Promise<void> {
     const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
     await this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
@@ -262,14 +267,14 @@ export class Metering {
 
   #writeStarted(): void {
     this.#started = this.#deps.store.requests.started(this.id);
-    // A failure is thrown where the output waits for it.
+    // The failure is thrown where the output waits for it.
     this.#started.catch(() => undefined);
   }
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
     const { startedAtMs } = this.#start;
     const nowMs = this.#deps.clock.now();
-    // A plain answer has its first output now.
+    // A plain answer has its first output at its end.
     const firstOutputAtMs = this.#firstOutputAtMs ?? (outcome.code === undefined ? nowMs : undefined);
     return {
       ...outcome,
@@ -288,7 +293,7 @@ export class Metering {
     if (overrun === undefined) return;
     this.#deps.log.warn(
       { requestId: this.id, hold: String(this.#hold), debit: String(cost), overrun: String(overrun) },
-      'cost is over the hold, the available credits and the budgets',
+      'the cost exceeds the hold, the available credits and the budgets',
     );
   }
 }

@@ -7,9 +7,9 @@ import { newAuditId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 
 const dayMs = 86_400_000;
-/** Leaves the time after a start to requests. */
+/** Delay after a start, which leaves that time to requests. */
 const firstAfterMs = 60_000;
-/** Records a step; between steps it checks whether it has been closed. */
+/** Records per step. Between steps it checks whether it was closed. */
 const recordsAtOnce = 5_000;
 
 export interface RetentionDeps {

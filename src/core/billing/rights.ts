@@ -1,7 +1,7 @@
 /** The rights by which a request was admitted. */
 export interface Rights {
   readonly policyVersion: bigint | undefined;
-  /** Checks the rights as they are now. @throws the refusal of the request, if they do not suffice any more */
+  /** Checks the current rights. @throws the refusal of the request, if they no longer suffice */
   renew(): Promise<Rights>;
 }
 

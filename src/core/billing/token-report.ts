@@ -1,7 +1,10 @@
-import type { Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { create } from '@bufbuild/protobuf';
+import { PromptTokensDetailsSchema, type Usage, UsageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { TokenUsage } from '../entities/usage.ts';
+import { present } from '../values/present.ts';
+import { readCache } from './cache-report.ts';
 
-/** Members under which the lenient decoder keeps a count that is not a whole number. */
+/** Members under which the lenient decoder stores a count that is not a whole number. */
 const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
 
 /**
@@ -18,13 +21,25 @@ export function readReport(usage: Usage | undefined, answer: string): TokenUsage
   // Some models count reasoning only in the total.
   const completionTokens = Math.max(usage.completionTokens, totalTokens - promptTokens);
   if (promptTokens === 0 || (completionTokens === 0 && answer !== '')) return undefined;
-  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens, source: 'reported' };
+  const sum = promptTokens + completionTokens;
+  return { promptTokens, completionTokens, totalTokens: sum, source: 'reported', ...readCache(usage) };
 }
 
-/** The most tokens that a model can have used: its context, and the output that it was allowed. */
+/** The usage as clients see it, equal to the record. @param report the believed report, whose other members stay */
+export function usageOf(tokens: TokenUsage, report: Usage | undefined): Usage {
+  const { promptTokens, completionTokens, totalTokens, cachedTokens, cacheWriteTokens } = tokens;
+  const usage = create(UsageSchema, { ...report, promptTokens, completionTokens, totalTokens });
+  const { promptTokensDetails: details } = usage;
+  if (details === undefined && cachedTokens === undefined && cacheWriteTokens === undefined) return usage;
+  const { audioTokens, other } = details ?? {};
+  const known = present({ cachedTokens, cacheWriteTokens, audioTokens, other });
+  return Object.assign(usage, { promptTokensDetails: create(PromptTokensDetailsSchema, known) });
+}
+
+/** The most tokens that a model can have used: its context, and the allowed output. */
 export type TokenBounds = Pick<TokenUsage, 'promptTokens' | 'completionTokens'>;
 
-/** Whether a model can have used so many tokens. @param counted our own count, where a model ignores its limit */
+/** Whether a model can have used this many tokens. @param counted our own count, for a model that ignores its limit */
 export function isPossible(
   { promptTokens, completionTokens }: TokenUsage,
   bounds: TokenBounds,

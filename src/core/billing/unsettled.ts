@@ -5,25 +5,25 @@ import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 
 const retryMs = 1_000;
-/** Ends that are written together, so that they can share a sync to disk. */
+/** Number of ends that are written together, so that they can share a sync to disk. */
 const writesAtOnce = 256;
 /**
- * Requests without a reservation whose records wait in memory, at about 1 KB each. Those with one are as many as ran when writes began to
- * fail.
+ * Number of records in memory of requests without a reservation, at about 1 KB each. There are as many records with a
+ * reservation as requests ran when writes began to fail.
  */
 const refusedMax = 10_000;
 
 interface UnsettledEnd {
   readonly id: RequestId;
-  /** Set if nothing was reserved: then the whole record has to be written, not only its end. */
+  /** Set if nothing was reserved. Then the whole record must be written, not only its end. */
   readonly start: RecordStart | undefined;
   readonly end: RecordEnd;
   readonly claim: ClaimEnd | undefined;
 }
 
 /**
- * Ends of requests whose write failed, for example on a full disk. They are tried again until they succeed, so that reservations
- * return without a restart, and refused requests have their records.
+ * Ends of requests whose write failed, for example on a full disk. They are written again until that succeeds, so that
+ * reservations are released without a restart, and refused requests get their records.
  */
 export class Unsettled {
   readonly #store: Store;
@@ -48,7 +48,7 @@ export class Unsettled {
         this.#unrecorded++;
         return;
       }
-      // One line for all of them: the others fail for the same reason.
+      // Logs one line for all of them, as they fail for the same reason.
       if (this.#refused === 0) this.#logError(unsettled, reason, 'could not record a request; trying again');
       this.#refused++;
     } else {
@@ -99,7 +99,7 @@ export class Unsettled {
       if (isRefused(unsettled)) this.#refused--;
       return true;
     } catch {
-      // Logged when it was added. It goes to the end of the line, in case it can never be written.
+      // Its first failure was logged. It moves to the end of the queue, in case it can never be written.
       this.#ends.add(unsettled);
       return false;
     }
@@ -114,7 +114,7 @@ export class Unsettled {
     if (this.#unrecorded === 0) return;
     this.#log.error(
       { count: this.#unrecorded },
-      'refused requests have no record: they were too many, or the server ends',
+      'refused requests have no record, as they were too many or the server ends',
     );
     this.#unrecorded = 0;
   }
@@ -124,7 +124,7 @@ export class Unsettled {
   }
 }
 
-/** Whether it returns nothing: neither a reservation nor a claim. */
+/** Whether it releases nothing: neither a reservation nor a claim. */
 function isRefused({ start, claim }: UnsettledEnd): boolean {
   return start !== undefined && claim === undefined;
 }

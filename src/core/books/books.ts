@@ -1,6 +1,6 @@
 /**
- * The rows that the rules of money read and change: for SQLite those in memory, for PostgreSQL those that a transaction has locked. The
- * rules check everything first, then change the rows.
+ * The rows that the rules of money read and change: rows in memory for SQLite, rows locked by a transaction for
+ * PostgreSQL. The rules check everything first, then change the rows.
  */
 import type { Count, CountedAmount } from '../entities/count.ts';
 import type { Meter } from '../entities/rates.ts';
@@ -13,7 +13,7 @@ export interface Funds {
   balance: bigint;
   /** The sum of the holds of its running requests. */
   held: bigint;
-  /** Compared with that of a reservation that has one. */
+  /** Compared with the version in the reservation, if that has one. */
   readonly policyVersion?: bigint;
 }
 

@@ -4,7 +4,7 @@ import { nanoCreditsMax } from '../values/money.ts';
 import type { Funds } from './books.ts';
 
 /**
- * Why an entry changes nothing; undefined if it may be entered.
+ * The reason why an entry changes nothing; undefined if it may be entered.
  * @param earlier the entry with the same reference
  */
 export function outcomeBefore(

@@ -1,4 +1,4 @@
-/** Rates as the rules of money read and change them. */
+/** Rates in the form that the rules of money read and change. */
 import type { Meter } from '../entities/rates.ts';
 import type { LimitReached } from '../entities/reservation.ts';
 import type { RatedOwner, RateUse, SharedRate, WantedRates } from '../entities/shared-rates.ts';
@@ -13,41 +13,47 @@ export function sharedRates(books: Books, { owners }: WantedRates): readonly Sha
 }
 
 /** The first limit that a request exceeds over all servers. */
-export function fitRates(books: Books, { owners, tokens }: WantedRates): LimitReached | undefined {
+export function fitRates(books: Books, { owners, ...wanted }: WantedRates): LimitReached | undefined {
   for (const owner of owners) {
     const meter = books.meter(owner.id);
-    const excess = meter && rateExcess(meter, owner, tokens);
+    const excess = meter && rateExcess(meter, owner, wanted);
     if (excess) return excess;
   }
   return undefined;
 }
 
-export function takeRates(books: Books, { owners, tokens }: WantedRates): readonly RateUse[] {
+export function takeRates(books: Books, { owners, tokens, running = 1 }: WantedRates): readonly RateUse[] {
   return owners.flatMap(({ id }) => {
     const meter = books.meter(id);
     if (meter === undefined) return none;
     meter.requests++;
-    meter.running++;
+    meter.running += running;
     meter.tokens += tokens;
-    return { owner: id, minute: meter.minute, tokens };
+    const use = { owner: id, minute: meter.minute, tokens };
+    return running === 0 ? { ...use, running } : use;
   });
 }
 
-/** Ends uses of rates. @param usedTokens of those reserved */
+/** Ends uses of rates. @param usedTokens the used part of the reserved tokens */
 export function endRates(books: Books, rateUses: readonly RateUse[], usedTokens: number): void {
-  for (const { owner, minute, tokens } of rateUses) {
+  for (const { owner, minute, tokens, running = 1 } of rateUses) {
     const meter = books.meter(owner);
     if (meter === undefined) continue;
-    if (meter.running > 0) meter.running--;
+    meter.running = Math.max(0, meter.running - running);
     if (meter.minute === minute) meter.tokens = Math.max(0, meter.tokens + usedTokens - tokens);
   }
 }
 
-/** The limit that one more request exceeds. @param tokens 0 if none are reserved */
-export function rateExcess(meter: Meter, owner: RatedOwner, tokens: number): LimitReached | undefined {
+/** The limit that one more request exceeds. */
+export function rateExcess(
+  meter: Meter,
+  owner: RatedOwner,
+  { tokens, running = 1 }: Omit<WantedRates, 'owners'>,
+): LimitReached | undefined {
   const { requestsPerMinute = Infinity, concurrentRequests = Infinity } = owner.limits;
   if (meter.requests >= requestsPerMinute) return reached(meter, owner, 'requests', requestsPerMinute);
-  if (meter.running >= concurrentRequests) return reached(meter, owner, 'running', concurrentRequests);
+  if (meter.running + running > concurrentRequests)
+    return reached(meter, owner, 'running', concurrentRequests);
   return tokensExcess(meter, owner, tokens);
 }
 

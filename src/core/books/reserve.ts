@@ -16,7 +16,7 @@ const conditions: readonly Condition[] = [
   (books, _, { rates }) => rates && fitRates(books, rates),
 ];
 
-/** Reserves everything that is wanted, or nothing. */
+/** Reserves all wanted amounts, or none. */
 export function reserve(books: Books, accountId: AccountId, wanted: Reservation): Reserved | Refusal {
   for (const condition of conditions) {
     const refusal = condition(books, accountId, wanted);
@@ -34,8 +34,8 @@ export function isRefusal(outcome: Reserved | Refusal): outcome is Refusal {
 }
 
 /**
- * Raises counted amounts of a running request to those that are wanted, all or none.
- * @param wanted amounts of counts that are reserved; others stay as they are
+ * Raises or lowers counted amounts of a running request to the wanted ones, all or none. Lower ones always fit.
+ * @param wanted amounts of reserved counts; other counts stay unchanged
  */
 export function extend(
   books: Books,
@@ -45,7 +45,7 @@ export function extend(
   const counted: CountedAmount[] = [];
   for (const before of reserved.counted) {
     const after = wanted.find((one) => isSameCount(one, before)) ?? before;
-    const excess = excessOf(books, after, before.amount);
+    const excess = after.amount > before.amount ? excessOf(books, after, before.amount) : undefined;
     if (excess) return excess;
     counted.push(after);
   }
@@ -82,7 +82,7 @@ function fitCounts(isFairUse: boolean): Condition {
 
 /**
  * Used and reserved amounts stay within the limit.
- * @param own the part that the request has reserved before
+ * @param own the amount that the request has already reserved
  */
 function excessOf(books: Books, counted: CountedAmount, own = 0n): LimitReached | undefined {
   const { owner, unit, period, amount, limit } = counted;

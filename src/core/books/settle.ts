@@ -1,4 +1,4 @@
-/** Ends requests: what they spend, and what they give back. */
+/** Ends requests: their spending, and the release of their reservations. */
 import type { CountedAmount } from '../entities/count.ts';
 import type { LedgerEntry } from '../entities/ledger.ts';
 import { ratedTokens } from '../entities/shared-rates.ts';
@@ -8,7 +8,7 @@ import { nanoCredits } from '../values/money.ts';
 import type { Books, Reserved } from './books.ts';
 import { endRates } from './rates.ts';
 
-/** Settles a request at once. Returns its end as it is recorded. */
+/** Settles a request at once. Returns its recorded end. */
 export function settle(books: Books, reserved: Reserved, end: RecordEnd): RecordEnd {
   const recorded = charge(books, reserved, end);
   release(books, reserved, recorded);
@@ -33,7 +33,7 @@ export function charge(books: Books, { accountId, hold, counted }: Reserved, end
   return debit === cost ? end : { ...end, cost: nanoCredits(debit), overrun: nanoCredits(cost - debit) };
 }
 
-/** The part of a debit that is beyond the hold. */
+/** The part of a debit that exceeds the hold. */
 export function riseOf({ hold = 0n }: Reserved, { cost }: RecordEnd): bigint {
   return cost !== undefined && cost > hold ? cost - hold : 0n;
 }
@@ -45,7 +45,7 @@ export function raiseHold(books: Books, { accountId, counted }: Reserved, rise: 
   for (const one of counted) if (one.unit === 'credits') books.count(one).reserved += rise;
 }
 
-/** Spends what a request used, and gives back what it reserved. @param recorded as `charge` returns it */
+/** Spends the used amounts of a request, and releases its reservation. @param recorded the end that `charge` returns */
 export function release(books: Books, reserved: Reserved, recorded: RecordEnd): void {
   const { accountId, hold, counted, rateUses } = reserved;
   if (hold !== undefined) {
@@ -61,7 +61,7 @@ export function release(books: Books, reserved: Reserved, recorded: RecordEnd): 
   endRates(books, rateUses, ratedTokens(recorded));
 }
 
-/** The part of a reserved amount that an ended request has used. A failed one uses nothing. @param end as it is recorded */
+/** The part of a reserved amount that an ended request has used. A failed one uses nothing. @param end the recorded end */
 export function usedOf({ unit, amount }: CountedAmount, end: RecordEnd): bigint {
   if (unit === 'credits') return end.cost ?? 0n;
   if (unit === 'fair_use') return BigInt(end.fairUseUnits ?? 0);
@@ -89,7 +89,7 @@ export function debitOf(
   };
 }
 
-/** The end of a request whose process died: it costs nothing. */
+/** Ends a request of a dead process, at no cost. */
 export function interruptedEnd(
   { startedAtMs, operation }: { readonly startedAtMs: number; readonly operation: Operation },
   nowMs: number,

@@ -1,19 +1,32 @@
 /** The configured models, and the models that a caller can call now. */
 
 import type { Caller } from '../access/call.ts';
-import type { CatalogModel, ChatModel, SpeechModel, TranscriptionModel } from '../entities/model.ts';
+import type {
+  CatalogModel,
+  ChatModel,
+  ConversationModel,
+  SpeechModel,
+  TranscriptionModel,
+} from '../entities/model.ts';
 import { isEntitled } from '../entities/subscription.ts';
 
 export class Catalog {
   #models: ReadonlyMap<string, CatalogModel> = new Map();
+  #conversations: readonly ConversationModel[] = [];
 
-  constructor(models: readonly CatalogModel[]) {
-    this.replace(models);
+  constructor(models: readonly CatalogModel[], conversations: readonly ConversationModel[] = []) {
+    this.replace(models, conversations);
   }
 
   /** Replaces all models. Running requests keep the old ones. */
-  replace(models: readonly CatalogModel[]): void {
+  replace(models: readonly CatalogModel[], conversations: readonly ConversationModel[]): void {
     this.#models = new Map(models.map((model) => [model.id, model]));
+    this.#conversations = conversations;
+  }
+
+  /** @param id undefined for the first one */
+  conversation(id: string | undefined): ConversationModel | undefined {
+    return this.#conversations.find((conversation) => id === undefined || conversation.id === id);
   }
 
   has(id: string): boolean {

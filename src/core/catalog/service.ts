@@ -50,7 +50,7 @@ export class CatalogOperations {
     return create(GetModelResponseSchema, { model: describeModel(model) });
   }
 
-  /** @param call undefined for a caller without a key, who sees all models that can speak now */
+  /** @param call undefined for a caller without a key, who sees all available speech models */
   async listSpeechModels(
     _: ListSpeechModelsRequest,
     call: Call | undefined,
@@ -60,7 +60,7 @@ export class CatalogOperations {
   }
 
   /**
-   * @param call undefined for a caller without a key, who sees all models that can speak now
+   * @param call undefined for a caller without a key, who sees all available speech models
    * @throws `unknown_model` if the caller cannot call such a speech model
    */
   async listVoices({ model: id }: ListVoicesRequest, call: Call | undefined): Promise<ListVoicesResponse> {

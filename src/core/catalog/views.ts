@@ -10,7 +10,7 @@ import {
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { VoiceList } from '../entities/engine.ts';
 import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts';
-import { formatCredits } from '../values/money.ts';
+import { priceTexts } from '../values/money.ts';
 
 export function describeModel(model: CatalogModel): Model {
   return create(ModelSchema, {
@@ -38,11 +38,7 @@ function describeChat({ contextTokens, outputTokensMax, price }: ChatModel) {
   return {
     contextWindow: contextTokens,
     maxOutputTokens: outputTokensMax,
-    price: {
-      input: formatCredits(price.inputPerMillion),
-      output: formatCredits(price.outputPerMillion),
-      unit: 'credits_per_million_tokens',
-    },
+    price: { ...priceTexts(price), unit: 'credits_per_million_tokens' },
   };
 }
 

@@ -3,10 +3,10 @@ import type { Batches } from '../values/batches.ts';
 import { toParleyError } from '../values/errors.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
 
-/** Maximum time that an answer is read on for its usage. The limit of its tokens bounds it, too. */
+/** Maximum time that an answer is read for its usage after the client has left. The limit of its tokens bounds it, too. */
 const readOnMsMax = 60_000;
 
-/** The chunks of an engine that continues when the client leaves, so that its usage can still be read. Ends with `close`. */
+/** The chunks of an engine that continues after the client has left, so that its usage can still be read. Ends with `close`. */
 export class DetachedChunks {
   readonly #client: Signal;
   readonly #stop = new OwnSignal();

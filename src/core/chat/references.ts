@@ -1,10 +1,10 @@
-/** Whether a prompt may have more tokens than its bytes, because it refers to something: an image, a file, the web. */
+/** Whether a prompt may have more tokens than its bytes, because it refers to other content: an image, a file, the web. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletionParams, ChatMessage, ContentPart } from '../../../gen/parley/chat/v1/chat_pb.ts';
 
 /** Types of content parts whose tokens are all in the request. */
 const textTypes: ReadonlySet<string> = new Set(['text', 'refusal']);
-/** Unknown members of a message that are text, although in objects. */
+/** Unknown members of a message that are text inside objects. */
 const textMembers: ReadonlySet<string> = new Set([
   'reasoning_details',
   'thinking_blocks',

@@ -5,11 +5,14 @@ const everyMs = 60_000;
 
 interface Warned {
   readonly atMs: number;
-  /** Reports since then that were not logged. */
+  /** Number of later reports that were not logged. */
   unlogged: number;
 }
 
-/** Logs impossible token reports, at most one a minute for each model: a model with wrong settings may send one with each chat. */
+/**
+ * Logs impossible token reports, at most one per minute and model, as a model with wrong settings may send one with
+ * each chat.
+ */
 export class ReportWarnings {
   readonly #log: Log;
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-import { create, toJsonString } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
@@ -7,30 +7,29 @@ import {
   CreateChatCompletionResponseSchema,
   type StreamChatCompletionRequest,
   type Usage,
-  UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
-import { type HoldFacts, planHold } from '../billing/hold.ts';
-import { isPossible, readReport, type TokenBounds } from '../billing/token-report.ts';
+import { planHold } from '../billing/hold.ts';
+import { isPossible, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
-import { promptBytes, promptText } from '../entities/chat-text.ts';
+import { promptText } from '../entities/chat-text.ts';
 import type { TokenCounter } from '../entities/engine.ts';
 import type { LedgerStore } from '../entities/ledger.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { TokenUsage } from '../entities/usage.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { affordableCredits } from '../limits/affordable.ts';
-import type { Batches } from '../values/batches.ts';
+import { type Batches, isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
-import { once } from '../values/once.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
-import { setOutputLimit, takeLimit } from './output-limit.ts';
+import { setOutputLimit } from './output-limit.ts';
+import { PromptFacts } from './prompt-facts.ts';
 import { refersElsewhere } from './references.ts';
 import { ReportWarnings } from './report-warnings.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
@@ -117,7 +116,7 @@ export class ChatOperations {
     try {
       for await (const chunks of source.chunks) {
         const ready = answer.take(chunks);
-        if (ready.length > 0) yield ready;
+        if (isNews(ready, chunks)) yield ready;
       }
       const last = answer.finish();
       const usage = await this.#meter(job, answer.usage, answer.text);
@@ -135,7 +134,7 @@ export class ChatOperations {
   }
 
   /**
-   * Notes the tokens of a truncated answer: the larger of the last report and our own count. A prompt with references
+   * Records the tokens of a truncated answer: the larger of the last report and our own count. A prompt with references
    * cannot be counted here, so its answer is read on for a report after the client has left.
    */
   async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachedChunks | undefined): Promise<void> {
@@ -153,9 +152,9 @@ export class ChatOperations {
     await breathe(call.requestBytes);
     const found = checkChatParams(params, this.#deps.catalog);
     const model = adapt?.(found, params) ?? found;
-    const facts = this.#factsOf({ model, params, call, repeats: adapt ? params.messages.length - 1 : 0 });
-    // Try the largest hold first: usually the credits cover it, so they need not be read. Between that read and the
-    // next attempt, other requests may take the rest.
+    const facts = this.#factsOf(model, params, call, adapt ? params.messages.length - 1 : 0);
+    // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
+    // the next attempt, other requests may take the rest.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
     for (let attempt = 1; ; attempt++) {
       const plan = await planHold(facts, affordable);
@@ -173,34 +172,14 @@ export class ChatOperations {
     }
   }
 
-  #factsOf({
-    model,
-    params,
-    call,
-    repeats,
-  }: Omit<ChatJob, 'bounds'> & { readonly repeats: number }): HoldFacts {
-    const requestedLimit = takeLimit(params);
-    // Any prompt longer than the context is refused alike, so its exact length does not matter.
+  #factsOf(model: ChatModel, params: ChatCompletionParams, call: Call, repeats: number): PromptFacts {
+    // Every prompt longer than the context is refused in the same way, so its exact length does not matter.
     const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
     const count = (text: string) => this.#deps.tokens.count(text, bounds);
-    const repeated =
-      repeats === 0 ? '' : toJsonString(ChatCompletionParamsSchema, { ...params, messages: [] });
-    return {
-      model,
-      params,
-      requestedLimit,
-      requestBytes: call.requestBytes + repeats * Buffer.byteLength(repeated),
-      textBytes: once(() => promptBytes(params)),
-      refers: once(() => refersElsewhere(params)),
-      countRequest: once(async () => {
-        const tokens = await count(toJsonString(ChatCompletionParamsSchema, params));
-        return tokens + repeats * (await count(repeated));
-      }),
-      countText: once(() => count(promptText({ ...params, tools: [] }))),
-    };
+    return new PromptFacts(model, params, { requestBytes: call.requestBytes, repeats, count });
   }
 
-  /** Notes the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
+  /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
   async #meter(job: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
     let reported = readReport(usage, text);
     let tokens = reported;
@@ -210,10 +189,8 @@ export class ChatOperations {
       tokens = reported ?? counted;
     }
     noteTokens(job, tokens);
-    const { promptTokens, completionTokens, totalTokens } = tokens;
-    // Drop the details of a rejected report.
-    const details = reported && usage;
-    return create(UsageSchema, { ...details, promptTokens, completionTokens, totalTokens });
+    // Drops the details of a rejected report.
+    return usageOf(tokens, reported && usage);
   }
 
   /** Undefined for an impossible report, which is logged, as the operator may have to correct the model's settings. */
@@ -254,13 +231,13 @@ export function noteModel(
 
 /** Defaults for members that an engine omits. */
 function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerHead {
-  const id = call.id.replace(/^req_/, 'chatcmpl-');
+  const id = `chatcmpl-${call.id.slice(4)}`;
   return { id, object, created: Math.floor(call.startedAtMs / 1000), model: model.id };
 }
 
 interface ChunkSource {
   readonly chunks: Batches<ChatChunk>;
-  /** Set if the engine can be read on after the client has left. */
+  /** Set if the engine can continue after the client has left. */
   readonly detached?: DetachedChunks;
 }
 
@@ -282,5 +259,5 @@ function largerTokens(reported: TokenUsage | undefined, counted: TokenUsage): To
   const completionTokens = Math.max(reported.completionTokens, counted.completionTokens);
   const totalTokens = promptTokens + completionTokens;
   const source = totalTokens > reported.totalTokens ? 'estimated' : 'reported';
-  return { promptTokens, completionTokens, totalTokens, source };
+  return { ...reported, promptTokens, completionTokens, totalTokens, source };
 }

@@ -1,7 +1,9 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { ChatCompletionChunkSchema, type Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { type AnswerHead, type ChatChunk, messageChunk } from '../entities/chat-answer.ts';
+import { type AnswerHead, type ChatChunk, type ChoiceState, messageChunk } from '../entities/chat-answer.ts';
 import { ParleyError } from '../values/errors.ts';
+
+const piecesMax = 256;
 
 /**
  * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice, which
@@ -9,10 +11,14 @@ import { ParleyError } from '../values/errors.ts';
  */
 export class StreamedAnswer {
   readonly #head: AnswerHead;
+  #text = '';
   #pieces: string[] = [];
   #held: ChatChunk | undefined;
   /** Choices that have begun, by index, and whether each has its finish reason. */
   readonly #finished = new Map<number, boolean>();
+  #isFinished = false;
+  /** The choices of the last chunk that added to the answer. Chunks may share them. */
+  #choices: readonly ChoiceState[] | undefined;
   usage: Usage | undefined;
 
   /** @param head for chunks without one */
@@ -21,7 +27,7 @@ export class StreamedAnswer {
   }
 
   get text(): string {
-    return this.#pieces.join('');
+    return this.#text + this.#pieces.join('');
   }
 
   /** @returns the chunks that may leave now */
@@ -46,13 +52,31 @@ export class StreamedAnswer {
       this.#takeAside(chunk, ready);
       return;
     }
-    if (text !== '') this.#pieces.push(text);
-    for (const { index, finishReason } of choices) {
-      this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
-    }
+    if (text !== '') this.#add(text);
+    if (choices !== this.#choices) this.#note(choices);
     if (this.#held !== undefined) ready.push(this.#held);
-    this.#held = this.#isFinished() ? chunk : undefined;
+    this.#held = this.#isFinished ? chunk : undefined;
     if (this.#held === undefined) ready.push(chunk);
+  }
+
+  /** Joins the pieces now and then, as each may keep all bytes alive that it arrived with. */
+  #add(text: string): void {
+    this.#pieces.push(text);
+    if (this.#pieces.length < piecesMax) return;
+    this.#text += this.#pieces.join('');
+    this.#pieces = [];
+  }
+
+  #note(choices: readonly ChoiceState[]): void {
+    this.#choices = choices;
+    let hasChanged = false;
+    for (const { index, finishReason } of choices) {
+      const before = this.#finished.get(index);
+      if (before === true || (before === false && !finishReason)) continue;
+      this.#finished.set(index, Boolean(finishReason));
+      hasChanged = true;
+    }
+    if (hasChanged) this.#isFinished = [...this.#finished.values()].every((isFinished) => isFinished);
   }
 
   /** Keeps the other members of a chunk without choices, such as timings or the results of a content filter. */
@@ -61,11 +85,6 @@ export class StreamedAnswer {
     if (other === undefined) return;
     if (this.#held === undefined) ready.push(chunk);
     else this.#held.addOther(withoutNulls(other));
-  }
-
-  #isFinished(): boolean {
-    for (const isFinished of this.#finished.values()) if (!isFinished) return false;
-    return true;
   }
 }
 

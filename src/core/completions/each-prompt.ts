@@ -10,7 +10,7 @@ import {
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { readReport } from '../billing/token-report.ts';
+import { readReport, usageOf } from '../billing/token-report.ts';
 import { checkWhole } from '../chat/checks.ts';
 import { StreamedAnswer } from '../chat/streamed-answer.ts';
 import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../entities/chat-answer.ts';
@@ -18,14 +18,15 @@ import { contentText } from '../entities/chat-text.ts';
 import type { ChatEngine } from '../entities/engine.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { TokenUsage } from '../entities/usage.ts';
+import { isNews } from '../values/batches.ts';
 import type { Signal } from '../values/signal.ts';
 
 /** An answer may use the part of the context that the longest prompt leaves by its bytes, but at least this share. */
 const answerShareMin = 1 / 8;
 
 /**
- * The model for params whose messages are prompts, and whose `n` counts the choices of all of them. Changes the params
- * as it runs to the prompts that have begun, so that a client that leaves pays for no others.
+ * The model for params whose messages are prompts, and whose `n` counts the choices of all of them. While it runs,
+ * reduces the params to the started prompts, so that a client that leaves pays for no others.
  */
 export function forEachPrompt(model: ChatModel, { messages }: ChatCompletionParams): ChatModel {
   const { engine, contextTokens, outputTokensMax } = model;
@@ -72,7 +73,8 @@ async function* stream(
   for (const { chat, offset } of chatsOf(params)) {
     const answer = new StreamedAnswer(noHead);
     for await (const chunks of engine.stream(chat, signal)) {
-      yield answer.take(chunks).map((chunk) => moved(chunk, offset));
+      const ready = answer.take(chunks);
+      if (isNews(ready, chunks)) yield ready.map((chunk) => moved(chunk, offset));
     }
     const last = moved(answer.finish(), offset);
     reports.push(readReport(answer.usage, answer.text));
@@ -103,14 +105,24 @@ function shifted<T extends { readonly index: number }>(choices: readonly T[], of
 
 type Report = TokenUsage | undefined;
 
-/** Zero counts as no report: if one prompt has none, all are counted here. */
+/** Undefined if no report tells. */
+function sumOfKnown(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
+}
+
+/** Zero counts as no report: if one prompt has no report, all are counted here. */
 function sumOf(reports: readonly Report[]): Usage {
-  const sum = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+  let sum: TokenUsage = { promptTokens: 0, completionTokens: 0, totalTokens: 0, source: 'reported' };
   for (const report of reports) {
     if (report === undefined) return create(UsageSchema);
-    sum.promptTokens += report.promptTokens;
-    sum.completionTokens += report.completionTokens;
-    sum.totalTokens += report.totalTokens;
+    sum = {
+      promptTokens: sum.promptTokens + report.promptTokens,
+      cachedTokens: sumOfKnown(sum.cachedTokens, report.cachedTokens),
+      cacheWriteTokens: sumOfKnown(sum.cacheWriteTokens, report.cacheWriteTokens),
+      completionTokens: sum.completionTokens + report.completionTokens,
+      totalTokens: sum.totalTokens + report.totalTokens,
+      source: 'reported',
+    };
   }
-  return create(UsageSchema, sum);
+  return usageOf(sum, undefined);
 }

@@ -20,6 +20,7 @@ import { refersElsewhere } from '../chat/references.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
 import { contentText } from '../entities/chat-text.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
+import { isNews } from '../values/batches.ts';
 import { bounds } from '../values/bounds.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -73,15 +74,15 @@ export class CompletionOperations {
           text: delta?.content ?? '',
           finishReason,
         }));
-        const told = choices.filter(({ text, finishReason }) => text !== '' || finishReason);
-        return told.length > 0 || message.usage ? [toCompletion(message, told, call)] : [];
+        const shown = choices.filter(({ text, finishReason }) => text !== '' || finishReason);
+        return shown.length > 0 || message.usage ? [toCompletion(message, shown, call)] : [];
       });
-      if (pieces.length > 0) yield pieces;
+      if (isNews(pieces, chunks)) yield pieces;
     }
   }
 }
 
-/** UTF-16 code units beside the prompts, for all of them together. */
+/** Maximum UTF-16 code units of the other fields, times the number of prompts. */
 const repeatedUnitsMax = 20 * 1024 * 1024;
 
 type Choices = readonly Pick<Completion['choices'][number], 'index' | 'text' | 'finishReason'>[];
@@ -136,11 +137,11 @@ function multiplyChoices(chat: ChatCompletionParams): void {
   const repeated = toJsonString(ChatCompletionParamsSchema, { ...chat, messages: [] });
   if (repeated.length * messages.length > repeatedUnitsMax) {
     throw new ParleyError('invalid_input', {
-      message: 'Everything beside `prompt` is sent with each of its texts, which is too much for so many.',
+      message: 'All other fields are sent with each text of `prompt`, which is too much for so many texts.',
       param: 'prompt',
     });
   }
-  // Such a chat continues after its client has left, and would begin the next prompts.
+  // Such a chat continues after its client has left, and would start the next prompts.
   if (refersElsewhere(chat)) {
     throw invalid(
       'prompt',

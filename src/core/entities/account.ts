@@ -43,9 +43,9 @@ export interface AccountStore {
   startTrial(id: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
   /** False if the name is taken. */
   rename(id: AccountId, name: string, audit: AuditEntry): Promise<boolean>;
-  /** @param atMs undefined: its requests are served again */
+  /** @param atMs when it was suspended; undefined to serve its requests again */
   suspend(id: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
-  /** Frees the name, revokes the keys and removes the kept answers, for good. */
+  /** Frees the name, revokes the keys and removes the kept answers. Cannot be undone. */
   delete(id: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
   /** Replaces the limits of an account. */
   setLimits(id: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;

@@ -67,7 +67,7 @@ export interface Alert {
   readonly delivery: AlertDelivery;
 }
 
-/** How far a watched amount has come. An alert is raised when its mark advances, so only once. */
+/** The progress of a watched amount. An alert is raised when its mark advances, so only once. */
 export interface AlertMark {
   readonly kind: AlertKind;
   /** Distinguishes watched amounts of one kind, such as budgets. */
@@ -145,7 +145,7 @@ export interface AlertStore {
   raise(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
   /** Newest first. */
   list(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>>;
-  /** Pending alerts whose next attempt is due, the longest due first, at most one of an account. */
+  /** Pending alerts whose next attempt is due, at most one per account, in the order in which they became due. */
   due(nowMs: number, size: number): Promise<readonly DueAlert[]>;
   /** Counts an attempt and moves the next one on. False if another node was first. */
   claim(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;

@@ -34,7 +34,9 @@ export function completionText({ choices }: ChatCompletion): string {
 
 /** The text that a chunk adds to the answer. Empty for a chunk with only a role, a finish reason or usage. */
 export function chunkText({ choices }: ChatCompletionChunk): string {
-  return choices.map(({ delta }) => (delta ? deltaText(delta) : '')).join('');
+  let text = '';
+  for (const { delta } of choices) if (delta) text += deltaText(delta);
+  return text;
 }
 
 function messageText({ content, refusal, toolCalls, other }: ChatMessage): string {

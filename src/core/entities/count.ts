@@ -1,4 +1,4 @@
-/** Amounts that a key or an account uses in a day, a month or in all. They survive a restart. Times are UTC. */
+/** Amounts that a key or an account uses per day, per month or in total. They survive a restart. Times are UTC. */
 import { budgetNames, type Limits } from './limits.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -26,7 +26,7 @@ export function isSameCount(one: Count, other: Count): boolean {
   return one.owner === other.owner && one.unit === other.unit && one.period === other.period;
 }
 
-/** The amounts of a request by what they count. */
+/** The counted amounts of a request, by unit. */
 export type Amounts = Readonly<Partial<Record<LimitedUnit, bigint>>>;
 
 /** The counts of a request for one owner. */

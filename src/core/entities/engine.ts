@@ -4,6 +4,7 @@ import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.t
 import type { Batches } from '../values/batches.ts';
 import type { Signal } from '../values/signal.ts';
 import type { ChatAnswer, ChatChunk } from './chat-answer.ts';
+import type { LiveSpeaker } from './live.ts';
 
 /** Whether an engine can work on this machine now. If not, `reason` says what to install or repair. */
 export type Availability =
@@ -50,7 +51,7 @@ export interface SpeechOutput {
 export interface SpeechEngine extends Engine {
   /** @throws `engine_unavailable` with the reason of `availability`, if it knows no voices */
   voices(): VoiceList;
-  /** Runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken; `overloaded` */
+  /** Checks the text before the reservation. @throws `invalid_input` if nothing of the text can be spoken; `overloaded` */
   check(request: SpeechRequest, signal: Signal): Promise<void> | void;
   /** The audio rejects with `overloaded` or `upstream_error`. An abort stops the work at once. */
   synthesize(request: SpeechRequest, signal: Signal): SpeechOutput;
@@ -121,6 +122,8 @@ export interface TranscriptionEngine extends Engine {
   readonly tellsTimes?: boolean;
   /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
   transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
+  /** Recognises speech while it is spoken. Default: each turn is transcribed as a file. */
+  openSpeaker?(): LiveSpeaker;
 }
 
 export interface ChatEngine extends Engine {

@@ -55,7 +55,7 @@ export interface KeyStore {
   /**
    * @param liveMax maximum keys of the account that are neither revoked nor expired, including this one. Default: any
    * number
-   * @returns false, without a change, above it
+   * @returns false, without a change, if there would be more
    */
   create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findById(id: string): Promise<Key | undefined>;

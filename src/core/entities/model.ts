@@ -33,6 +33,16 @@ export interface ChatModel extends ModelFacts {
 
 export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
 
+/** The models of a conversation, which is not a model of the catalog itself. */
+export interface ConversationModel {
+  readonly id: string;
+  /** Ids of models. */
+  readonly chat: string;
+  readonly speech: string;
+  /** Undefined: the default of the speech model. */
+  readonly voice?: string | undefined;
+}
+
 export const modelTypes = [
   'speech',
   'transcription',

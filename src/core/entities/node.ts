@@ -14,6 +14,6 @@ export interface NodeState {
 }
 
 export interface NodeStore {
-  /** In the order in which they joined. Empty where one process owns the database. */
+  /** Nodes in the order in which they registered. Empty if one process owns the database. */
   list(): Promise<readonly NodeState[]>;
 }

@@ -1,6 +1,6 @@
-/** Requests and tokens of the running minute, and requests that run now. */
+/** Requests and tokens of the current minute, and running requests. */
 export const minuteMs = 60_000;
-/** Meters that stay in memory although nothing of their owner runs. */
+/** Number of meters that stay in memory although their owner has no running requests. */
 const idleMax = 10_000;
 
 export interface MinuteRates {
@@ -10,17 +10,17 @@ export interface MinuteRates {
 
 /** The rates of one key or account. */
 export class Meter {
-  /** Requests that run now. */
+  /** Number of running requests. */
   running = 0;
   requests = 0;
   /** Tokens used and reserved. */
   tokens = 0;
-  /** Since 1970. */
+  /** Minutes since 1970. */
   minute = 0;
   /** Requests and tokens of the other servers in this minute, as they were at the last reservation. */
   #elsewhere = { requests: 0, tokens: 0 };
 
-  /** Begins a new minute if it is over. Setting the clock back begins no new minute. */
+  /** Begins a new minute if the last one is over. Setting the clock back begins no new minute. */
   moveTo(nowMs: number): void {
     const minute = Math.floor(nowMs / minuteMs);
     if (minute <= this.minute) return;
@@ -35,7 +35,7 @@ export class Meter {
     return this[unit] + this.#elsewhere[unit];
   }
 
-  /** Notes the rates of all servers. @param own parts of this meter that they do not have yet */
+  /** Notes the rates of all servers. @param own parts of this meter that these rates do not include yet */
   noteAll(all: MinuteRates, own: MinuteRates): void {
     const beyond = (unit: keyof MinuteRates) => Math.max(0, all[unit] - (this[unit] - own[unit]));
     this.#elsewhere = { requests: beyond('requests'), tokens: beyond('tokens') };
@@ -57,7 +57,7 @@ export class Rates {
     return meter;
   }
 
-  /** Drops those whose minute is over. */
+  /** Drops meters whose minute is over. */
   #dropIdle(newest: Meter): void {
     let latest = 0;
     for (const { minute } of this.#meters.values()) latest = Math.max(latest, minute);

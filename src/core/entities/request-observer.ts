@@ -1,7 +1,7 @@
 import type { NanoCredits } from '../values/money.ts';
 import type { RecordEnd, RecordStart, Wire } from './usage.ts';
 
-/** Observes requests for metrics. Runs in the path of each request, so it must be fast and must not throw. */
+/** Observes requests for metrics. Runs within each request, so it must be fast and must not throw. */
 export interface RequestObserver {
   /** A request with a valid key has arrived. */
   began(start: RecordStart): void;
@@ -9,6 +9,8 @@ export interface RequestObserver {
   held(amount: NanoCredits): void;
   /** The request has ended and its record is written. `held` is the released hold. */
   ended(start: RecordStart, end: RecordEnd, held: NanoCredits | undefined): void;
+  /** A turn of live speech has its text, this long after its last audio. */
+  heard(delayMs: number): void;
   /** A request without a valid key was refused. */
   refusedKey(wire: Wire): void;
 }
@@ -17,5 +19,6 @@ export const noObserver: RequestObserver = {
   began: () => undefined,
   held: () => undefined,
   ended: () => undefined,
+  heard: () => undefined,
   refusedKey: () => undefined,
 };

@@ -15,7 +15,7 @@ export interface Reservation {
   readonly hold?: Hold | undefined;
   /** Amounts that count against fair use, and against limits of the key and the account. */
   readonly counted?: readonly CountedAmount[] | undefined;
-  /** Rates of the key and the account. A store of one server leaves them to that server. */
+  /** Rates of the key and the account. A store of a single server ignores them, as the server itself checks them. */
   readonly rates?: WantedRates | undefined;
   /** The `policyVersion` of the key holder who sends the request. */
   readonly policyVersion?: bigint | undefined;
@@ -26,18 +26,21 @@ export interface LimitReached {
   readonly kind: 'limit_reached';
   /** The id of an account, or that of a key before its first rotation. */
   readonly owner: string;
-  /** `balance` is the credits of the account, `credits` a budget. `requests` and `tokens` are those of a minute, `running` at once. */
+  /**
+   * `balance` is the credits of the account, `credits` a budget. `requests` and `tokens` are per minute, `running` is
+   * the number at once.
+   */
   readonly unit: CountedUnit | 'balance' | 'requests' | 'running' | 'tokens';
   /** Set for counts only. */
   readonly period?: string;
   /** The amount that the request needs. */
   readonly amount: bigint;
   readonly limit: bigint;
-  /** Used and reserved by others. */
+  /** Amount that others have used and reserved. */
   readonly taken: bigint;
 }
 
-/** Why nothing was reserved. `policy_changed`: the key holder is outdated, and its rights must be checked again. */
+/** The reason why nothing was reserved. `policy_changed`: the key holder is outdated, and its rights must be checked again. */
 export type Refusal = LimitReached | { readonly kind: 'policy_changed' };
 
 /** @property rates of all servers before this request, if its rates were compared with theirs */

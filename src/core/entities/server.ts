@@ -1,6 +1,24 @@
 import type { Diagnostic } from '../values/diagnostics.ts';
 import type { Price } from '../values/money.ts';
 
+/** A program that Parley starts and ends. */
+export interface ProgramState {
+  /**
+   * `waiting`: for memory; `loading`: not ready yet; `busy`: ready, with calls; `failed`: not started again before a
+   * pause is over.
+   */
+  readonly state: 'stopped' | 'waiting' | 'loading' | 'ready' | 'busy' | 'stopping' | 'failed';
+  /** As measured; 0 before the first measurement. */
+  readonly memoryBytes: number;
+  /** Requests that wait until it is ready. */
+  readonly waiting: number;
+  readonly starts: number;
+  /** The end of the last request; undefined before. */
+  readonly lastUsedAtMs?: number;
+  /** Why it ended by itself, or was killed; undefined after the next start. */
+  readonly failure?: string;
+}
+
 export interface EngineState {
   readonly name: string;
   readonly kind: string;
@@ -14,6 +32,8 @@ export interface EngineState {
   readonly runningMax?: number;
   /** Whether calls reach the engine, fail at once, or are tried again; undefined if it has no circuit breaker. */
   readonly breaker?: 'closed' | 'open' | 'half_open';
+  /** Undefined if the engine is not a program that Parley starts. */
+  readonly program?: ProgramState;
 }
 
 export interface ModelState {

@@ -1,17 +1,17 @@
-/** A session of the console that was ended before its time. */
+/** A session of the console that was ended early. */
 export interface EndedSession {
   /** The id of its key. */
   readonly owner: string;
   /** The id of the session. */
   readonly session: string;
-  /** The session is over from then on. */
+  /** The normal end of the session. */
   readonly untilMs: number;
 }
 
-/** Sessions of a key that are ended and not yet over, at most. */
+/** Maximum number of stored ended sessions of a key. */
 export const endedSessionsMax = 1_000;
 
-/** Sessions that were ended before their time. */
+/** Sessions that were ended early. */
 export interface SessionStore {
   /** Ends a session on every server. False, and no change, if the key has ended `endedSessionsMax` others. */
   end(session: EndedSession, nowMs: number): Promise<boolean>;

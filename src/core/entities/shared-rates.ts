@@ -1,13 +1,15 @@
-/** The rates of a request where several servers share a database. */
+/** The rates of a request if several servers share a database. */
 import type { Limits } from './limits.ts';
 import type { MinuteRates } from './rates.ts';
 import type { RecordEnd } from './usage.ts';
 
-/** The rates that a request takes over all servers. */
+/** The parts of a request in the rates of all servers. */
 export interface WantedRates {
   readonly owners: readonly RatedOwner[];
-  /** The most tokens that a chat can use; 0 for audio, which no limit of tokens holds up. */
+  /** The most tokens that a chat can use; 0 for audio, which no limit of tokens restricts. */
   readonly tokens: number;
+  /** 0 for a turn of a session, which counts among the concurrent requests itself. Default: 1. */
+  readonly running?: 0 | 1;
 }
 
 /** A key or an account with limits. */
@@ -21,16 +23,18 @@ export interface SharedRate extends MinuteRates {
   readonly owner: string;
 }
 
-/** A running request, as it counts in the rates of a key or an account. */
+/** The part of a running request in the rates of a key or an account. */
 export interface RateUse {
   readonly owner: string;
   /** The minute of its tokens. */
   readonly minute: number;
-  /** Reserved. */
+  /** Reserved tokens. */
   readonly tokens: number;
+  /** As in `WantedRates`. */
+  readonly running?: 0 | 1;
 }
 
-/** The tokens that count against rates: a request that costs nothing gives back all. */
+/** The tokens that count against rates: a request that costs nothing releases all. */
 export function ratedTokens({ cost, tokens }: RecordEnd): number {
   return cost === undefined ? 0 : (tokens?.totalTokens ?? 0);
 }

@@ -1,6 +1,6 @@
 /** Entitlement to speech and transcription by the account's subscription at a given time. Credits do not enable them. */
 
-/** 14 days: the contract's trial length. */
+/** 14 days: the trial length of the contract. */
 export const trialMs = 14 * 24 * 60 * 60 * 1000;
 
 export interface Period {

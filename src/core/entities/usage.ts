@@ -4,9 +4,9 @@ import type { Page, PageRequest } from '../values/page.ts';
 import type { AuditEntry } from './audit.ts';
 import { scopes } from './key.ts';
 
-export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web';
+export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'websocket';
 
-/** `admin` is an admin path that refuses an account's key; `none` is a path or method that is not served. */
+/** `admin` is an admin path that refuses an account's key; `none` is an unknown path or method. */
 export const operations = [...scopes, 'catalog', 'account', 'admin', 'none'] as const;
 
 export type Operation = (typeof operations)[number];
@@ -34,6 +34,8 @@ export interface RecordStart {
   readonly startedAtMs: number;
   /** Code points of speech input. */
   readonly characters: number | undefined;
+  /** Set for live speech: these last as long as somebody speaks. Not stored. */
+  readonly live?: 'session' | 'turn' | undefined;
 }
 
 /** The facts of a request at its end. */
@@ -55,6 +57,10 @@ export interface RecordEnd {
 
 export interface TokenUsage {
   readonly promptTokens: number;
+  /** The part of the prompt that the upstream read from its cache; undefined if it does not tell. */
+  readonly cachedTokens?: number | undefined;
+  /** Another part of the prompt, which the upstream wrote to its cache. */
+  readonly cacheWriteTokens?: number | undefined;
   /** Includes reasoning tokens. */
   readonly completionTokens: number;
   readonly totalTokens: number;
@@ -103,6 +109,8 @@ export interface UsageTotal {
   readonly audioMsIn: bigint;
   readonly audioMsOut: bigint;
   readonly promptTokens: bigint;
+  readonly cachedTokens: bigint;
+  readonly cacheWriteTokens: bigint;
   readonly completionTokens: bigint;
   readonly fairUseUnits: bigint;
   readonly cost: NanoCredits;

@@ -18,9 +18,9 @@ const answerBytesMax = 8 * 1024 * 1024;
 /** Nesting of a stored message. Parley's own answers may be nested deeper than requests. */
 const recursionLimit = 1_000;
 const retryAfterSeconds = 1;
-/** Accounts whose stored bytes are known. Any other account is measured after its next answer. */
+/** Number of accounts whose stored bytes are known. Any other account is measured after its next answer. */
 const knownAccountsMax = 10_000;
-/** The part of an account's answers that is removed at a time. */
+/** Share of an account's answers that is removed at a time. */
 const roomShare = 1 / 16;
 
 export interface IdempotencyDeps {
@@ -53,7 +53,7 @@ export function messageForm<Desc extends DescMessage>(schema: Desc): AnswerForm<
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
   /** Bytes stored for an account since its oldest answers were last removed. */
-  readonly #grown = new Map<AccountId, number>();
+  readonly #addedBytes = new Map<AccountId, number>();
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
@@ -65,7 +65,11 @@ export class Idempotency {
    * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` if the key belongs to another
    * request, or its first request still runs
    */
-  async run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
+  run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
+    return repeatable.call.idempotencyKey === undefined ? run() : this.#runOnce(repeatable, run);
+  }
+
+  async #runOnce<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
     const { answerForm, call } = repeatable;
     await breathe(call.requestBytes);
     const claim = this.#claimOf(repeatable);
@@ -101,21 +105,21 @@ export class Idempotency {
   #keep(answer: Uint8Array, { metering, caller }: Call): void {
     metering.keepAnswer(answer);
     const { id } = caller.account;
-    if (this.#grown.size >= knownAccountsMax && !this.#grown.has(id)) this.#grown.clear();
-    this.#grown.set(id, (this.#grown.get(id) ?? Infinity) + answer.length + recordBytes);
+    if (this.#addedBytes.size >= knownAccountsMax && !this.#addedBytes.has(id)) this.#addedBytes.clear();
+    this.#addedBytes.set(id, (this.#addedBytes.get(id) ?? Infinity) + answer.length + recordBytes);
   }
 
   /** Removes the oldest answers of an account whenever a share of its maximum has been added. */
   async #makeRoom(accountId: AccountId): Promise<void> {
     const { store, bytesPerAccountMax } = this.#deps;
     const room = bytesPerAccountMax * roomShare;
-    if ((this.#grown.get(accountId) ?? 0) < room) return;
-    // Other requests do not remove at the same time.
-    this.#grown.set(accountId, 0);
+    if ((this.#addedBytes.get(accountId) ?? 0) < room) return;
+    // Prevents other requests from removing answers at the same time.
+    this.#addedBytes.set(accountId, 0);
     try {
       await store.idempotency.removeOldest(accountId, Math.floor(bytesPerAccountMax - room));
     } catch (error) {
-      this.#grown.set(accountId, Infinity);
+      this.#addedBytes.set(accountId, Infinity);
       throw error;
     }
   }

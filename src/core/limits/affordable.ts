@@ -1,9 +1,9 @@
 import { ParleyError } from '../values/errors.ts';
 import type { NanoCredits } from '../values/money.ts';
 
-/** The most that a chat can reserve, and the errors if that is not enough. */
+/** The most that a chat can reserve, and the error if that is not enough. */
 export interface Affordable {
-  /** The least of the available credits and what the budgets leave. */
+  /** The smallest of the available credits and the rest of each budget. */
   readonly credits: NanoCredits;
   /** Undefined: no limit of tokens. */
   readonly tokens?: { readonly limit: number; readonly left: number };

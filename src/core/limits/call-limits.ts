@@ -21,7 +21,7 @@ interface Owner extends RatedOwner {
   readonly meter: Meter;
 }
 
-/** The limit of a minute, and what is left of it. */
+/** The limit of a minute, and the rest of it. */
 export interface Rate {
   readonly kind: OwnerKind;
   readonly owner: string;
@@ -34,12 +34,12 @@ export interface Rate {
 
 const rateNames = ['requestsPerMinute', 'tokensPerMinute', 'concurrentRequests'] as const;
 
-/** Operations whose requests have rates. Others are for looking around, and stay open when a rate is used up. */
+/** Operations whose requests have rates. All others read data, and stay open when a rate is used up. */
 const ratedOperations: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
 
 export interface LimitsDeps {
   readonly rates: Rates;
-  /** Does not go back, or the minute of a meter would begin again. */
+  /** A time that never goes back, as the minute of a meter would start again. */
   readonly clock: Clock;
 }
 
@@ -62,9 +62,11 @@ export function callLimits(
 export class CallLimits {
   readonly #owners: readonly Owner[];
   readonly #clock: Clock;
+  /** 1 for a request that counts among the concurrent ones, 0 for a turn of a session that does. */
+  #running: 0 | 1 = 1;
   #runs = false;
   #tokens = 0;
-  /** Whether the last attempt to reserve has brought the rates of the other servers. */
+  /** Whether the last attempt to reserve has returned the rates of the other servers. */
   #knowsOthers = false;
   /** The minute in which the tokens are reserved. */
   #minute = 0;
@@ -81,18 +83,23 @@ export class CallLimits {
     }
   }
 
-  /** Counts the request, all or nothing. @throws `rate_limit_exceeded` */
-  begin(operation: Operation): void {
+  /**
+   * Counts the request, all or nothing.
+   * @param isTurn whether it is within a session that counts among the concurrent requests
+   * @throws `rate_limit_exceeded`
+   */
+  begin(operation: Operation, isTurn = false): void {
     if (!ratedOperations.has(operation)) return;
+    if (isTurn) this.#running = 0;
     const nowMs = this.moveOn();
     for (const owner of this.#owners) {
-      const excess = rateExcess(owner.meter, owner, 0);
+      const excess = rateExcess(owner.meter, owner, { tokens: 0, running: this.#running });
       if (excess) throw limitError(excess, { startedAtMs: nowMs, nowMs });
     }
     this.#runs = true;
     for (const { meter } of this.#owners) {
       meter.requests++;
-      meter.running++;
+      meter.running += this.#running;
     }
   }
 
@@ -128,7 +135,7 @@ export class CallLimits {
   wantedRates(tokens = 0): WantedRates | undefined {
     this.#knowsOthers = false;
     const owners = this.#owners.filter(({ limits }) => rateNames.some((name) => limits[name] !== undefined));
-    return owners.length > 0 ? { owners, tokens } : undefined;
+    return owners.length > 0 ? { owners, tokens, running: this.#running } : undefined;
   }
 
   /** Notes the rates of all servers as they were before this request. */
@@ -141,7 +148,7 @@ export class CallLimits {
     }
   }
 
-  /** @param startedAtMs decides about day and month */
+  /** @param startedAtMs the time that decides about day and month */
   countedAmounts(amounts: Amounts, startedAtMs: number): readonly CountedAmount[] {
     return this.#owners.flatMap(({ id, limits }) => countedAmounts(id, limits, amounts, startedAtMs));
   }
@@ -171,7 +178,7 @@ export class CallLimits {
     };
   }
 
-  /** The reserved tokens become those that are used, unless their minute is over. */
+  /** Replaces the reserved tokens by the used ones, unless their minute is over. */
   useTokens(used: number): void {
     const more = used - this.#tokens;
     this.#tokens = used;
@@ -181,16 +188,16 @@ export class CallLimits {
   /** Ends the request. */
   end(usedTokens: number): void {
     this.useTokens(usedTokens);
-    if (this.#runs) for (const { meter } of this.#owners) meter.running--;
+    if (this.#runs) for (const { meter } of this.#owners) meter.running -= this.#running;
     this.#runs = false;
   }
 
-  /** The rates of key and account as they are now. */
+  /** The current rates of key and account. */
   get rates(): readonly Rate[] {
     return this.#rates(true);
   }
 
-  /** @param withOthers whether to count requests that other servers admitted. The last report of them may be outdated. */
+  /** @param withOthers whether to include requests that other servers admitted, as last reported */
   #rates(withOthers: boolean): readonly Rate[] {
     const resetMs = minuteMs - (this.moveOn() % minuteMs);
     const rates: Rate[] = [];
@@ -221,7 +228,7 @@ function tokensReached({ owner, limit, left }: Rate, needed: number): LimitReach
   return { kind: 'limit_reached', owner, unit: 'tokens', ...amounts };
 }
 
-/** The rate of a unit that has the least left. */
+/** The rate of a unit with the smallest rest. */
 export function tightest(rates: readonly Rate[], unit: Rate['unit']): Rate | undefined {
   return leastLeft(rates.filter((rate) => rate.unit === unit));
 }

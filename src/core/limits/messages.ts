@@ -1,4 +1,4 @@
-/** Limits as requests and answers have them. */
+/** Limits in the form of requests and answers. */
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {

@@ -1,19 +1,22 @@
-/** Patterns of model ids, in which `*` stands for any characters. Patterns come from users: none becomes an expression. */
+/**
+ * Patterns of model ids, in which `*` stands for any characters. Patterns come from users, so none is compiled to a
+ * regular expression.
+ */
 
 export function matchesModel(patterns: readonly string[], model: string): boolean {
   return patterns.some((pattern) => matches(pattern, model));
 }
 
 /**
- * Whether a pattern matches no more than others do. A pattern with several `*` counts as covered only by an equal one or by one whose
- * fixed parts it contains, so this may say no where the truth is yes, never the reverse.
+ * Whether a pattern matches no more than others do. A pattern with several `*` counts as covered only by an equal one
+ * or by one whose fixed parts it contains. So the answer may be a wrong no, but never a wrong yes.
  */
 export function coversPattern(patterns: readonly string[], wanted: string): boolean {
-  // A pattern is a text in which each `*` could be anything: whatever matches the text with its stars matches the pattern's texts.
+  // Matches the text of the pattern itself, in which each `*` could be any characters.
   return patterns.some((pattern) => pattern === wanted || matches(pattern, wanted));
 }
 
-/** Takes each fixed part at its first place after the one before: a later place could leave only less room. */
+/** Takes each fixed part at its first place after the previous part, as a later place can only leave less room. */
 function matches(pattern: string, text: string): boolean {
   const [start = '', ...parts] = pattern.split('*');
   const end = parts.pop();

@@ -11,14 +11,14 @@ export type OwnerKind = 'key' | 'account';
 
 const names: Readonly<Record<OwnerKind, string>> = { key: 'This API key', account: 'The account' };
 
-/** A running request ends soon, mostly. */
+/** Running requests usually end soon. */
 const concurrencyWaitMs = 1_000;
 
-/** Moments that messages are about. */
+/** Moments that messages refer to. */
 interface Times {
-  /** Decides about day and month. */
+  /** The time that decides about day and month. */
   readonly startedAtMs: number;
-  /** Decides about the minute. */
+  /** The time that decides about the minute. */
   readonly nowMs: number;
 }
 
@@ -39,11 +39,11 @@ export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times)
     case 'characters':
       return dayError(reached, startedAtMs);
     case 'requests':
-      return refused(`${name} may send ${plural(limit, 'request')} a minute.`, waitMs);
+      return refused(`${name} may send ${plural(limit, 'request')} per minute.`, waitMs);
     case 'running':
       return refused(`${name} may have ${plural(limit, 'request')} running at once.`, concurrencyWaitMs);
     case 'tokens': {
-      const problem = `${name} may use ${plural(limit, 'token')} a minute; ${leftOf(reached)} are left`;
+      const problem = `${name} may use ${plural(limit, 'token')} per minute; ${leftOf(reached)} are left`;
       return refused(`${problem}, and this request can need ${amount}.`, waitMs);
     }
   }
@@ -51,7 +51,7 @@ export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times)
 
 export function modelNotAllowed(kind: OwnerKind, model: string): ParleyError {
   return new ParleyError('insufficient_scope', {
-    message: `${names[kind]} is not allowed the model \`${model}\`.`,
+    message: `The limits of ${kind === 'key' ? 'this API key' : 'the account'} do not allow the model \`${model}\`.`,
     advice: { kind: 'list_models' },
     param: 'model',
   });
@@ -74,8 +74,8 @@ function budgetError(reached: LimitReached, startedAtMs: number): ParleyError {
 }
 
 function budgetPeriod(period: string): string {
-  if (period === 'all') return 'in all';
-  return period.length === 'yyyy-mm'.length ? 'a month' : 'a day';
+  if (period === 'all') return 'in total';
+  return period.length === 'yyyy-mm'.length ? 'per month' : 'per day';
 }
 
 function fairUseError(reached: LimitReached, startedAtMs: number): ParleyError {
@@ -93,7 +93,7 @@ function dayError(reached: LimitReached, startedAtMs: number): ParleyError {
   const { unit, period = '', limit } = reached;
   const what = unit === 'characters' ? 'characters to speak' : 'seconds of audio to transcribe';
   const endMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
-  const message = `${nameOf(reached)} has ${limit} ${what} a day; ${leftOf(reached)} are left. It resets at ${timeText(endMs)}.`;
+  const message = `${nameOf(reached)} has ${limit} ${what} per day; ${leftOf(reached)} are left. It resets at ${timeText(endMs)}.`;
   return refused(message, endMs - startedAtMs, '');
 }
 

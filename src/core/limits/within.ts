@@ -15,7 +15,7 @@ export function widerMember(inner: Limits = {}, outer: Limits = {}): string | un
   return budget && `budgets.${budget}`;
 }
 
-/** The wanted limits, and those of the issuing key where none are wanted. */
+/** The requested limits, or those of the issuing key by default. */
 export function inheritedLimits(wanted: Limits, own: Limits = {}): Limits {
   return { ...own, ...wanted, budgets: { ...own.budgets, ...wanted.budgets } };
 }

@@ -1,5 +1,5 @@
 /** An answer of the Responses API: the parameters that led to it, its items, and the events that build them. */
-import { create, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   IncompleteDetailsSchema,
@@ -139,17 +139,12 @@ function usageOf(usage: Usage): ResponseUsage {
     inputTokens: promptTokens,
     inputTokensDetails: {
       cachedTokens: promptTokensDetails?.cachedTokens ?? 0,
-      cacheWriteTokens: countOf(promptTokensDetails?.other?.['cache_write_tokens']),
+      cacheWriteTokens: promptTokensDetails?.cacheWriteTokens ?? 0,
     },
     outputTokens: completionTokens,
     outputTokensDetails: { reasoningTokens: completionTokensDetails?.reasoningTokens ?? 0 },
     totalTokens,
   });
-}
-
-/** The chat schema does not have this count, so it has the type that the upstream sent. */
-function countOf(value: JsonValue | undefined): number {
-  return typeof value === 'number' && Number.isInteger(value) ? value : 0;
 }
 
 function failureCode({ httpStatus }: ParleyError): string {

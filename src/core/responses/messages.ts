@@ -75,7 +75,7 @@ function addMessage(messages: ChatMessage[], message: ChatMessage): void {
   } else messages.push(message);
 }
 
-/** The message of the assistant that the next call belongs to. */
+/** The message of the assistant to which the next call belongs. */
 function turnOf(messages: ChatMessage[]): ChatMessage {
   const last = messages.at(-1);
   if (last?.role === 'assistant') return last;
@@ -86,7 +86,7 @@ function turnOf(messages: ChatMessage[]): ChatMessage {
 
 function unknownItem(path: string, type = ''): string {
   return type === 'item_reference'
-    ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself; some clients do with \`store: false\`.`
+    ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself, as some clients do with \`store: false\`.`
     : `\`${path}.type\` is ${quote(type)}. Items must be of the type ${itemTypes}.`;
 }
 

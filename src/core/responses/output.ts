@@ -96,7 +96,7 @@ export class Output {
     this.#emit({ type: `response.${type}.delta`, ...placeOf(text), delta, logprobs: [...logprobs] });
   }
 
-  /** A model that turns from reasoning to its answer, or back, ends the item before. */
+  /** A model that changes from reasoning to its answer, or back, ends the previous item. */
   #openText(type: OpenText['type']): OpenText {
     if (this.#text?.type === type) return this.#text;
     this.#closeText('completed');
@@ -186,7 +186,7 @@ export class Output {
   }
 }
 
-/** Some servers number all calls 0, some not at all, so an id of its own begins a call. */
+/** Some servers number all calls 0, some none, so a call begins with its own id. */
 function isContinued({ index, givenId }: OpenCall, piece: ToolCall): boolean {
   if (piece.index !== undefined && piece.index !== index) return false;
   return !piece.id || piece.id === givenId;

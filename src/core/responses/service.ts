@@ -17,6 +17,7 @@ import { type ChatOperations, noteModel } from '../chat/service.ts';
 import type { ChatAnswer } from '../entities/chat-answer.ts';
 import { contentText } from '../entities/chat-text.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
+import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { ResponseAnswer } from './answer.ts';
@@ -68,7 +69,8 @@ export class ResponseOperations {
     const answer = new ResponseAnswer(params, call);
     try {
       for await (const chunks of this.#deps.chat.stream(toChatParams(params), call)) {
-        yield answer.take(chunks.map(({ message }) => message));
+        const events = answer.take(chunks.map(({ message }) => message));
+        if (isNews(events, chunks)) yield events;
       }
       yield answer.finish();
     } catch (thrown) {

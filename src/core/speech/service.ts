@@ -103,7 +103,7 @@ export class SpeechOperations {
   }
 }
 
-/** A blank format is an unsupported one, which is refused later. */
+/** A blank format is unsupported, and is refused later. */
 function refuseBlank({ model, input, voice }: SynthesizeSpeechRequest): void {
   const texts = { model, input, voice };
   const blank = Object.entries(texts).find(([, text]) => text?.trim() === '');

@@ -26,11 +26,11 @@ import type {
   SegmentDetails,
   TranscriptionEvent,
 } from '../entities/engine.ts';
-import type { TranscriptionModel } from '../entities/model.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import type { AudioDeps } from '../speech/service.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
+import { activeModel } from './active-model.ts';
 import { checkTimes, needsOf, refusedAs, refuseWithoutTimes } from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
@@ -101,7 +101,7 @@ export class TranscriptionOperations {
     const audio = checkRequest(request);
     const withWords = request.timestampGranularities.includes('word');
     this.#noteModel(call);
-    const model = this.#activeModel();
+    const model = activeModel(this.#catalog);
     if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
     await metering.reserve({ model: model.id, fairUse: this.#units(0, call), audioSeconds: 0 });
     const events = model.engine.transcribe({
@@ -130,20 +130,6 @@ export class TranscriptionOperations {
   #noteModel({ metering }: Call): void {
     const model = this.#catalog.transcriptionModel();
     if (model) metering.note({ model: model.id });
-  }
-
-  #activeModel(): TranscriptionModel {
-    const model = this.#catalog.transcriptionModel();
-    if (model === undefined) {
-      throw new ParleyError('engine_unavailable', {
-        message: 'This server has no transcription model. Its operator can add one in parley.yaml.',
-      });
-    }
-    const availability = model.engine.availability();
-    if (!availability.available) {
-      throw new ParleyError('engine_unavailable', { message: availability.reason });
-    }
-    return model;
   }
 
   /** Reserves the units of the audio known so far: the longest length that the engine has reported. */

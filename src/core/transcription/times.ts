@@ -34,7 +34,7 @@ export function needsOf(
 
 const noTimes = {
   response_format:
-    'The transcription model reports no times, which `srt` and `vtt` need. Ask for `json`, `text` or `verbose_json`.',
+    'The transcription model reports no times, which `srt` and `vtt` need. Use `json`, `text` or `verbose_json`.',
   timestamp_granularities: 'The transcription model reports no times. Leave out `timestamp_granularities`.',
 } as const;
 const noWords =
@@ -51,7 +51,7 @@ export function refuseWithoutTimes({ segments: param, words }: TranscriptNeeds):
   }
 }
 
-/** Refuses in the client's terms if the engine, being another server, is the first to know that its model reports no times. */
+/** Refuses in the client's terms if only the engine, which is another server, knows that its model reports no times. */
 export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* events;

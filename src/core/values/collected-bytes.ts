@@ -1,9 +1,11 @@
+const nothing = Buffer.alloc(0);
+
 /**
  * Joins pieces of bytes as they arrive. Kept apart, one-byte pieces would use a hundred times their size, and a limit
  * on bytes would not limit memory.
  */
 export class CollectedBytes {
-  #buffer = Buffer.alloc(0);
+  #buffer: Buffer = nothing;
   #length = 0;
   readonly #lengthMax: number;
 
@@ -21,11 +23,15 @@ export class CollectedBytes {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Appends a copy of a piece. */
+  /** Appends a copy of a piece. A piece that is everything is kept as it is. */
   add(piece: Uint8Array): void {
     const length = this.#length + piece.length;
-    if (length > this.#buffer.length) this.#grow(length);
-    this.#buffer.set(piece, this.#length);
+    if (piece.length === this.#lengthMax && this.#length === 0) {
+      this.#buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
+    } else {
+      if (length > this.#buffer.length) this.#grow(length);
+      this.#buffer.set(piece, this.#length);
+    }
     this.#length = length;
   }
 

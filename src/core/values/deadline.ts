@@ -1,7 +1,7 @@
 import { ParleyError } from './errors.ts';
 import { type Signal, type TimedSignal, TimeLimit } from './signal.ts';
 
-/** Maximum time of a whole request, which then ends with `overloaded`. */
+/** Maximum time of a whole request. After it the request ends with `overloaded`. */
 export function requestTimeLimit(requestMsMax: number): TimeLimit {
   const seconds = Math.round(requestMsMax / 1000);
   const timeUp = () =>

@@ -22,9 +22,14 @@ function newId(prefix: string, nowMs: number): string {
   return `${prefix}_${timeDigits(nowMs)}${uuid.slice(0, 8)}${uuid.slice(-12)}`;
 }
 
+/** In halves, as V8 prints small integers ten times as fast. */
 function timeDigits(nowMs: number): string {
-  return nowMs.toString(16).padStart(12, '0');
+  const high = Math.floor(nowMs / halfOfTime);
+  return sixDigits(high) + sixDigits(nowMs - high * halfOfTime);
 }
+
+const halfOfTime = 0x1_00_00_00;
+const sixDigits = (half: number) => half.toString(16).padStart(6, '0');
 
 export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as AccountId;
 export const newKeyId = (nowMs: number): KeyId => newId('key', nowMs) as KeyId;
@@ -34,7 +39,7 @@ export const isRequestId = (text: string): text is RequestId => matches(text, bo
 export const firstRequestId = (nowMs: number): string => `req_${timeDigits(nowMs)}`;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
 /** The id of a request's debit. A request has at most one. */
-export const debitEntryId = (id: RequestId): LedgerEntryId => id.replace(/^req/, 'led') as LedgerEntryId;
+export const debitEntryId = (id: RequestId): LedgerEntryId => `led${id.slice(3)}` as LedgerEntryId;
 export const requestOfDebit = (id: string): RequestId => id.replace(/^led/, 'req') as RequestId;
 export const newAuditId = (nowMs: number): AuditId => newId('aud', nowMs) as AuditId;
 export const newAlertId = (nowMs: number): AlertId => newId('alr', nowMs) as AlertId;

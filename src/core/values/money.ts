@@ -18,12 +18,20 @@ export const nanoCreditsMax = 2n ** 63n - 1n;
 export interface Price {
   readonly inputPerMillion: NanoCredits;
   readonly outputPerMillion: NanoCredits;
+  /** Tokens of the prompt that the upstream read from its cache. Undefined: as other input. */
+  readonly cachedInputPerMillion?: NanoCredits | undefined;
+  /** Tokens of the prompt that the upstream wrote to its cache. Undefined: as other input. */
+  readonly cacheWritePerMillion?: NanoCredits | undefined;
 }
 
 /** Whole numbers of tokens, 0 or more. */
 export interface TokenCounts {
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** The part of the prompt that the upstream read from its cache. */
+  readonly cachedTokens?: number | undefined;
+  /** Another part of the prompt, which the upstream wrote to its cache. */
+  readonly cacheWriteTokens?: number | undefined;
 }
 
 /** Brands a number of nano-credits as an amount. @throws `internal_error` outside +-`nanoCreditsMax` */
@@ -79,10 +87,38 @@ export function formatCredits(amount: NanoCredits): string {
  * @throws `internal_error` for negative or fractional counts, as upstream reports are checked before
  */
 export function cost(price: Price, tokens: TokenCounts): NanoCredits {
+  const {
+    inputPerMillion,
+    cachedInputPerMillion = inputPerMillion,
+    cacheWritePerMillion = inputPerMillion,
+  } = price;
+  const { promptTokens, cachedTokens = 0, cacheWriteTokens = 0 } = tokens;
   const exact =
-    price.inputPerMillion * tokenCount(tokens.promptTokens) +
+    inputPerMillion * tokenCount(promptTokens - cachedTokens - cacheWriteTokens) +
+    cachedInputPerMillion * tokenCount(cachedTokens) +
+    cacheWritePerMillion * tokenCount(cacheWriteTokens) +
     price.outputPerMillion * tokenCount(tokens.completionTokens);
   return nanoCredits((exact + tokensPerPrice - 1n) / tokensPerPrice);
+}
+
+/** The highest price of the tokens, which no cost of them exceeds: only the upstream knows what its cache has. */
+export function highestPrice({ outputPerMillion, ...prices }: Price): Price {
+  let inputPerMillion = prices.inputPerMillion;
+  for (const price of [prices.cachedInputPerMillion, prices.cacheWritePerMillion]) {
+    if (price !== undefined && price > inputPerMillion) inputPerMillion = price;
+  }
+  return { inputPerMillion, outputPerMillion };
+}
+
+/** Prices in credits per million tokens. Those that are as the price of input are absent. */
+export function priceTexts(price: Price) {
+  const { cachedInputPerMillion: cachedInput, cacheWritePerMillion: cacheWrite } = price;
+  return {
+    input: formatCredits(price.inputPerMillion),
+    output: formatCredits(price.outputPerMillion),
+    ...(cachedInput !== undefined && { cachedInput: formatCredits(cachedInput) }),
+    ...(cacheWrite !== undefined && { cacheWrite: formatCredits(cacheWrite) }),
+  };
 }
 
 function tokenCount(count: number): bigint {

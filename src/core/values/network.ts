@@ -6,7 +6,7 @@ const networkGroups = 4;
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   if (!plain.includes(':')) return plain;
-  // Expand `::` to its zeros, or the groups after it would be taken for the network.
+  // Expands `::` to its zeros. Otherwise the groups after it would be taken for the network.
   const [head = [], tail = []] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
   const zeros = new Array<string>(Math.max(0, groupsMax - head.length - tail.length)).fill('0');
   return [...head, ...zeros, ...tail].slice(0, networkGroups).join(':');

@@ -4,7 +4,7 @@ import { distance } from 'fastest-levenshtein';
 const differentLettersMax = 4;
 /** Shorter names are part of too many others. */
 const sharedLettersMin = 4;
-/** Longer names get no suggestion, as comparing takes time for each of its letters and each candidate. */
+/** Longer names get no suggestion, as comparing takes time for each of their letters and each candidate. */
 const nameLettersMax = 200;
 
 /** The lower-case words of a name in any spelling: `bodyBytesMax`, `body-bytes-max`, `BODY_BYTES_MAX`. */

@@ -18,7 +18,7 @@ import {
 import type { ChatEngine, TokenCounter } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { untilAborted } from '../../core/values/until-aborted.ts';
 import { answersTo, textsOf } from './eliza/answer.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
 
@@ -116,7 +116,7 @@ function answer(params: ChatCompletionParams, signal: Signal, tokens: TokenCount
   return untilAborted(counted(), signal);
 }
 
-/** Equal texts are cut and counted once, and one after the other: a request has one place among those that wait for the counter. */
+/** Equal texts are cut and counted once, and one after the other, as a request has one place in the counter's queue. */
 async function limitedAnswers(
   params: ChatCompletionParams,
   count: (text: string) => Promise<number>,

@@ -17,9 +17,9 @@ const voiceList: VoiceList = {
 };
 
 interface BuiltinSpeechOptions {
-  /** Worker threads at most, 1 or more; each starts when there is work for it. */
+  /** Maximum number of worker threads, at least 1; each starts when there is work for it. */
   readonly threads: number;
-  /** Requests that may wait for a thread. Further ones are `overloaded`. */
+  /** Maximum number of requests that wait for a thread. Further ones are `overloaded`. */
   readonly queueMax: number;
   /** The creator closes it. */
   readonly encoders: EncoderPool;

@@ -18,6 +18,7 @@ import { hearingModule } from '../../media/hearing-modules.ts';
 import { shareOf } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
 import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';
+import { createLiveSpeakers } from './pocketsphinx/live-speakers.ts';
 import { createHearingPools, type FileCut, type HearingPools } from './pocketsphinx/pools.ts';
 import { toSegments } from './pocketsphinx/transcript.ts';
 import type { Utterance } from './pocketsphinx/utterances.ts';
@@ -44,17 +45,19 @@ const language = 'english';
 export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
   const { recognisers, queueMax } = options;
   const pools = createHearingPools({ recognisers, filesMax: recognisers + queueMax });
+  const speakers = createLiveSpeakers(recognisers);
   const work: SharedWork = { pools, options, requests: new Map() };
   return {
     availability: () => {
       const reason = missingHearing();
       return reason === undefined ? { available: true } : { available: false, reason };
     },
+    openSpeaker: () => speakers.openSpeaker(),
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
     waiting: () => Math.max(0, work.requests.size - recognisers),
     async close() {
       for (const active of work.requests.keys()) active.abort(new ParleyError('overloaded'));
-      await pools.close();
+      await Promise.all([pools.close(), speakers.close()]);
     },
   };
 }

@@ -3,18 +3,34 @@
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 
+/** Requests that engines work on now. */
+const running = new WeakMap<object, number>();
+
+export function runningOn(engine: object): number {
+  return running.get(engine) ?? 0;
+}
+
+/** @returns ends the count of this request */
+function countOn(engine: object): () => void {
+  running.set(engine, runningOn(engine) + 1);
+  return () => void running.set(engine, runningOn(engine) - 1);
+}
+
 /** The answer of the first engine that succeeds; if all fail, the last error. */
-export async function firstAnswer<E, Answer>(
+export async function firstAnswer<E extends object, Answer>(
   engines: readonly E[],
   signal: Signal,
   ask: (engine: E) => Promise<Answer>,
 ): Promise<Answer> {
   let failure = new ParleyError('engine_unavailable');
   for (const engine of engines) {
+    const end = countOn(engine);
     try {
       return await ask(engine);
     } catch (error) {
       failure = unlessItMayHaveRun(error, signal);
+    } finally {
+      end();
     }
   }
   throw failure;
@@ -24,7 +40,7 @@ export async function firstAnswer<E, Answer>(
  * Like `firstAnswer`, for an answer in parts. After the first part with output no other engine is tried.
  * @param isOutput Default: every part is output.
  */
-export async function* firstStream<E, Part>(
+export async function* firstStream<E extends object, Part>(
   engines: readonly E[],
   signal: Signal,
   ask: (engine: E) => AsyncIterable<Part>,
@@ -33,6 +49,7 @@ export async function* firstStream<E, Part>(
   let failure = new ParleyError('engine_unavailable');
   for (const engine of engines) {
     let hasOutput = false;
+    const end = countOn(engine);
     try {
       for await (const part of ask(engine)) {
         hasOutput ||= isOutput(part);
@@ -42,6 +59,8 @@ export async function* firstStream<E, Part>(
     } catch (error) {
       if (hasOutput) throw error;
       failure = unlessItMayHaveRun(error, signal);
+    } finally {
+      end();
     }
   }
   throw failure;

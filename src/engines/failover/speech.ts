@@ -8,7 +8,7 @@ import type {
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { firstStream } from './attempts.ts';
-import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
+import { type EngineChoice, type EngineList, EngineOrder } from './engine-order.ts';
 
 const noSharedVoice = {
   available: false,
@@ -19,9 +19,9 @@ const noSharedVoice = {
  * Several engines of one speech model. Its voices are those that all available engines share. The engine that speaks a
  * text also checks it.
  */
-export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balance): SpeechEngine {
+export function failoverSpeech(engines: EngineList<SpeechEngine>, choice: EngineChoice): SpeechEngine {
   if (engines.length === 1) return engines[0];
-  const order = new EngineOrder(engines, balance);
+  const order = new EngineOrder(engines, choice);
   return {
     availability: () => {
       const availability = order.availability();
@@ -41,7 +41,7 @@ export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balan
 function synthesize(engines: readonly SpeechEngine[], request: SpeechRequest, signal: Signal): SpeechOutput {
   let output: SpeechOutput | undefined;
   const speak = async function* (engine: SpeechEngine) {
-    // So far only the engine that was first then has checked the text.
+    // So far only the first engine of that moment has checked the text.
     await engine.check(request, signal);
     output = engine.synthesize(request, signal);
     yield* output.audio;

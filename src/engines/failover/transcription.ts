@@ -1,14 +1,16 @@
 import type { TranscriptionEngine } from '../../core/entities/engine.ts';
 import { firstStream } from './attempts.ts';
-import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
+import { type EngineChoice, type EngineList, EngineOrder } from './engine-order.ts';
+import { failoverSpeaker } from './live.ts';
 
 /** Several engines of one transcription model. Transcripts have times if those of all engines have. */
 export function failoverTranscription(
   engines: EngineList<TranscriptionEngine>,
-  balance: Balance,
+  choice: EngineChoice,
 ): TranscriptionEngine {
   if (engines.length === 1) return engines[0];
-  const order = new EngineOrder(engines, balance);
+  const order = new EngineOrder(engines, choice);
+  const isLive = engines.some(({ openSpeaker }) => openSpeaker !== undefined);
   return {
     availability: () => order.availability(),
     tellsTimes: engines.every(({ tellsTimes }) => tellsTimes !== false),
@@ -20,5 +22,6 @@ export function failoverTranscription(
         // An engine may report the length of the audio before it begins to recognise.
         ({ kind }) => kind !== 'audio',
       ),
+    ...(isLive && { openSpeaker: () => failoverSpeaker(order.take()) }),
   };
 }

@@ -6,11 +6,14 @@ import type { Signal } from '../../core/values/signal.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
-import { readAnswer, readChunk, toUpstreamParams } from './chat/json.ts';
+import { ChunkReader } from './chat/chunk-reader.ts';
+import { readAnswer, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
 import type { ContextSource } from './context/context-source.ts';
 
+const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' };
+const eventHeaders = { ...jsonHeaders, accept: 'text/event-stream' };
 const doneData = '[DONE]';
 
 export interface OpenAiChatOptions {
@@ -27,14 +30,11 @@ export interface OpenAiChatOptions {
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
   const { upstream, model, limitName, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
-    limitName.tell((limitNames) =>
+    limitName.withName((limitNames) =>
       upstream.call({
         method: 'POST',
         path: '/chat/completions',
-        headers: {
-          'content-type': 'application/json',
-          accept: stream ? 'text/event-stream' : 'application/json',
-        },
+        headers: stream ? eventHeaders : jsonHeaders,
         body: toUpstreamParams(params, { model, stream, limitNames }),
         signal,
       }),
@@ -54,9 +54,10 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
       return readAnswer(await answer.json(chatAnswerBytesMax(params)), report);
     },
     stream: (params, signal) => {
+      const chunks = new ChunkReader(report);
       const toChunk = ({ name, data }: SseEvent) => {
         if (name === 'error') throw report(data);
-        return readChunk(data, report);
+        return chunks.read(data);
       };
       return chunksOf(() => post(params, true, signal), chatAnswerBytesMax(params), toChunk);
     },

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { toParleyError } from '../../core/values/errors.ts';
 import {

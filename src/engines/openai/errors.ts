@@ -91,6 +91,29 @@ export function reportedError(body: string, ownKey: string | undefined): ParleyE
   });
 }
 
+/** The status that an answer over HTTP would have, by the name of an error in an event. */
+const statusesOfNames: Readonly<Record<string, number>> = {
+  invalid_api_key: 401,
+  insufficient_credits: 402,
+  fair_use_limit_reached: 402,
+  subscription_required: 402,
+  insufficient_scope: 403,
+  model_not_found: 404,
+  insufficient_quota: 429,
+  rate_limit_exceeded: 429,
+  overloaded: 503,
+};
+
+/**
+ * The error of an event, which is worded as that of an answer.
+ * @param body JSON with the member `error`
+ */
+export function eventError(body: string, ownKey: string | undefined): ParleyError {
+  const status = statusesOfNames[errorName(body, ownKey) ?? ''];
+  if (status === undefined) return reportedError(body, ownKey);
+  return statusError({ status, retryAfter: undefined, body, ownKey }, false);
+}
+
 const refusingStatuses: ReadonlySet<number> = new Set([400, 422]);
 const limitName = /max_tokens|max_completion_tokens/;
 /** Words for an unknown parameter. Complaints about a parameter's value contain none of them. */

@@ -1,9 +1,11 @@
 import { createDurationProbe } from '../../media/probing/probe.ts';
+import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
 import { LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import { createOpenAiChat } from './chat.ts';
 import { ContextSource } from './context/context-source.ts';
+import type { RelaySpeakerDeps } from './realtime/speaker.ts';
 import { createOpenAiSpeech } from './speech.ts';
 import { createOpenAiTranscription, type TranscriptionFormat } from './transcription.ts';
 import { configuredVoices, ListedVoices, type VoiceSource } from './voices/voice-source.ts';
@@ -13,6 +15,9 @@ export interface OpenAiSettings extends UpstreamSettings {
   /** The upstream's model names, by the ids of the catalog, where the two differ. */
   readonly models: Readonly<Record<string, string>>;
   readonly transcriptionFormat: TranscriptionFormat;
+  /** Whether live speech is relayed to the upstream's Realtime API, as audio of this format. */
+  readonly realtime: boolean;
+  readonly realtimeFormat: UpstreamFormat;
   /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
@@ -46,7 +51,13 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
   return {
     speech: (id) => createOpenAiSpeech({ upstream, model: nameOf(id), voices: openVoices(nameOf(id)) }),
     transcription: (id) =>
-      createOpenAiTranscription({ upstream, model: nameOf(id), format: settings.transcriptionFormat, probe }),
+      createOpenAiTranscription({
+        upstream,
+        model: nameOf(id),
+        format: settings.transcriptionFormat,
+        probe,
+        relay: relayOf(settings, upstream, nameOf(id)),
+      }),
     chat: (id, needsContext) => {
       const model = nameOf(id);
       return createOpenAiChat({
@@ -67,5 +78,19 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
       for (const source of [...voiceSources.values(), ...contextSources.values()]) source.close();
       await Promise.all([probe.close(), upstream.close()]);
     },
+  };
+}
+
+function relayOf(settings: OpenAiSettings, upstream: Upstream, model: string): RelaySpeakerDeps | undefined {
+  const { realtime, realtimeFormat: format, firstByteMs, idleMs, totalMs } = settings;
+  if (!realtime) return undefined;
+  return {
+    upstream,
+    model,
+    format,
+    loadEncoder: () => loadUpstreamEncoder(format),
+    firstByteMs,
+    idleMs,
+    totalMs,
   };
 }

@@ -6,6 +6,7 @@ import type {
 import { detectContainer, type MediaContainer } from '../../media/formats/file-format.ts';
 import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
 import type { Upstream } from './calls/upstream.ts';
+import { RelaySpeaker, type RelaySpeakerDeps } from './realtime/speaker.ts';
 import { languageName } from './transcription/language-name.ts';
 import { type FormBody, type FormField, multipartForm } from './transcription/multipart-form.ts';
 import { readTranscript } from './transcription/transcript.ts';
@@ -27,6 +28,8 @@ export interface OpenAiTranscriptionDeps {
   readonly model: string;
   readonly format: TranscriptionFormat;
   readonly probe: DurationProbe;
+  /** Undefined if the upstream gets each turn of live speech as a file. */
+  readonly relay: RelaySpeakerDeps | undefined;
 }
 
 /**
@@ -35,10 +38,12 @@ export interface OpenAiTranscriptionDeps {
  * audio is free.
  */
 export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): TranscriptionEngine {
+  const { relay } = deps;
   return {
     availability: () => ({ available: true }),
     tellsTimes: deps.format === 'verbose_json',
     transcribe: (request) => transcribe(deps, request),
+    ...(relay && { openSpeaker: () => new RelaySpeaker(relay) }),
   };
 }
 

@@ -20,7 +20,7 @@ import { withoutKeys } from '../without-keys.ts';
  * Codes that are passed on, with a message that replaces the table's. The remote's own message only goes to the log.
  */
 const requestErrors: Readonly<Partial<Record<ErrorCode, string | undefined>>> = {
-  invalid_input: '`input` has nothing that can be said: send words or numbers.',
+  invalid_input: '`input` has nothing that can be spoken: send words or numbers.',
   input_too_long: undefined,
   unknown_voice: undefined,
   invalid_file: undefined,

@@ -27,7 +27,7 @@ export interface EncodedFile<Bytes = Uint8Array<ArrayBuffer>> {
   readonly container: MediaContainer;
 }
 
-/** One file. After the first failure of the module, of any kind, nothing more of the file is read. */
+/** The decoder of one file. After the first failure of the module, nothing more of the file is read. */
 export class Decoder {
   readonly #instance: WasmInstance;
   /** Why the file cannot be read further; undefined if there was no error. */

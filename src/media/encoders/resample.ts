@@ -4,6 +4,7 @@
  * silence.
  */
 import { type Encoder, joinBytes } from './encoder.ts';
+import { loadFilter, type PolyphaseFilter, type RunFilter, runInJavaScript } from './resample-filter.ts';
 
 /** Zero crossings of the sinc on each side. More make the filter sharper and slower. */
 const zeroCrossings = 32;
@@ -16,9 +17,9 @@ const kaiserBeta = 9;
  * Puts a resampler in front of an encoder that takes samples at `toRate`. Returns the encoder itself if both rates are
  * equal.
  */
-export function resampled(encoder: Encoder, fromRate: number, toRate: number): Encoder {
+export async function resampled(encoder: Encoder, fromRate: number, toRate: number): Promise<Encoder> {
   if (fromRate === toRate) return encoder;
-  const resampler = new Resampler(fromRate, toRate);
+  const resampler = new Resampler(fromRate, toRate, await loadFilter());
   return {
     encode: (samples) => encoder.encode(resampler.process(samples)),
     finish: () => joinBytes([encoder.encode(resampler.flush()), encoder.finish()]),
@@ -26,18 +27,9 @@ export function resampled(encoder: Encoder, fromRate: number, toRate: number): E
   };
 }
 
-interface PolyphaseFilter {
-  /** Output samples for every `down` input samples. */
-  readonly up: number;
-  readonly down: number;
-  /** Taps of one phase; always even, half of them at or before the output's position. */
-  readonly taps: number;
-  /** `up` phases of `taps` coefficients each, one after the other. */
-  readonly coefficients: Float32Array;
-}
-
 export class Resampler {
   readonly #filter: PolyphaseFilter;
+  readonly #run: RunFilter;
   /** Input that later output needs, from the first tap of the next output sample on. */
   #held: Float32Array;
   #phase = 0;
@@ -45,8 +37,9 @@ export class Resampler {
   #samplesOut = 0;
 
   /** Rates are whole numbers of hertz above zero. */
-  constructor(fromRate: number, toRate: number) {
-    this.#filter = designFilter(fromRate, toRate);
+  constructor(fromRate: number, toRate: number, run: RunFilter = runInJavaScript) {
+    this.#run = run;
+    this.#filter = filterFor(fromRate, toRate);
     this.#held = new Float32Array(this.#filter.taps / 2 - 1);
   }
 
@@ -71,34 +64,28 @@ export class Resampler {
 
     const positions = window.length - taps + 1;
     const samplesReady = Math.max(0, Math.ceil((positions * up - this.#phase) / down));
-    const output = new Int16Array(Math.min(samplesMax, samplesReady));
-    let position = 0;
-    let phase = this.#phase;
-    for (let index = 0; index < output.length; index += 1) {
-      output[index] = toInt16(this.#dot(window, position, phase));
-      phase += down;
-      position += Math.floor(phase / up);
-      phase %= up;
-    }
-    this.#held = window.slice(position);
-    this.#phase = phase;
-    this.#samplesOut += output.length;
+    const count = Math.min(samplesMax, samplesReady);
+    const output = this.#run(this.#filter, window, this.#phase, count);
+    const phase = this.#phase + count * down;
+    this.#held = window.slice(Math.floor(phase / up));
+    this.#phase = phase % up;
+    this.#samplesOut += count;
     return output;
-  }
-
-  #dot(window: Float32Array, position: number, phase: number): number {
-    const { taps, coefficients } = this.#filter;
-    const row = phase * taps;
-    let sum = 0;
-    for (let tap = 0; tap < taps; tap += 1) {
-      sum += (window[position + tap] ?? 0) * (coefficients[row + tap] ?? 0);
-    }
-    return sum;
   }
 }
 
-function toInt16(value: number): number {
-  return Math.max(-32_768, Math.min(32_767, Math.round(value)));
+/** Filters by their rates. */
+const filters = new Map<string, PolyphaseFilter>();
+const filtersMax = 16;
+
+function filterFor(fromRate: number, toRate: number): PolyphaseFilter {
+  const rates = `${fromRate} ${toRate}`;
+  const known = filters.get(rates);
+  if (known !== undefined) return known;
+  if (filters.size >= filtersMax) filters.clear();
+  const filter = designFilter(fromRate, toRate);
+  filters.set(rates, filter);
+  return filter;
 }
 
 function designFilter(fromRate: number, toRate: number): PolyphaseFilter {

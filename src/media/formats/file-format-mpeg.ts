@@ -1,8 +1,6 @@
 /** Reads headers of MPEG audio frames (layers I to III), and distinguishes them from random bytes. */
 
-/**
- * Kilobits a second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5, where layers II and III are equal.
- */
+/** Kilobits per second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5, where layers II and III are equal. */
 const bitrates = {
   mpeg1Layer1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
   mpeg1Layer2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
@@ -32,7 +30,7 @@ function framesInRow(bytes: Uint8Array, start: number, count: number): boolean {
   return true;
 }
 
-/** The length in bytes of the MPEG audio frame whose header is at `at`; undefined if there is none. */
+/** The length in bytes of the MPEG audio frame whose header is at `at`; undefined without a header. */
 export function mpegFrameAt(bytes: Uint8Array, at: number): number | undefined {
   const [sync = 0, flags = 0, rates = 0] = bytes.subarray(at, at + 3);
   const version = (flags >> 3) & 3;

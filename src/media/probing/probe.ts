@@ -52,7 +52,7 @@ export function createDurationProbe(): DurationProbe {
   };
 }
 
-/** About the lowest bitrates of speech in each container, in bits a second. */
+/** About the lowest bitrates of speech in each container, in bits per second. */
 const leastBitrates: Readonly<Record<MediaContainer, number>> = {
   flac: 64_000,
   mp3: 16_000,

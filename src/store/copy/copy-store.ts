@@ -1,4 +1,4 @@
-/** Copies all that a database holds to another one, of either kind. */
+/** Copies the whole content of a database to another one, of either kind. */
 import { requestOfDebit } from '../../core/values/ids.ts';
 import { CopyError, type Side } from './side.ts';
 import { differenceOf, TableDigest, type TableFacts } from './table-digest.ts';
@@ -14,14 +14,14 @@ export interface CopyProgress {
 export interface CopyOptions {
   /** Called after each batch of rows. */
   readonly onProgress: (progress: CopyProgress) => void;
-  /** Ends the copy, with nothing written. */
+  /** Cancels the copy, and nothing is written. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Copies all tables. It then reads the copy and compares each table with what it has read of the source: the number of rows, the sum of
- * each column of numbers, and a hash of all values in the order of the primary key. The books of both must be right. All or nothing: the
- * target keeps what was written only if all of this holds.
+ * Copies all tables. Then reads the copy and compares each table with the source: the number of rows, the sum of each
+ * column of numbers, and a hash of all values in the order of the primary key. The books of both must be exact. If any
+ * check fails, nothing is written to the target.
  * @throws CopyError; the reason of the signal
  */
 export async function copyStore(
@@ -67,7 +67,7 @@ async function* rowsOf(side: Side, { first, after, rowsAtOnce }: Table): AsyncIt
   }
 }
 
-/** PostgreSQL keeps no reference of a debit: its id is that of the request. */
+/** PostgreSQL stores no reference for a debit: its id is that of the request. */
 function withReference(row: Row): Row {
   if (row['kind'] !== 'debit' || row['reference'] !== null) return row;
   return { ...row, reference: requestOfDebit(String(row['id'])) };
@@ -76,9 +76,7 @@ function withReference(row: Row): Row {
 async function checkEmpty(target: Side): Promise<void> {
   for (const table of tables) {
     if ((await countOf(target, table)) === 0) continue;
-    throw new CopyError(
-      `${target.name} is not empty: there are rows in ${table.name}. Choose an empty database.`,
-    );
+    throw new CopyError(`${target.name} is not empty: ${table.name} has rows. Choose an empty database.`);
   }
 }
 

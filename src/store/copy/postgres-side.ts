@@ -14,18 +14,18 @@ const otherPrograms = `
   select count(*)::int4 as count from pg_stat_activity
   where datname = current_database() and application_name in ('parley', 'parley node') and pid <> pg_backend_pid()`;
 const livingNodes = `select name from nodes where not dead and lease_until > clock_timestamp()`;
-/** A dead node, so that the next server ends the requests that the copy has left open. */
+/** A dead node. The next server releases its requests, which include the copied open ones. */
 const addDeadNode = `insert into nodes (name, version, lease_until, dead) values ('store copy', '', now(), true) returning epoch`;
 const open = { usage_records: `state = 'started'`, kept_answers: 'answer is null' };
 
 const lockNotAvailable = '55P03';
 
-/** One call of `keepAhead` makes partitions for longer than this. */
+/** One call of `keepAhead` creates partitions that last longer than this. */
 const keptAheadMs = 80 * 86_400_000;
-/** Older records, of a clock that was wrong, share a partition. */
+/** Older records, from a clock that was wrong, share a partition. */
 const partitionsMsMax = 3_660 * 86_400_000;
 
-/** Makes partitions for records from `firstMs` until now, so that old months are pruned by dropping them. */
+/** Creates partitions for records from `firstMs` until now, so that old months are pruned by dropping them. */
 async function makePartitions(url: string, firstMs: number, nowMs = Date.now()): Promise<void> {
   const pool = openPool({ url, connectionsMax: 1, name: copyName });
   try {
@@ -85,7 +85,7 @@ function sideOf(client: Client, name: string): Side {
     name,
     async insert({ name: table }, rows) {
       const columns = Object.keys(rows[0] ?? {}).map((column) => `"${column}"`);
-      // A single parameter, whose members get the types of the columns.
+      // Passes one parameter, from which the columns get their types.
       const json = JSON.stringify(rows.map((row) => asJson(table, row)));
       await client.query(
         `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1)`,
@@ -102,7 +102,7 @@ function sideOf(client: Client, name: string): Side {
       await giveToDeadNode(client);
       const { command } = await client.query('commit');
       if (command !== 'COMMIT') throw new CopyError(`${name} has rolled back the copy.`);
-      // Plans would else be made for empty tables until the database analyzes them by itself.
+      // Without this, plans would be made for empty tables until the database analyzes them by itself.
       await client.query('analyze');
     },
     close: () => client.end(),
@@ -122,7 +122,7 @@ function asJson(table: string, row: Row): object {
   const values = Object.entries(row).map(([column, value]) => {
     const kept = encoded(column, value);
     if (kept === null && value !== null) {
-      throw new CopyError(`${table}.${column} has the value ${value}, which is no id.`);
+      throw new CopyError(`${table}.${column} has the value ${value}, which is not an id.`);
     }
     if (kept instanceof Uint8Array) return [column, `\\x${Buffer.from(kept).toString('hex')}`];
     return [column, typeof kept === 'bigint' ? String(kept) : kept];
@@ -130,7 +130,7 @@ function asJson(table: string, row: Row): object {
   return { ...Object.fromEntries(values), ...(isSaidById(row) && { reference: null }) };
 }
 
-/** Whether the id of a debit names its request, so that PostgreSQL keeps no reference. */
+/** Whether the id of a debit names its request, so that PostgreSQL stores no reference. */
 function isSaidById({ kind, reference, id }: Row): boolean {
   return kind === 'debit' && debitEntryId(String(reference) as RequestId) === id;
 }

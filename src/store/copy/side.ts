@@ -9,16 +9,16 @@ export class CopyError extends Error {
   }
 }
 
-/** One of the two databases of a copy, in use by the copy alone, in one transaction. */
+/** One of the two databases of a copy. Nobody else uses it, and the copy is one transaction. */
 export interface Side extends Queries {
   /** For messages; without the password of a URL. */
   readonly name: string;
   insert(table: Table, rows: readonly Row[]): Promise<void>;
-  /** How the database keeps a text. PostgreSQL has no zero bytes in it. */
+  /** How the database stores a text. PostgreSQL cannot store zero bytes. */
   kept(text: string): string;
-  /** Whole sentences; empty if the books are right. */
+  /** Whole sentences; empty if the books are exact. */
   faults(): Promise<readonly string[]>;
-  /** Makes what was inserted durable, and ready for a server. */
+  /** Makes the inserted rows durable, and the database ready for a server. */
   commit(): Promise<void>;
   /** Without a commit before, nothing has changed. */
   close(): Promise<void>;

@@ -18,7 +18,7 @@ export class TableDigest {
   readonly #sums: Record<string, bigint> = {};
   rows = 0;
 
-  /** @param kept how both databases keep a text */
+  /** @param kept converts a text to the form that both databases store */
   constructor(kept: (text: string) => string) {
     this.#kept = kept;
   }
@@ -47,7 +47,7 @@ export class TableDigest {
   }
 }
 
-/** The first difference, in words; undefined if there is none. */
+/** The first difference, in words; undefined for equal tables. */
 export function differenceOf(one: TableFacts, other: TableFacts): string | undefined {
   if (one.rows !== other.rows) return `${one.rows} rows became ${other.rows}`;
   const sum = Object.keys({ ...one.sums, ...other.sums }).find((name) => one.sums[name] !== other.sums[name]);

@@ -1,7 +1,8 @@
 /** The tables that a copy has, and the queries that read them from either database. */
 import { sql } from 'kysely';
+import { idBound, idOrder } from '../sql/id-order.ts';
 import type { Database } from '../sql/schema.ts';
-import { query, type Statement, statement } from '../sql/statement.ts';
+import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
 
 /** Ids are texts, whole numbers bigints. */
 export type Value = bigint | string | Uint8Array | null;
@@ -27,16 +28,19 @@ const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string
   ended_sessions: ['owner', 'session'],
 };
 
-/** Nodes, versions and reservations of one database, which the other does not have. */
-const ownColumns = ['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved', 'reserved_month'];
+/** Tables of one database that the other does not have: nodes, versions and reservations. */
+const ownColumns = [
+  ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved', 'reserved_month'],
+  ...['number', 'id_bytes'],
+];
 
 const rowsAtOnce = 2_000;
 /** A row with an answer may have 8 MB. */
 const answersAtOnce = 5;
 
-/** When the oldest request began. */
-export const firstRecordMs = statement((_: object) =>
-  query.selectFrom('usage_records').select('started_at_ms').orderBy('id').limit(1),
+/** The start of the oldest request. */
+export const firstRecordMs = statement((_: object, dialect) =>
+  query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect)).limit(1),
 ).map((row) => Number(row.started_at_ms));
 
 export interface Table {
@@ -53,8 +57,18 @@ export const tables = Object.entries(keys).map(([name, key]) => tableOf(name as 
 
 function tableOf(name: Copied, key: readonly string[]): Table {
   const size = name === 'kept_answers' ? answersAtOnce : rowsAtOnce;
-  const columns = sql.join(key.map((column) => sql.ref(column)));
-  const rows = () => query.selectFrom(name).selectAll().orderBy(sql`${columns}`).limit(sql.lit(size));
+  const isById = (column: string) =>
+    column === 'id' && (name === 'usage_records' || name === 'ledger_entries');
+  const columns = (dialect: Dialect) =>
+    sql.join(key.map((column) => (isById(column) ? idOrder(dialect) : sql.ref(column))));
+  const values = (p: Row, dialect: Dialect) =>
+    sql.join(key.map((column) => (isById(column) ? idBound(dialect, p[column]) : sql`${p[column]}`)));
+  const rows = (_: object, dialect: Dialect) =>
+    query
+      .selectFrom(name)
+      .selectAll()
+      .orderBy(sql`${columns(dialect)}`)
+      .limit(sql.lit(size));
   return {
     name,
     rowsAtOnce: size,
@@ -62,13 +76,13 @@ function tableOf(name: Copied, key: readonly string[]): Table {
       ({ count }) => Number(count),
     ),
     first: statement(rows).map(copied),
-    after: statement((p: Row) =>
-      rows().where(sql<boolean>`(${columns}) > (${sql.join(key.map((column) => sql`${p[column]}`))})`),
+    after: statement((p: Row, dialect) =>
+      rows(p, dialect).where(sql<boolean>`(${columns(dialect)}) > (${values(p, dialect)})`),
     ).map(copied),
   };
 }
 
-/** A row without the columns of its database alone, in the order in which both hash it. */
+/** A row without the columns that only its database has, in the order of the hash. */
 function copied(row: object): Row {
   const values: [string, Value][] = Object.entries(row).filter(([column]) => !ownColumns.includes(column));
   return Object.fromEntries(values.sort(([one], [other]) => (one < other ? -1 : 1)));

@@ -40,7 +40,7 @@ const accountsAfter = statement((p: { after: string; size: number }) =>
     .orderBy('accounts.id')
     .limit(p.size),
 ).map(toAccount);
-/** A page of the accounts whose name matches a pattern of `containing`. */
+/** A page of the accounts whose name contains a text, as a pattern of `containing`. */
 const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
   withPeriods()
     .where('accounts.id', '>', p.after)
@@ -91,7 +91,7 @@ const revokeKeys = statement((p: { id: string; atMs: number }) =>
     .where('account_id', '=', p.id)
     .where('revoked_at_ms', 'is', null),
 );
-/** Rows that go with an account. Its records and its ledger stay. */
+/** Rows that are removed with an account. Its records and its ledger stay. */
 const belongings = (['kept_answers', 'alert_settings', 'alert_marks', 'alerts'] as const).map((table) =>
   statement((p: { id: string }) => query.deleteFrom(table).where('account_id', '=', p.id)),
 );
@@ -121,7 +121,7 @@ function insertPeriod(kind: SubscriptionKind, { accountId, startsAtMs, endsAtMs 
   return query.insertInto('subscriptions').values(period);
 }
 
-/** @param withCredits adds the holds that only this process knows. Default: the database knows all */
+/** @param withCredits adds the holds in the memory of this process. Default: all holds are in the database */
 export function accountStore(
   executor: Executor,
   withCredits: (account: Account) => Account = (account) => account,
@@ -174,13 +174,13 @@ export function accountStore(
   };
 }
 
-/** The pattern of LIKE for names that contain a text, in either case of the letters A to Z. */
+/** The LIKE pattern for names that contain a text, ignoring the case of A to Z. */
 function containing(text: string): string {
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   return `%${lower.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
-/** Uses subqueries: SQLite prepares a left join again for each run, as its plan may depend on the parameters. */
+/** Uses subqueries, as SQLite prepares a left join again for each run: its plan may depend on the parameters. */
 export function withPeriods() {
   return query
     .selectFrom('accounts')

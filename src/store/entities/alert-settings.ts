@@ -52,7 +52,7 @@ export function removeSettings(accountId: AccountId): Step {
   return step(remove, { accountId });
 }
 
-/** Changes nothing if another webhook was set since. */
+/** Changes nothing if another webhook was set meanwhile. */
 export function turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number): Step {
   return step(turnOff, { accountId, webhookUrl, atMs }, 'stop');
 }

@@ -21,14 +21,14 @@ import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 interface MovedMark extends AlertMark {
   readonly accountId: AccountId;
-  /** The mark that the caller has read had this basis and threshold. */
+  /** The mark that the caller has read has this basis and threshold. */
   readonly readBasis: string | undefined;
   readonly readThreshold: number | undefined;
 }
 
 /**
- * Changes nothing if the mark is there already or further on, if another node has moved it in this period, or if the account has no settings any more.
- * On PostgreSQL a change of the settings waits.
+ * Changes nothing if the mark is already there or further on, if another node has moved it in this period, or if the
+ * account no longer has settings. On PostgreSQL a concurrent change of the settings waits.
  */
 const moveMark = statement(
   (p: MovedMark, dialect) => sql<object>`
@@ -44,7 +44,7 @@ const moveMark = statement(
       and (excluded.basis <> alert_marks.basis or excluded.threshold > alert_marks.threshold))`,
 );
 
-/** PostgreSQL must be told the types of selected parameters. */
+/** PostgreSQL needs the types of selected parameters. */
 function text(value: string | undefined, dialect: string) {
   return dialect === 'postgres' ? sql`${value}::text` : sql`${value}`;
 }
@@ -53,9 +53,9 @@ function whole(value: number | undefined, dialect: string) {
   return dialect === 'postgres' ? sql`${value}::bigint` : sql`${value}`;
 }
 
-/** Pending if there is a webhook now: the caller may have read its settings before. */
+/** Pending if there is a webhook now: the caller may have read older settings. */
 const insert = statement((p: InsertedAlert, dialect) => {
-  const heard = sql`from alert_settings where account_id = ${p.accountId}
+  const source = sql`from alert_settings where account_id = ${p.accountId}
     and webhook_url is not null and webhook_off_at_ms is null`;
   return query
     .insertInto('alerts')
@@ -65,9 +65,9 @@ const insert = statement((p: InsertedAlert, dialect) => {
       kind: p.kind,
       created_at_ms: p.createdAtMs,
       details: p.details,
-      state: sql<string>`coalesce((select 'pending' ${heard}), 'none')`,
+      state: sql<string>`coalesce((select 'pending' ${source}), 'none')`,
       attempts: p.attempts,
-      next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs, dialect)} ${heard})`,
+      next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs, dialect)} ${source})`,
     });
 });
 
@@ -107,7 +107,7 @@ const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
     .innerJoin('accounts', 'accounts.id', 'alerts.account_id')
     .selectAll('alerts')
     .select(['webhook_url', 'secret'])
-    // Written out, so that SQLite uses the index of these alerts.
+    // A constant, so that SQLite uses the index of these alerts.
     .where(sql<boolean>`alerts.state = 'pending'`)
     .where('alerts.next_attempt_at_ms', '<=', p.nowMs)
     .where('webhook_url', 'is not', null)

@@ -29,7 +29,7 @@ export function auditStore(executor: Executor): AuditStore {
   };
 }
 
-/** Writes a change and its audit entry, both or neither. False if the first step stopped the job. */
+/** Writes a change and its audit entry, or neither. False if the first step stopped the job. */
 export async function change(
   executor: Executor,
   audit: AuditEntry,

@@ -42,7 +42,7 @@ export function addUsed({ owner, unit, period }: Count, used: bigint): Addition 
   return { statement: add, amounts: [used], row: [owner, unit, period] };
 }
 
-/** The counts of a running request as text in its started record. */
+/** The counts of a running request, as text in its started record. */
 export function countedToText(counted: readonly CountedAmount[]): string | null {
   if (counted.length === 0) return null;
   return JSON.stringify(
@@ -50,14 +50,14 @@ export function countedToText(counted: readonly CountedAmount[]): string | null 
   );
 }
 
-/** The columns of a started record with the amounts that it counts. */
+/** The columns of a started record with its counted amounts. */
 interface CountedColumns {
   readonly counted: string | null;
   readonly reserved_units: bigint;
   readonly reserved_month: string | null;
 }
 
-/** The counts of a running request from its started record. One that an earlier version wrote has its fair use in columns of its own. */
+/** The counts of a running request from its started record. Earlier versions wrote fair use in separate columns. */
 export function countedOf(accountId: AccountId, row: CountedColumns): readonly CountedAmount[] {
   const texts = row.counted === null ? [] : (JSON.parse(row.counted) as readonly CountedText[]);
   const counted = texts.map((one) => ({ ...one, amount: BigInt(one.amount), limit: BigInt(one.limit) }));

@@ -14,14 +14,14 @@ import { ledgerStore } from './ledger.ts';
 import { sessionStore } from './sessions.ts';
 import { usageStore } from './usage.ts';
 
-/** The operations that each database has in a way of its own. */
+/** The operations that each database implements in its own way. */
 interface OwnOperations {
   readonly findKey: KeyStore['find'];
   /** Called when keys, names or subscriptions may have changed. */
   readonly policyChanged: () => void;
   readonly credits: Omit<LedgerStore, 'list'>;
   readonly claim: IdempotencyStore['claim'];
-  /** Default: the account as the database knows it. */
+  /** Default: the account as the database has it. */
   readonly withCredits?: (account: Account) => Account;
 }
 
@@ -31,7 +31,7 @@ const anything = statement((_: object) =>
 
 type EntityStores = Omit<Store, 'requests' | 'nodes' | 'close'>;
 
-/** The stores of entities, which are the same for every database. */
+/** The stores of entities, equal for every database. */
 export function entityStores(executor: Executor, own: OwnOperations): EntityStores {
   const policies = reporting(executor, own.policyChanged);
   return {

@@ -19,14 +19,14 @@ export const answersAtOnce = 20;
 export const removeOldAnswers = statement((p: { readonly beforeMs: bigint }, dialect) =>
   removeSome(sql`created_at_ms < ${p.beforeMs}`, dialect),
 );
-/** The same of the answers of an account, up to and with `lastMs`. */
+/** The same for the answers of an account, up to and including `lastMs`. */
 const removeAnswersOf = statement((p: { readonly accountId: AccountId; readonly lastMs: bigint }, dialect) =>
   removeSome(
     sql`account_id = ${p.accountId} and created_at_ms <= ${p.lastMs} and answer is not null`,
     dialect,
   ),
 );
-/** When the newest answer was created that no longer fits beside those after it. */
+/** The time of the newest answer that exceeds the limit together with all newer ones. */
 const newestBeyond = statement((p: { readonly accountId: AccountId; readonly bytesMax: bigint }) => {
   const sums = query
     .selectFrom('kept_answers')
@@ -49,7 +49,7 @@ const newestBeyond = statement((p: { readonly accountId: AccountId; readonly byt
 function removeSome(which: RawBuilder<unknown>, dialect: Dialect) {
   const isSqlite = dialect === 'sqlite';
   const row = sql.ref(isSqlite ? 'rowid' : 'ctid');
-  // Two that remove at once would wait for each other.
+  // Skips locked rows, as two transactions that remove at once would wait for each other.
   const lock = isSqlite ? sql`` : sql`for update skip locked`;
   return query.deleteFrom('kept_answers').where(
     sql<boolean>`${row} in (select ${row} from kept_answers
@@ -57,7 +57,7 @@ function removeSome(which: RawBuilder<unknown>, dialect: Dialect) {
   );
 }
 
-/** A claim, and on PostgreSQL the node that makes it. */
+/** A claim and, on PostgreSQL, its node. */
 type Claim = IdempotencyClaim & { readonly nodeEpoch?: bigint };
 
 const claim = statement((p: Required<Claim> & { beforeMs: bigint }, dialect) => {
@@ -93,18 +93,18 @@ const drop = statement((p: IdempotencyClaim) =>
 );
 const dropUnfinished = statement((_: object) => query.deleteFrom('kept_answers').where('answer', 'is', null));
 
-/** The record of a key, of whichever request. */
+/** The record of a key, from any request. */
 function isOfKey({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountId' | 'operation' | 'key'>) {
   return ({ and }: ExpressionBuilder<Database, 'kept_answers'>) =>
     and({ account_id: accountId, operation, key });
 }
 
-/** @param claim as `IdempotencyStore` does */
+/** @param claim claims a key, as in `IdempotencyStore` */
 export function idempotencyStore(executor: Executor, claim: IdempotencyStore['claim']): IdempotencyStore {
   return {
     claim,
     async removeOldest(accountId, bytesMax) {
-      // As a job: with SQLite, reading a whole account's answers must not hold the main thread.
+      // As a job: with SQLite, reading all answers of an account must not block the main thread.
       const found = await executor.run({
         steps: [step(newestBeyond, { accountId, bytesMax: BigInt(bytesMax) })],
       });
@@ -116,7 +116,7 @@ export function idempotencyStore(executor: Executor, claim: IdempotencyStore['cl
   };
 }
 
-/** Claims a key, and finds its record. Also removes some that have expired. */
+/** Claims a key, and finds its record. Also removes some expired records. */
 export function claimKey(wanted: Claim): Step[] {
   const beforeMs = BigInt(wanted.forgetBeforeMs);
   return [
@@ -139,7 +139,7 @@ interface FoundRecord {
   readonly answer: Uint8Array | null;
 }
 
-/** Keeps the answer of the request that claimed the key, or frees the key. */
+/** Stores the answer of the request that claimed the key, or frees the key. */
 export function endClaim({ claim, answer }: ClaimEnd): Step {
   return answer === undefined ? step(drop, claim) : step(keep, { ...claim, answer: Buffer.from(answer) });
 }

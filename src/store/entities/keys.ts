@@ -27,7 +27,7 @@ const keyColumns = [
 
 const keys = query.selectFrom('api_keys').selectAll();
 export const keyByHash = statement((p: { hash: string }) => keys.where('hash', '=', p.hash)).map(toKey);
-/** PostgreSQL. */
+/** On PostgreSQL only. */
 export const keysByHashes = statement((p: { hashes: readonly string[] }) =>
   keys.where(sql<boolean>`hash = any(${p.hashes})`),
 ).map(toKey);
@@ -51,7 +51,7 @@ export const liveAdminKeys = statement((p: { atMs: number }) =>
 ).map(({ count }) => Number(count));
 
 const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
-/** Waits on PostgreSQL until no other transaction adds keys to the account. */
+/** On PostgreSQL, waits until no other transaction adds keys to the account. */
 const lockAccount = statement((p: { id: string }, dialect) => {
   const account = query.selectFrom('accounts').select('id').where('id', '=', p.id);
   return dialect === 'postgres' ? account.forUpdate() : account;
@@ -84,7 +84,7 @@ const replaceLimits = statement((p: { id: string; limits: string }) =>
   query.updateTable('api_keys').set({ limits: p.limits }).where('id', '=', p.id),
 );
 
-/** @param find a key by its hash, as `KeyStore` does */
+/** @param find finds a key by its hash, as in `KeyStore` */
 export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
   /** Adds a key within the limit of its account. */
   const add = async (key: Key, liveMax: number, audit: AuditEntry, after: readonly Step[] = []) => {
@@ -113,7 +113,7 @@ export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
       if ('expiresAtMs' in end) {
         return add(replacement, liveMax, audit, [step(expire, { id, atMs: end.expiresAtMs })]);
       }
-      // One for one: no more are live than before.
+      // One key replaces another, so the number of live keys stays the same.
       const revoked = step(revoke, { id, atMs: end.revokedAtMs }, 'stop');
       return change(executor, audit, [revoked, step(insert, toRow(replacement))]);
     },

@@ -2,25 +2,14 @@ import { sql } from 'kysely';
 import type { LedgerEntry, LedgerStore } from '../../core/entities/ledger.ts';
 import { type AccountId, type LedgerEntryId, requestOfDebit } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
+import { debitNumber } from '../migrations/integer-rows.ts';
 import type { Executor } from '../sql/executor.ts';
-import { type Addition, type Step, step } from '../sql/job.ts';
+import { idBound, idOrder } from '../sql/id-order.ts';
+import type { Addition } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { afterAll, type LedgerRow } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
-const insert = statement((p: LedgerEntry) =>
-  query
-    .insertInto('ledger_entries')
-    .values({
-      id: p.id,
-      account_id: p.accountId,
-      kind: p.kind,
-      amount_nano_credits: p.amount,
-      reason: p.reason,
-      reference: p.reference,
-      created_at_ms: p.createdAtMs,
-    }),
-);
 const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
   query
     .updateTable('accounts')
@@ -30,27 +19,28 @@ const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
     })
     .where('id', '=', p.id),
 );
-/** The load or adjustment with a reference. */
+/** The load or adjustment with a reference. For SQLite only. */
 export const entryByReference = statement((p: { accountId: AccountId; reference: string }) =>
   query
     .selectFrom('ledger_entries')
     .selectAll()
     .where('account_id', '=', p.accountId)
-    .where('reference', '=', p.reference)
-    // Written out, so that SQLite uses the index of these entries.
-    .where(sql<boolean>`kind <> 'debit'`),
+    // The view has no index of references.
+    .where(sql<boolean>`id_bytes in (select id from ledger_rows
+      where account = (select number from accounts where id = ${p.accountId}) and reference = ${p.reference}
+        and kind <> ${sql.lit(debitNumber)})`),
 ).map(toEntry);
-const entriesBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
+const entriesBefore = statement((p: { accountId: AccountId; after: string; size: number }, dialect) =>
   query
     .selectFrom('ledger_entries')
     .selectAll()
     .where('account_id', '=', p.accountId)
-    .where('id', '<', p.after)
-    .orderBy('id', 'desc')
+    .where(idOrder(dialect), '<', idBound(dialect, p.after))
+    .orderBy(idOrder(dialect), 'desc')
     .limit(p.size),
 ).map(toEntry);
 
-/** @param credits of accounts, as this process knows them */
+/** @param credits the credits of accounts, in the view of this process */
 export function ledgerStore(executor: Executor, credits: Omit<LedgerStore, 'list'>): LedgerStore {
   return {
     ...credits,
@@ -59,12 +49,7 @@ export function ledgerStore(executor: Executor, credits: Omit<LedgerStore, 'list
   };
 }
 
-/** Goes with `addCredits` of the same amount. The primary key prevents a second debit of a request. */
-export function insertEntry(entry: LedgerEntry): Step {
-  return step(insert, entry, 'fail');
-}
-
-/** Changes a balance and its holds. The table refuses holds below 0 or above the balance. */
+/** Changes a balance and its holds. Constraints refuse holds below 0 or above the balance. */
 export function addCredits(accountId: AccountId, balance: bigint, held: bigint): Addition {
   return { statement: add, amounts: [balance, held], row: [accountId] };
 }
@@ -76,7 +61,7 @@ function toEntry(row: LedgerRow): LedgerEntry {
     kind: row.kind,
     amount: nanoCredits(row.amount_nano_credits),
     reason: row.reason,
-    // PostgreSQL keeps no reference of a debit: its id is that of the request.
+    // PostgreSQL stores no reference for a debit: its id is that of the request.
     reference: row.reference ?? requestOfDebit(row.id),
     createdAtMs: Number(row.created_at_ms),
   };

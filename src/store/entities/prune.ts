@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { Prunable, PruneCut, Pruned } from '../../core/entities/usage.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
 import type { Executor } from '../sql/executor.ts';
+import { idOrder, isWithin } from '../sql/id-order.ts';
 import { type Step, step } from '../sql/job.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
 import { insertAudit } from './audit.ts';
@@ -11,9 +12,9 @@ import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
 import { recordsAsRollups, rollupKey, sumColumns, sums } from './usage-rollups.ts';
 import { steps } from './usage-steps.ts';
 
-/** Records that one transaction removes; concurrent requests wait for it. */
+/** Records that one transaction removes. Concurrent requests wait for it. */
 const recordsAtOnce = 250;
-/** An upstream may report any number. A record with more tokens stays, so that no sum can overflow. */
+/** An upstream may report any number. Records with more tokens stay, so that no sum overflows. */
 const tokensMax = 2n ** 40n;
 
 /** The records with an id above `after`, up to `last`. */
@@ -23,7 +24,7 @@ interface Stretch {
   readonly beforeMs: bigint;
 }
 
-/** The next to remove: records with an id above `after`, then answers. */
+/** The next cut: records with an id above `after`, then answers. */
 type Place = { readonly after: string } | 'answers' | 'end';
 
 interface Removed extends Prunable {
@@ -31,18 +32,19 @@ interface Removed extends Prunable {
 }
 
 /** Ids begin with their time, so a range of ids finds the oldest records. */
-function isPrunable({ after, last, beforeMs }: Stretch) {
-  return sql<boolean>`id > ${after} and id <= ${last} and started_at_ms < ${beforeMs} and state <> 'started'
+function isPrunable(stretch: Stretch, dialect: Dialect) {
+  const { beforeMs } = stretch;
+  return sql<boolean>`${isWithin(dialect, stretch)} and started_at_ms < ${beforeMs} and state <> 'started'
     and coalesce(prompt_tokens, 0) < ${tokensMax} and coalesce(completion_tokens, 0) < ${tokensMax}`;
 }
 
-/** Counts what a cut would remove. */
+/** Counts the rows that a cut would remove. */
 export async function countPrunable(executor: Executor, cut: PruneCut): Promise<Prunable> {
   return executor.readSnapshot(async (snapshot) => {
     const beforeMs = BigInt(cut.recordsBeforeMs);
     const count = sql<bigint>`count(*)`.as('count');
-    const recordCount = statement((p: Stretch) =>
-      query.selectFrom('usage_records').select(count).where(isPrunable(p)),
+    const recordCount = statement((p: Stretch, dialect) =>
+      query.selectFrom('usage_records').select(count).where(isPrunable(p, dialect)),
     );
     let records = 0;
     for await (const stretch of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
@@ -58,31 +60,35 @@ export async function countPrunable(executor: Executor, cut: PruneCut): Promise<
   });
 }
 
-const stretchEnd = statement((p: Stretch) =>
+const stretchEnd = statement((p: Stretch, dialect) =>
   query
     .selectFrom('usage_records')
     .select('id')
-    .where(isPrunable(p))
-    .orderBy('id')
+    .where(isPrunable(p, dialect))
+    .orderBy(idOrder(dialect))
     .limit(1)
     .offset(recordsAtOnce - 1),
 );
 export const rollUpRecords = statement(rollUp);
-/** The records of a stretch, and those of them that may be removed. */
-export const countOf = statement((p: Stretch) =>
+/** The number of records in a range, and of those that may be removed. */
+export const countOf = statement((p: Stretch, dialect) =>
   query
     .selectFrom('usage_records')
     .select([
       sql<bigint>`count(*)`.as('all'),
-      sql<bigint>`count(*) filter (where ${isPrunable(p)})`.as('prunable'),
+      sql<bigint>`count(*) filter (where ${isPrunable(p, dialect)})`.as('prunable'),
     ])
-    .where('id', '>', p.after)
-    .where('id', '<=', p.last),
+    .where(isWithin(dialect, p)),
 );
-const removeRecords = statement((p: Stretch) => query.deleteFrom('usage_records').where(isPrunable(p)));
+const removeRecords = statement((p: Stretch, dialect) => {
+  const prunable = isPrunable(p, dialect);
+  return dialect === 'sqlite'
+    ? sql`delete from usage_rows where id in (select id_bytes from usage_records where ${prunable})`
+    : query.deleteFrom('usage_records').where(prunable);
+});
 
 /**
- * Removes usage records and keeps their sums, while requests go on.
+ * Removes usage records and keeps their sums, while requests continue.
  * @param audit is written with the first removal. Undefined: it was written
  */
 export async function prune(
@@ -103,7 +109,7 @@ export async function prune(
     records += removed.records;
     answers += removed.answers;
     place = removed.next;
-    // Requests get as much time as the step took.
+    // Pauses for as long as the step took, so that requests can run.
     if (place !== 'end') await sleep(performance.now() - startedAtMs);
   }
   return { records, answers, isComplete: place === 'end' };
@@ -133,7 +139,7 @@ async function pruneAnswers(
   return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
 }
 
-/** @param steps the last one removes @returns the number of removed rows */
+/** @param steps the steps, of which the last one removes @returns the number of removed rows */
 async function remove(executor: Executor, steps: readonly Step[], audit?: AuditEntry): Promise<number> {
   const all = audit ? [...steps, insertAudit(audit)] : steps;
   const results = await executor.run({ steps: all, isExclusive: true });
@@ -142,7 +148,7 @@ async function remove(executor: Executor, steps: readonly Step[], audit?: AuditE
 }
 
 function rollUp(stretch: Stretch, dialect: Dialect) {
-  const records = recordsAsRollups(dialect).where(isPrunable(stretch)).as('records');
+  const records = recordsAsRollups(dialect).where(isPrunable(stretch, dialect)).as('records');
   const added = sumColumns.map((column) => [
     column,
     sql`usage_rollups.${sql.ref(column)} + excluded.${sql.ref(column)}`,

@@ -1,5 +1,5 @@
-/** Usage records as rows of their table, and back, and the statements that begin and end them. */
-import { type Insertable, type Selectable, sql } from 'kysely';
+/** Usage records as rows of their table, and back. */
+import type { Insertable, Selectable } from 'kysely';
 import type {
   Operation,
   RecordEnd,
@@ -11,9 +11,7 @@ import type {
 } from '../../core/entities/usage.ts';
 import type { AccountId, KeyId, RequestId } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits, type Price } from '../../core/values/money.ts';
-import { type Step, step } from '../sql/job.ts';
 import { optionalNumber, optionalText, type UsageRecordsTable } from '../sql/schema.ts';
-import { columnsOf, query, statement } from '../sql/statement.ts';
 
 export const endColumns = [
   'state',
@@ -27,6 +25,8 @@ export const endColumns = [
   'completion_tokens',
   'total_tokens',
   'tokens_source',
+  'cached_tokens',
+  'cache_write_tokens',
   'fair_use_units',
   'cost_nano_credits',
   'overrun_nano_credits',
@@ -52,28 +52,25 @@ export const recordColumns = [
 export type NewRow = Insertable<UsageRecordsTable>;
 export type EndRow = Pick<NewRow, (typeof endColumns)[number]>;
 
-/** @param price at the start, if credits are held */
+/** @param price the price at the start, if credits are held */
 export function startedRow(start: RecordStart, hold: bigint, price: Price | undefined): NewRow {
-  return {
-    ...startRow(start),
-    ...priceRow(price),
-    state: 'started',
-    reserved_units: 0,
-    hold_nano_credits: hold,
-  };
+  return rowOf({ state: 'started' }, start, hold, price);
 }
 
-/** The row of a request that reserves nothing any more. @param price of the hold that it had */
+/** The row of a request without a reservation. @param price the price of its former hold */
 export function endedRow(start: RecordStart, end: RecordEnd, price: Price | undefined): NewRow {
-  return { ...startRow(start), ...priceRow(price), ...endRow(end), reserved_units: 0, hold_nano_credits: 0 };
+  return rowOf(endRow(end), start, 0n, price);
 }
 
-function priceRow(price: Price | undefined) {
-  return { price_input: price?.inputPerMillion ?? null, price_output: price?.outputPerMillion ?? null };
-}
-
-function startRow(start: RecordStart) {
+/** Spreads only the first members, as that is fast. */
+function rowOf(
+  ends: Pick<NewRow, 'state'> | EndRow,
+  start: RecordStart,
+  hold: bigint,
+  price: Price | undefined,
+): NewRow {
   return {
+    ...ends,
     id: start.id,
     account_id: start.accountId,
     key_id: start.keyId,
@@ -82,6 +79,10 @@ function startRow(start: RecordStart) {
     wire: start.wire,
     started_at_ms: start.startedAtMs,
     characters: start.characters ?? null,
+    reserved_units: 0,
+    hold_nano_credits: hold,
+    price_input: price?.inputPerMillion ?? null,
+    price_output: price?.outputPerMillion ?? null,
   };
 }
 
@@ -98,6 +99,8 @@ export function endRow(end: RecordEnd): EndRow {
     completion_tokens: end.tokens?.completionTokens ?? null,
     total_tokens: end.tokens?.totalTokens ?? null,
     tokens_source: end.tokens?.source ?? null,
+    cached_tokens: end.tokens?.cachedTokens ?? null,
+    cache_write_tokens: end.tokens?.cacheWriteTokens ?? null,
     fair_use_units: end.fairUseUnits ?? null,
     cost_nano_credits: end.cost ?? null,
     overrun_nano_credits: end.overrun ?? null,
@@ -143,6 +146,8 @@ function toTokens(row: UsageRow): TokenUsage | undefined {
     return undefined;
   return {
     promptTokens: Number(row.prompt_tokens),
+    cachedTokens: optionalNumber(row.cached_tokens),
+    cacheWriteTokens: optionalNumber(row.cache_write_tokens),
     completionTokens: Number(row.completion_tokens),
     totalTokens: Number(row.total_tokens),
     source: row.tokens_source === 'reported' ? 'reported' : 'estimated',
@@ -173,37 +178,4 @@ export function toStarted(row: Pick<UsageRow, (typeof startedColumns)[number]>):
     startedAtMs: Number(row.started_at_ms),
     hold: row.hold_nano_credits,
   };
-}
-
-export const startedRecords = statement((_: object) =>
-  query
-    .selectFrom('usage_records')
-    .select(startedColumns)
-    // Written out, so that SQLite uses the index of started records.
-    .where('state', '=', sql.lit('started')),
-).map(toStarted);
-
-const insert = statement((p: NewRow) =>
-  query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
-);
-const end = statement((p: EndRow & { id: RequestId }) =>
-  query
-    .updateTable('usage_records')
-    .set({ ...columnsOf(p, endColumns), reserved_units: 0, reserved_month: null, hold_nano_credits: 0 })
-    .where('id', '=', p.id)
-    .where('state', '=', 'started'),
-);
-
-export function insertStarted(start: RecordStart, hold: bigint, price: Price | undefined): Step {
-  return step(insert, startedRow(start, hold, price), 'fail');
-}
-
-/** Inserts the record of a request that has no started record. */
-export function insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step {
-  return step(insert, endedRow(start, recorded, price), 'fail');
-}
-
-/** Ends a started record. */
-export function endStarted(id: RequestId, recorded: RecordEnd): Step {
-  return step(end, { id, ...endRow(recorded) }, 'fail');
 }

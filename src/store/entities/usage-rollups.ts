@@ -1,4 +1,4 @@
-/** Totals and pruning sum the same rows, so that they cannot differ. */
+/** The rows that totals and pruning sum. They share them, so that their sums cannot differ. */
 import { type RawBuilder, sql } from 'kysely';
 import { type Dialect, query } from '../sql/statement.ts';
 
@@ -10,6 +10,8 @@ const summedColumns = [
   'audio_ms_out',
   'prompt_tokens',
   'completion_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
   'fair_use_units',
   'cost_nano_credits',
 ] as const;
@@ -29,7 +31,7 @@ export function recordsAsRollups(dialect: Dialect) {
     'account_id',
     'key_id',
     'operation',
-    // Clients may name any model in a refused request: each would make a total of its own.
+    // Without a model: clients may name any model in a refused request, and each would become a total.
     sql<string>`case state when 'refused' then '' else coalesce(model, '') end`.as('model'),
     'state',
     sql<bigint>`1`.as('requests'),

@@ -1,6 +1,7 @@
 /** Reads usage in small steps: the process serves requests between them. */
 import { firstRequestId } from '../../core/values/ids.ts';
 import type { Queries } from '../sql/executor.ts';
+import { idBound, idOrder } from '../sql/id-order.ts';
 import { query, statement } from '../sql/statement.ts';
 
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
@@ -17,13 +18,14 @@ export async function* steps(
   snapshot: Queries,
   { after, until, accountId }: IdRange,
 ): AsyncGenerator<{ readonly after: string; readonly last: string }> {
-  const lastOfStep = statement((p: { after: string; until: string; accountId: string }) => {
+  const lastOfStep = statement((p: { after: string; until: string; accountId: string }, dialect) => {
+    const id = idOrder(dialect);
     const ids = query
       .selectFrom('usage_records')
       .select('id')
-      .where('id', '>', p.after)
-      .where('id', '<=', p.until)
-      .orderBy('id')
+      .where(id, '>', idBound(dialect, p.after))
+      .where(id, '<=', idBound(dialect, p.until))
+      .orderBy(id)
       .limit(1)
       .offset(recordsAtOnce - 1);
     return accountId === undefined ? ids : ids.where('account_id', '=', p.accountId);
@@ -40,7 +42,7 @@ export async function* steps(
 /** A record id is created at most this long before its request starts, with a generous margin. */
 const idLeadMs = 3_600_000;
 
-/** The ids of requests that started in a span of time. Reading by them does not pass over all others. */
+/** The ids of requests that started in a span of time, so that reading skips all others. */
 export function idsBetween(fromMs: number | undefined, untilMs: number | undefined) {
   return {
     since: fromMs === undefined ? undefined : firstRequestId(Math.max(0, fromMs - idLeadMs)),

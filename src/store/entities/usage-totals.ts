@@ -3,6 +3,7 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
+import { isWithin } from '../sql/id-order.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
 import { dayOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
@@ -40,10 +41,7 @@ export async function readTotals(
 /** The totals of each step of records. */
 async function* recordTotals(snapshot: Queries, { accountId, keyId, fromMs, untilMs, groupBy }: TotalsQuery) {
   const totals = statement((p: RecordStep, dialect) => {
-    let records = recordsAsRollups(dialect)
-      .select('started_at_ms')
-      .where('id', '>', p.after)
-      .where('id', '<=', p.last);
+    let records = recordsAsRollups(dialect).select('started_at_ms').where(isWithin(dialect, p));
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
@@ -83,7 +81,7 @@ async function* rollupTotals(snapshot: Queries, { accountId, keyId, fromMs, unti
       accountId: accountId ?? '',
       keyId: keyId ?? '',
     })) as Row[];
-    // Sorts after the day and before the next one.
+    // The end of a range: sorts after the day and before the next one.
     from = `${next.day}~`;
   }
 }
@@ -104,7 +102,7 @@ const dimensions: Readonly<Record<TotalDimension, Dimension>> = {
   state: { value: sql`state` },
 };
 
-/** Records by the number of their day: to word the day of each would take half of the time. */
+/** Groups records by the number of their day, as writing the day of each would take half of the time. */
 function dimensionsOfTime(dialect: Dialect): Readonly<Record<'day' | 'month', Dimension>> {
   const day = dayOfMs(dialect, sql`min(started_at_ms)`);
   const group = sql`started_at_ms / ${sql.lit(dayMs)}`;
@@ -117,7 +115,7 @@ function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy'], known = dim
   const totals = query
     .selectFrom(rows.as('usage'))
     .select([...groupBy.map((name) => known[name].value.as(name)), ...sums])
-    // Without a group, SQL would sum no rows to one row of nulls.
+    // Without a group, SQL would return one row of nulls for no rows.
     .having(sql`count(*)`, '>', sql`0`);
   return groupBy.length === 0
     ? totals
@@ -144,6 +142,8 @@ function toTotal(row: Row, { groupBy }: TotalsQuery): UsageTotal {
     audioMsOut: row.audio_ms_out,
     promptTokens: row.prompt_tokens,
     completionTokens: row.completion_tokens,
+    cachedTokens: row.cached_tokens,
+    cacheWriteTokens: row.cache_write_tokens,
     fairUseUnits: row.fair_use_units,
     cost: nanoCredits(row.cost_nano_credits),
   };

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordFilter, UsageRecord, UsageStore } from '../../core/entities/usage.ts';
-import type { RequestId } from '../../core/values/ids.ts';
 import type { Executor } from '../sql/executor.ts';
+import { idBound, idOrder } from '../sql/id-order.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { query, type Statement, statement } from '../sql/statement.ts';
 import { countPrunable, prune } from './prune.ts';
@@ -45,19 +45,21 @@ export function recordsBefore(wanted: RecordsWanted): Statement<RecordsWanted, U
 }
 
 function listBy(given: ReadonlySet<string>): Statement<RecordsWanted, UsageRecord> {
-  return statement((p: Required<{ [K in keyof RecordsWanted]: NonNullable<RecordsWanted[K]> }>) => {
-    let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(p.size);
-    if (given.has('after')) rows = rows.where('id', '<', p.after);
+  return statement((p: Required<{ [K in keyof RecordsWanted]: NonNullable<RecordsWanted[K]> }>, dialect) => {
+    const id = idOrder(dialect);
+    const bound = (value: string) => idBound(dialect, value);
+    let rows = query.selectFrom('usage_records').selectAll().orderBy(id, 'desc').limit(p.size);
+    if (given.has('after')) rows = rows.where(id, '<', bound(p.after));
     if (given.has('accountId')) rows = rows.where('account_id', '=', p.accountId);
-    if (given.has('since')) rows = rows.where('id', '>=', sql<RequestId>`${p.since}`);
-    if (given.has('until')) rows = rows.where('id', '<', sql<RequestId>`${p.until}`);
+    if (given.has('since')) rows = rows.where(id, '>=', bound(p.since));
+    if (given.has('until')) rows = rows.where(id, '<', bound(p.until));
     if (given.has('keyId')) rows = rows.where('key_id', '=', p.keyId);
     if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
     if (given.has('untilMs')) rows = rows.where('started_at_ms', '<', sql<bigint>`${p.untilMs}`);
     if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
     if (given.has('model')) rows = rows.where('model', '=', p.model);
     if (given.has('state')) rows = rows.where('state', '=', p.state);
-    if (given.has('id')) rows = rows.where('id', '=', p.id);
+    if (given.has('id')) rows = rows.where(id, '=', bound(p.id));
     return rows;
   }).map(toRecord) as Statement<RecordsWanted, UsageRecord>;
 }

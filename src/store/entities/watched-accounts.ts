@@ -1,4 +1,4 @@
-/** Reads what alerts are about, for many accounts with few queries. */
+/** Reads the values that alerts watch, for many accounts with few queries. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type {
@@ -12,6 +12,7 @@ import type {
 import { limitsFromText } from '../../core/entities/limits.ts';
 import type { KeyId } from '../../core/values/ids.ts';
 import type { PageRequest } from '../../core/values/page.ts';
+import { debitNumber } from '../migrations/integer-rows.ts';
 import type { Queries } from '../sql/executor.ts';
 import type { AlertMarkRow } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
@@ -23,7 +24,7 @@ interface Span {
   readonly after: string;
   readonly last: string;
 }
-/** Counts that are read at once. */
+/** Number of counts that one query reads. */
 const countsAtOnce = 500;
 
 const watchedAccounts = statement((p: { after: string; size: number; month: string }, dialect) =>
@@ -46,24 +47,29 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
         .as('units'),
       latestLoad(dialect).as('latest_load'),
     ])
-    // Through the settings: there may be many accounts without any.
+    // Starts from the settings, as many accounts may have none.
     .where('alert_settings.account_id', '>', p.after)
     .where('suspended_at_ms', 'is', null)
     .where('deleted_at_ms', 'is', null)
     .orderBy('alert_settings.account_id')
     .limit(p.size),
 );
-/** Reads the index of the few entries that are no debits: SQLite would go through all of them. */
+/** Uses the index of the few entries that are not debits. By default SQLite would read all entries. */
 function latestLoad(dialect: Dialect) {
-  const entries =
-    dialect === 'sqlite' ? sql`ledger_entries indexed by ledger_entries_once` : sql`ledger_entries`;
-  return sql<string | null>`(select ledger_entries.id from ${entries}
-    where ledger_entries.account_id = accounts.id and balance_nano_credits < balance_below
-      and ledger_entries.kind <> 'debit' and amount_nano_credits > 0
-    order by ledger_entries.created_at_ms desc, ledger_entries.id desc limit 1)`;
+  const [id, entries] =
+    dialect === 'sqlite'
+      ? [
+          sql`'led_' || lower(hex(id))`,
+          sql`ledger_rows indexed by ledger_rows_once where account = accounts.number
+            and kind <> ${sql.lit(debitNumber)}`,
+        ]
+      : [sql`id`, sql`ledger_entries where account_id = accounts.id and kind <> 'debit'`];
+  return sql<string | null>`(select ${id} from ${entries}
+    and balance_nano_credits < balance_below and amount_nano_credits > 0
+    order by created_at_ms desc, id desc limit 1)`;
 }
 
-/** A cross join keeps its order in SQLite: there may be many keys of accounts without settings. */
+/** A cross join keeps its order in SQLite, which matters as accounts without settings may have many keys. */
 const limitedKeys = statement((p: Span & { readonly nowMs: bigint }) =>
   query
     .selectFrom('alert_settings')
@@ -124,7 +130,7 @@ export async function readUsedCredits(queries: Queries, counts: readonly CreditC
   const used: bigint[] = [];
   for (let at = 0; at < counts.length; at += countsAtOnce) {
     used.push(...(await readSome(queries, counts.slice(at, at + countsAtOnce))));
-    // Reads of SQLite are synchronous: requests go on between them.
+    // SQLite reads synchronously, so other requests run between pages.
     await turn();
   }
   return used;

@@ -123,8 +123,8 @@ export async function verified(file: string, name = file): Promise<BackupFacts> 
 function factsOf(connection: Sqlite.Database): Pick<BackupFacts, 'accounts' | 'newestRecordMs'> {
   const accounts = connection.prepare<[], number>('select count(*) from accounts').pluck().get() ?? 0;
   const newestRecordMs = connection
-    .prepare<[], number>('select started_at_ms from usage_records order by id desc limit 1')
+    .prepare<[], number | null>('select max(started_at_ms) from usage_records')
     .pluck()
     .get();
-  return { accounts, newestRecordMs };
+  return { accounts, newestRecordMs: newestRecordMs ?? undefined };
 }

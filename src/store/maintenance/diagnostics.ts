@@ -9,12 +9,12 @@ import { databaseName } from '../sqlite/database/connection.ts';
 import { damageOf, tableNames } from '../sqlite/database/damage.ts';
 import { diagnoseContents, type StoreDiagnostics } from './shared-diagnostics.ts';
 
-/** Checking a table cannot be interrupted, so larger databases are not checked. */
+/** A check of a table cannot be interrupted, so larger databases are not checked. */
 const checkedBytesMax = 1024 ** 3;
 const busyMs = 1_000;
 
 export interface StoreDiagnosis {
-  /** Stops the check of the pages between two tables. */
+  /** Stops checking pages, between two tables. */
   readonly signal: AbortSignal;
   /** Whether to check the pages of each table, which blocks this process meanwhile. */
   readonly checksPages: boolean;
@@ -42,12 +42,12 @@ export async function diagnoseStore(dataDir: string, diagnosis: StoreDiagnosis):
 }
 
 /**
- * Finds a database in WAL mode that has no log beside it, though its owner did not close it or no table is in it: somebody copied one file of
- * two. Empty if nothing is wrong.
+ * Finds a database in WAL mode without its log, though its owner did not close it, or though it has no tables: somebody
+ * copied only one of the two files. Empty if nothing is wrong.
  */
 export function diagnoseLog(path: string): Diagnostic[] {
   const log = `${path}-wal`;
-  // Looked at first, as SQLite creates an empty one.
+  // Checked first, as SQLite creates an empty log.
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0) return [];
   const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: 0 });
   const value = (name: string) => connection.pragma(name, { simple: true });
@@ -55,7 +55,9 @@ export function diagnoseLog(path: string): Diagnostic[] {
     if (value('journal_mode') !== 'wal') return [];
     if (tableNames(connection).length === 0) {
       const advice = 'Copy both files, or restore a backup that `parley backup` wrote.';
-      return [problem('log', `${path} has no tables, and there is no ${log} that could have them.`, advice)];
+      return [
+        problem('log', `${path} has no tables, and ${log}, which could have them, is missing.`, advice),
+      ];
     }
     if (value('user_version') === 0) return [];
     const found = `${path} comes from a server that runs or was killed, and ${log} is missing: the newest changes may be lost.`;
@@ -63,7 +65,7 @@ export function diagnoseLog(path: string): Diagnostic[] {
       'Copy both files, or restore a backup. A copy that SQLite made (`.backup`) is complete without it.';
     return [warning('log', found, advice)];
   } catch (error) {
-    // Whoever opens the database reports that it cannot be read.
+    // The caller opens the database, and reports that it cannot be read.
     if (error instanceof Sqlite.SqliteError) return [];
     throw error;
   } finally {

@@ -35,13 +35,13 @@ export async function restore(dataDir: string, file: string, options: RestoreOpt
     sync(dataDir);
     return { ...facts, keptAs };
   } finally {
-    // Until here no server can start on it.
+    // Until here the lock keeps servers from starting on it.
     replaced?.close();
     removeDatabase(incoming);
   }
 }
 
-/** Owns the database that is about to be replaced. Undefined if there is none, or it is damaged. @throws DataInUseError */
+/** Takes ownership of the database that is replaced. Undefined if there is none, or it is damaged. @throws DataInUseError */
 function takeReplaced(path: string, dataDir: string): Connection | undefined {
   if (!existsSync(path)) return undefined;
   const connection = new Sqlite(path, { fileMustExist: true });
@@ -83,7 +83,7 @@ function keepReplaced(
     removeDatabase(path);
     return undefined;
   }
-  // A damaged one is kept unchanged, with its log.
+  // A damaged database is kept unchanged, with its log.
   if (replaced !== undefined) leaveWalMode(replaced, path);
   const keptAs = keep ? `${path}.replaced-${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}` : undefined;
   if (keptAs !== undefined) {
@@ -95,7 +95,7 @@ function keepReplaced(
   return keptAs;
 }
 
-/** Moves the log into the database, so that it is one file, and locks it until the connection closes. */
+/** Moves the log into the database file, and locks that until the connection closes. */
 function leaveWalMode(connection: Connection, path: string): void {
   try {
     connection.pragma('journal_mode = delete');

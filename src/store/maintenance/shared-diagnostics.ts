@@ -3,6 +3,7 @@ import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnos
 import { liveAdminKeys } from '../entities/keys.ts';
 import type { SchemaState } from '../migrations/migrations.ts';
 import type { Queries } from '../sql/executor.ts';
+import { idOrder } from '../sql/id-order.ts';
 import { query, statement } from '../sql/statement.ts';
 
 export interface StoreDiagnostics {
@@ -12,14 +13,14 @@ export interface StoreDiagnostics {
 }
 
 /** Ids begin with their time: the last id is the newest. */
-const newestRequest = statement((_: object) =>
-  query.selectFrom('usage_records').select('started_at_ms as at').orderBy('id', 'desc').limit(1),
+const newestRequest = statement((_: object, dialect) =>
+  query.selectFrom('usage_records').select('started_at_ms as at').orderBy(idOrder(dialect), 'desc').limit(1),
 ).map(({ at }) => Number(at));
 const newestChange = statement((_: object) =>
   query.selectFrom('audit_entries').select('created_at_ms as at').orderBy('id', 'desc').limit(1),
 ).map(({ at }) => Number(at));
 
-/** Reads no other tables while the schema has none. */
+/** Without a schema there are no other tables to read. */
 export async function diagnoseContents(
   schema: SchemaState,
   { get }: Pick<Queries, 'get'>,
@@ -27,7 +28,9 @@ export async function diagnoseContents(
   const diagnostics = [diagnoseSchema(schema)];
   if (schema.applied.length === 0) return { diagnostics, newestRecordMs: undefined };
   diagnostics.push(diagnoseAdminKeys((await get(liveAdminKeys, { atMs: Date.now() })) ?? 0));
-  const times = [await get(newestRequest, {}), await get(newestChange, {})];
+  // An earlier schema may lack the column that sorts requests.
+  const request = schema.pending.length === 0 ? await get(newestRequest, {}) : undefined;
+  const times = [request, await get(newestChange, {})];
   const known = times.filter((time) => time !== undefined);
   return { diagnostics, newestRecordMs: known.length === 0 ? undefined : Math.max(...known) };
 }
@@ -35,7 +38,7 @@ export async function diagnoseContents(
 function diagnoseSchema({ applied, pending, tooNew }: SchemaState): Diagnostic {
   if (tooNew !== undefined) {
     const found = `A newer Parley has changed the database (${tooNew}).`;
-    return problem('schema', found, 'Run that version or a newer one.');
+    return problem('schema', found, 'Run the newer version, or a version after it.');
   }
   if (pending.length === 0) return ok('schema', `The schema is up to date (${applied.at(-1)}).`);
   const migrate = 'run `parley migrate`, or start a server of this version, which does the same.';

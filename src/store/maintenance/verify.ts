@@ -1,4 +1,4 @@
-/** Verifies a backup: the file is intact, and its books are right. */
+/** Verifies a backup: the file is intact, and its books are exact. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Connection } from '../sqlite/database/connection.ts';
 import { bookFaults } from './books.ts';

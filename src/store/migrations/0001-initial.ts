@@ -98,7 +98,8 @@ async function createFairUse(db: Kysely<unknown>, types: ColumnTypes): Promise<v
 
 async function createUsageRecords(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   const isSqlite = types.dialect === 'sqlite';
-  // Requests share locked rows of their accounts on PostgreSQL: a check for each record would double the work of the database.
+  // Has no foreign key: on PostgreSQL requests share locked rows of their accounts, and a check for each record would
+  // double the work of the database.
   const refersTo = (column: ColumnDefinitionBuilder, to: string) =>
     isSqlite ? column.references(to) : column;
   await db.schema

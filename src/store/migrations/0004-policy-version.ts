@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { ColumnTypes } from './column-types.ts';
 import { createPolicyVersions } from './postgres-tables.ts';
 
-/** A number that each change of a key, the name of an account or a subscription raises: caches compare it. */
+/** The policy version: each change of a key, an account's name or a subscription raises it, and caches compare it. */
 export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   if (types.dialect === 'postgres') return createPolicyVersions(db, types);
   await db.schema

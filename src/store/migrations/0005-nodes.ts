@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { ColumnTypes } from './column-types.ts';
 
-/** The nodes that share a database, and which of them runs a request or holds a claim. For PostgreSQL only. */
+/** The nodes that share a database, and the node of each running request and each claim. For PostgreSQL only. */
 export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await sql`create table nodes (
     epoch bigint generated always as identity primary key,
@@ -16,6 +16,6 @@ export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
     db,
   );
   await sql`create index kept_answers_open on kept_answers (node_epoch) where answer is null`.execute(db);
-  // Records whose time is outside all other partitions.
+  // The default partition: records whose time is outside all others.
   await sql`create table usage_records_rest partition of usage_records default`.execute(db);
 }

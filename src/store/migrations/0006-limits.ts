@@ -12,7 +12,10 @@ const sums = [
   'cost_nano_credits',
 ];
 
-/** Limits of keys and accounts, and what is counted against them; suspended and deleted accounts; the last use of a key. */
+/**
+ * Limits of keys and accounts, and the amounts that count against them; suspended and deleted accounts; the last use of
+ * a key.
+ */
 export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   const { schema } = db;
   // Limits are JSON; empty for none.
@@ -76,7 +79,7 @@ async function replaceTriggers(db: Kysely<unknown>, { dialect }: ColumnTypes): P
   }
 }
 
-/** The rows before know no key. */
+/** Earlier rows have no key. */
 async function addKeysToRollups(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await sql`alter table usage_rollups rename to usage_rollups_before`.execute(db);
   if (types.dialect === 'postgres') {

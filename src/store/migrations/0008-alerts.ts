@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { ColumnTypes } from './column-types.ts';
 
-/** The settings of alerts, what was passed already, and the alerts themselves with their delivery. */
+/** The settings of alerts, the marks of passed thresholds, and the alerts with their delivery. */
 export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await createSettings(db, types);
   await createMarks(db, types);
@@ -23,16 +23,16 @@ async function createSettings(db: Kysely<unknown>, types: ColumnTypes): Promise<
     .execute();
 }
 
-/** One row for each thing that is watched: the highest threshold that was passed in its latest period. */
+/** One row for each watched amount: the highest threshold that it passed in its latest period. */
 async function createMarks(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await db.schema
     .createTable('alert_marks')
     .addColumn('account_id', types.id, (column) => column.notNull().references('accounts.id'))
     .addColumn('kind', types.text, (column) => column.notNull())
     .addColumn('subject', types.text, (column) => column.notNull())
-    // Only a later one begins anew: clocks of nodes differ.
+    // A mark starts again only in a later period, as the clocks of nodes differ.
     .addColumn('period', types.text, (column) => column.notNull())
-    // The limit, amount or end that the threshold is of. Another one begins anew.
+    // The limit, amount or end to which the threshold belongs. The mark starts again with another one.
     .addColumn('basis', types.text, (column) => column.notNull())
     .addColumn('threshold', types.integer, (column) => column.notNull())
     .addPrimaryKeyConstraint('alert_marks_key', ['account_id', 'kind', 'subject'])

@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>, { dialect }: ColumnTypes): Promise
   if (dialect === 'postgres') return copyBesideEarlierVersions(db);
   await sql`insert into limit_counts (owner, unit, period, used)
     select account_id, 'fair_use', month, used_units from fair_use`.execute(db);
-  // Only this process uses the database: no started request runs any more.
+  // Only this process uses the database, so no started request is running.
   await sql`update usage_records set reserved_units = 0, reserved_month = null where state = 'started'`.execute(
     db,
   );
@@ -14,8 +14,8 @@ export async function up(db: Kysely<unknown>, { dialect }: ColumnTypes): Promise
 }
 
 /**
- * Nodes of the version before go on with the table `fair_use`: triggers carry each change to the other table. Whoever changes either has
- * locked the account. A later version drops the table, with `needs`.
+ * Nodes of the previous version continue with the table `fair_use`: triggers copy each change to the other table.
+ * Changes of either table lock the account first. A later version drops the table, with `needs`.
  */
 async function copyBesideEarlierVersions(db: Kysely<unknown>): Promise<void> {
   await sql`lock table fair_use in share row exclusive mode`.execute(db);
@@ -40,7 +40,7 @@ async function copyBesideEarlierVersions(db: Kysely<unknown>): Promise<void> {
         set used_units = excluded.used_units, reserved_units = excluded.reserved_units;
       return null;
     end $$`.execute(db);
-  // At depth 0 the change is that of a node, not that of the other trigger.
+  // At depth 0 a node makes the change; otherwise the other trigger makes it.
   await sql`create trigger fair_use_counted after insert or update on fair_use
     for each row when (pg_trigger_depth() = 0) execute function parley_count_fair_use()`.execute(db);
   await sql`create trigger fair_use_kept after insert or update on limit_counts

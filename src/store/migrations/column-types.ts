@@ -5,7 +5,7 @@ import type { Dialect } from '../sql/statement.ts';
 type ColumnType = ColumnDataType | Expression<unknown>;
 type TableBuilder = CreateTableBuilder<string, never>;
 
-/** The types of columns and the kinds of tables, in the words of a database. */
+/** The types of columns and the kinds of tables, in the SQL of a database. */
 export interface ColumnTypes {
   readonly dialect: Dialect;
   readonly id: ColumnType;
@@ -43,8 +43,9 @@ const postgres: ColumnTypes = {
 export interface Change {
   up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>;
   /**
-   * For a change that removes or renames: the migration of the version that stopped to use what it removes. On PostgreSQL, programs that
-   * do not know that migration refuse the database from then on. Default: the change only adds, and earlier programs go on
+   * For a change that removes or renames: the migration of the version that stopped using the old parts. On PostgreSQL,
+   * programs that do not know that migration then refuse the database. Default: the change only adds, and earlier
+   * programs continue
    */
   readonly needs?: string;
 }

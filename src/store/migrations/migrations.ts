@@ -11,9 +11,14 @@ import * as alerts from './0008-alerts.ts';
 import * as rates from './0009-rates.ts';
 import * as endedSessions from './0010-ended-sessions.ts';
 import * as fairUseCounts from './0011-fair-use-counts.ts';
-import { migrationsOf } from './column-types.ts';
+import * as integerRows from './0012-integer-rows.ts';
+import * as textViews from './0013-text-views.ts';
+import * as fairUseStatements from './0014-fair-use-statements.ts';
+import * as cachedTokens from './0015-cached-tokens.ts';
+import { type Change, migrationsOf } from './column-types.ts';
+import type { sqliteMigrations } from './names.ts';
 
-/** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
+/** Applied in the order of their names, and never edited. Imported by name, so that a bundle contains them. */
 const changes = {
   '0001-initial': initial,
   '0002-debits-by-request': debitsByRequest,
@@ -28,7 +33,10 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
   '0008-alerts': alerts,
   '0010-ended-sessions': endedSessions,
   '0011-fair-use-counts': fairUseCounts,
-});
+  '0012-integer-rows': integerRows,
+  '0013-text-views': textViews,
+  '0015-cached-tokens': cachedTokens,
+} satisfies Record<(typeof sqliteMigrations)[number], Change>);
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
   '0005-nodes': nodes,
@@ -38,11 +46,13 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0009-rates': rates,
   '0010-ended-sessions': endedSessions,
   '0011-fair-use-counts': fairUseCounts,
+  '0014-fair-use-statements': fairUseStatements,
+  '0015-cached-tokens': cachedTokens,
 });
 
 /** A newer Parley has changed the schema. */
 export class NewerSchemaError extends Error {
-  /** @param database its path or its name */
+  /** @param database path or name of the database */
   constructor(database: string, migration: string) {
     super(
       `A newer Parley has changed the database ${database} (${migration}). Run that version or a newer one, or restore a backup from before.`,
@@ -63,13 +73,13 @@ export function appliedMigrations(connection: Sqlite.Database): string[] {
     .map(({ name }) => name);
 }
 
-/** The migrations of a database beside those of this program. */
+/** Compares the migrations of a database with those of this program. */
 export interface SchemaState {
   /** In order; none if Parley never opened the database. */
   readonly applied: readonly string[];
   /** Migrations of this program that are not applied. */
   readonly pending: readonly string[];
-  /** A migration that this program must know to use the database, and does not. */
+  /** A migration that this program must know to use the database, but does not know. */
   readonly tooNew: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Tables and triggers that PostgreSQL has in another form. */
+/** Tables and triggers that have another form on PostgreSQL. */
 import { type Kysely, sql } from 'kysely';
 import type { ColumnTypes } from './column-types.ts';
 
@@ -6,7 +6,7 @@ import type { ColumnTypes } from './column-types.ts';
 export async function createPostgresLedger(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await db.schema
     .createTable('ledger_entries')
-    // Without a foreign key: whoever writes an entry has locked the account.
+    // Without a foreign key, as each writer of an entry has locked the account.
     .addColumn('account_id', types.id, (column) => column.notNull())
     .addColumn('id', types.id, (column) => column.notNull())
     .addColumn('amount_nano_credits', types.integer, (column) => column.notNull())
@@ -26,12 +26,12 @@ export async function createPostgresLedger(db: Kysely<unknown>, types: ColumnTyp
     for each row execute function parley_refuse('ledger entries are never removed')`.execute(db);
 }
 
-/** The channel of `notify` on which nodes hear of changed accounts. */
+/** The channel of `notify` for changed accounts. */
 export const policyChannel = 'parley_policy';
 
 /**
- * A version of each account, which each change of its keys, its name or its subscriptions raises: the admission of a request compares
- * it. Nodes are told of the change, to drop what they keep of the account.
+ * A version of each account. Each change of its keys, its name or its subscriptions raises it, and admissions compare
+ * it. Nodes are notified of the change, and drop the account from their caches.
  */
 export async function createPolicyVersions(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await db.schema

@@ -5,13 +5,13 @@ import { newClient } from './database/connection.ts';
 const subject = 'pooler';
 const attempts = 3;
 const pid = 'select pg_backend_pid() as pid';
-/** Prepared once for each connection, as Parley's statements of requests are. */
+/** Prepared once per connection, like Parley's statements of requests. */
 const named = { name: 'parley_doctor', text: pid };
 const missingStatement = '26000';
 
 /**
- * Finds a pooler between this program and the database, and whether it lends connections for one transaction. Such a pooler gives the
- * backend that a client has just used to the next client, while the first is still connected.
+ * Finds a pooler between this program and the database, and whether it lends connections for one transaction. Such a
+ * pooler gives the backend that a client has just used to the next client, while the first is still connected.
  */
 export async function diagnosePooler(client: Client, url: string): Promise<Diagnostic> {
   const { processID } = client as Client & { readonly processID: number | null };
@@ -32,7 +32,7 @@ export async function diagnosePooler(client: Client, url: string): Promise<Diagn
   return ok(subject, 'There is a pooler in session mode before the database.');
 }
 
-/** The same, over a connection of its own, for a server that starts. Empty if the check fails. */
+/** The same over a separate connection, for a server that starts. Empty if the check fails. */
 export async function diagnosePoolerAt(url: string): Promise<Diagnostic[]> {
   const client = newClient({ url, name: 'parley doctor' });
   client.on('error', () => undefined);
@@ -46,7 +46,7 @@ export async function diagnosePoolerAt(url: string): Promise<Diagnostic[]> {
   }
 }
 
-/** Undefined if the pooler lends nothing. */
+/** Undefined if the pooler does not lend connections. */
 async function lending(client: Client, url: string): Promise<'forgets' | 'remembers' | undefined> {
   const other = newClient({ url, name: 'parley doctor' });
   await other.connect();
@@ -54,7 +54,7 @@ async function lending(client: Client, url: string): Promise<'forgets' | 'rememb
     const before = (await client.query(named)).rows[0].pid;
     await other.query('begin');
     if ((await backendOf(other)) !== before) return undefined;
-    // The backend that knows the statement is taken.
+    // Occupies the backend that knows the statement.
     await client.query(named);
     return 'remembers';
   } catch (error) {

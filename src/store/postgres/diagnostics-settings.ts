@@ -1,14 +1,14 @@
 import type { Client } from 'pg';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 
-/** Settings that must not be off, and what follows if they are. */
+/** Settings that must not be off, and the consequences if they are. */
 const durable: Readonly<Record<string, string>> = {
   fsync: 'a crash of the machine can destroy the database',
   full_page_writes: 'a crash of the machine can damage pages',
   synchronous_commit: 'a crash loses answered requests and their debits',
 };
 
-/** Checks what would lose committed requests, or hold them up. */
+/** Checks for settings that lose committed requests, or delay them. */
 export async function diagnoseSettings(client: Client): Promise<Diagnostic[]> {
   const { rows } = await client.query('select name, setting from pg_settings');
   const settings = new Map<string, string>(rows.map(({ name, setting }) => [name, setting]));
@@ -22,7 +22,7 @@ export async function diagnoseSettings(client: Client): Promise<Diagnostic[]> {
   ];
 }
 
-/** @param storage the service that stores the database, and makes writes durable by other means; undefined if none is known */
+/** @param storage the service that stores the database and makes writes durable by other means; undefined if none is known */
 export function diagnoseDurability(
   settings: ReadonlyMap<string, string>,
   storage: string | undefined,
@@ -44,9 +44,9 @@ function isolation(settings: ReadonlyMap<string, string>): Diagnostic {
   if (settings.get('default_transaction_read_only') === 'on') {
     return problem(subject, 'Transactions are read-only.', 'Set default_transaction_read_only = off.');
   }
-  if (level === 'read committed') return ok(subject, 'They are read committed.');
+  if (level === 'read committed') return ok(subject, 'Transactions are read committed.');
   const advice = "Set default_transaction_isolation = 'read committed' for the user of Parley.";
-  const found = `They are ${level}, so that concurrent requests of an account repeat theirs.`;
+  const found = `Transactions are ${level}, so that concurrent requests of an account are repeated.`;
   return warning(subject, found, advice);
 }
 

@@ -19,10 +19,10 @@ interface PostgresDiagnosis {
 
 const name = 'parley doctor';
 const oldestVersion = 150_000;
-/** A request with credits waits for two round trips. */
+/** A request with credits needs two round trips. */
 const slowMs = 20;
 const probes = 5;
-/** Clocks that are further apart shift expiry dates and months. */
+/** Clocks that differ by more shift expiry dates and months. */
 const skewMsMax = 1_000;
 
 export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<StoreDiagnostics> {
@@ -55,13 +55,13 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
   }
 }
 
-/** The sentence ends with the advice. */
+/** The advice follows the sentence. */
 function unreachable(message: string): Diagnostic {
   const [found = message, advice = 'Start it.'] = message.split(/(?<=\)\.) /);
   return problem('database', found, advice);
 }
 
-/** Databases that speak as PostgreSQL does, by their version. */
+/** Databases that speak the protocol of PostgreSQL, by their version text. */
 const relatives: Readonly<Record<string, RegExp>> = { CockroachDB: /CockroachDB/, YugabyteDB: /-YB-/ };
 
 async function diagnoseServer(client: Client): Promise<Diagnostic> {
@@ -71,13 +71,17 @@ async function diagnoseServer(client: Client): Promise<Diagnostic> {
   );
   const relative = Object.entries(relatives).find(([, pattern]) => pattern.test(version));
   if (relative) {
-    const advice = 'See docs/grow.md for what is missing there; use PostgreSQL 15 or newer.';
+    const advice = 'See docs/grow.md for its limits, or use PostgreSQL 15 or newer.';
     return problem('database', `The database is ${relative[0]}, on which Parley was never tested.`, advice);
   }
-  const found = `It is ${version.split(' on ')[0]}.`;
+  const found = `The version is ${version.split(' on ')[0]}.`;
   if (number < oldestVersion) return problem('database', found, 'Use PostgreSQL 15 or newer.');
   if (!recovering) return ok('database', found);
-  return problem('database', 'It is a standby, which cannot be written.', 'Name the primary in `store.url`.');
+  return problem(
+    'database',
+    'It is a standby, which cannot be written.',
+    'The database is a standby, which is read-only.',
+  );
 }
 
 async function diagnoseConnections(
@@ -92,10 +96,10 @@ async function diagnoseConnections(
   );
   const limits = [free, role, database].filter((limit: number) => limit >= 0);
   const limit = Math.min(...limits);
-  // Heartbeats have one of their own.
+  // Heartbeats have a separate connection.
   const each = connectionsMax + 1;
   const servers = Math.floor(limit / each);
-  const found = `It takes ${limit} connections: ${servers} ${servers === 1 ? 'server' : 'servers'} with ${each} each (one more than \`store.connectionsMax\`).`;
+  const found = `The database accepts ${limit} connections: ${servers} ${servers === 1 ? 'server' : 'servers'} with ${each} each (one more than \`store.connectionsMax\`).`;
   if (servers >= 2) return ok('connections', found);
   const advice =
     'Lower `store.connectionsMax`, raise `max_connections`, or put PgBouncer before the database.';
@@ -110,9 +114,13 @@ async function diagnoseDistance(client: Client): Promise<Diagnostic> {
     await client.query('select 1');
     shortestMs = Math.min(shortestMs, performance.now() - sinceMs);
   }
-  const found = `It answers in ${shortestMs.toFixed(1)} ms.`;
+  const found = `The database answers in ${shortestMs.toFixed(1)} ms.`;
   if (shortestMs <= slowMs) return ok('distance', found);
-  return warning('distance', found, 'Run Parley nearer to it: a request waits for it about four times.');
+  return warning(
+    'distance',
+    found,
+    'Run Parley nearer to the database: a request waits for it about four times.',
+  );
 }
 
 async function diagnoseSkew(
@@ -126,9 +134,9 @@ async function diagnoseSkew(
   );
   const afterMs = ownNow();
   const skewMs = Math.max(now - afterMs, beforeMs - now, 0);
-  const found = `Its clock and that of this machine are ${Math.ceil(skewMs)} ms apart.`;
+  const found = `The clocks of the database and of this machine differ by ${Math.ceil(skewMs)} ms.`;
   if (skewMs <= skewMsMax) return ok('clocks', found);
-  const advice = 'Let both follow a time server: keys, plans and months go by the clock of each machine.';
+  const advice = 'Let both follow a time server: keys, plans and months use the clock of each machine.';
   return problem('clocks', found, advice);
 }
 
@@ -138,7 +146,7 @@ async function diagnoseNodes(client: Client): Promise<Diagnostic> {
       group by version order by version`,
   );
   const nodes = rows.map(({ version, count }) => `${count} of version ${version || 'unknown'}`);
-  return ok('servers', nodes.length === 0 ? 'None is at work.' : `At work: ${nodes.join(', ')}.`);
+  return ok('servers', nodes.length === 0 ? 'No server is running.' : `Running: ${nodes.join(', ')}.`);
 }
 
 /** The only row of a query. */

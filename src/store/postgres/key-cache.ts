@@ -3,7 +3,7 @@ import type { Executor } from '../sql/executor.ts';
 import { soon } from './database/patience.ts';
 import { KeyReads } from './key-reads.ts';
 
-/** This many keys take about 10 MB. */
+/** Number of keys in memory. They take about 10 MB. */
 const holdersMax = 10_000;
 /** How long a key may be used without asking the database again, if no notification of a change arrives. */
 const lifeMs = 1_000;
@@ -32,7 +32,7 @@ export class KeyCache {
     return this.#reads.get(hash) ?? this.#share(hash);
   }
 
-  /** Forgets all keys, and the results of reads that have begun. */
+  /** Drops all keys, and the results of reads that have begun. */
   clear(): void {
     this.#known.clear();
     this.#reads = new Map();

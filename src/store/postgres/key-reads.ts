@@ -9,10 +9,10 @@ interface Wanted {
   readonly reject: (error: unknown) => void;
 }
 
-/** Reads on their way at the same time. */
+/** Concurrent reads. */
 const readsMax = 2;
 
-/** Reads the keys of concurrent requests together: one by one they would cost more than the requests. */
+/** Reads the keys of concurrent requests together: reading them one by one would cost more than the requests. */
 export class KeyReads {
   readonly #executor: Executor;
   #waiting: Wanted[] = [];
@@ -25,7 +25,7 @@ export class KeyReads {
   find(hash: string): Promise<KeyHolder | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ hash, resolve, reject });
-      // At the end of this turn, so that all its requests share the read.
+      // Runs at the end of this turn, so that all its requests share the read.
       if (this.#waiting.length === 1) setImmediate(() => void this.#readAll());
     });
   }

@@ -4,8 +4,8 @@ import { DatabaseUnusableError, isRefused } from './database/storage-failures.ts
 import { migrate, schemaState } from './migrate.ts';
 
 /**
- * Brings a database to the schema of this program, over a connection of its own. Returns the names of the migrations that it applied.
- * @param isDry whether to change nothing, and return those that it would apply
+ * Brings a database to the schema of this program, over a separate connection. Returns the names of the applied migrations.
+ * @param isDry whether to change nothing, and return the pending migrations
  * @throws NewerSchemaError; DatabaseUnusableError
  */
 export async function migrateUrl(url: string, isDry = false): Promise<readonly string[]> {

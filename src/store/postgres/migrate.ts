@@ -9,7 +9,7 @@ const neededNames = 'select name from needed_migrations order by name';
 
 type Migrations = Readonly<Record<string, Migration>>;
 
-/** A pool or a connection. */
+/** A pool or a single connection. */
 interface Database {
   query(sql: string, values?: unknown[]): Promise<QueryResult>;
 }
@@ -51,12 +51,12 @@ export async function migrate(pool: Pool, migrations: Migrations = postgresMigra
   });
 }
 
-/** A number that nothing else locks in this database. */
+/** Key of the advisory lock. Nothing else in this database uses it. */
 const lockId = 5_577_006_791_947n;
 
 /**
- * Kysely's own lock belongs to the connection, and stays behind on a pooler that lends connections for one transaction. That of `migrate`
- * ends with the transaction.
+ * Kysely's own lock belongs to the connection, and stays behind on a pooler that lends connections for one transaction.
+ * The lock of `migrate` ends with the transaction.
  */
 class LockedAdapter extends PostgresAdapter {
   override async acquireMigrationLock(): Promise<void> {}

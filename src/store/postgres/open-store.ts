@@ -43,7 +43,7 @@ export async function openPostgresStore({
   await migrateUrl(url);
   const health = new Health(observer);
   const pool = openPool({ url, connectionsMax, name: 'parley' });
-  // Heartbeats must not wait for requests. The same connection gets notifications of changes that other nodes make.
+  // Heartbeats must not wait for requests. Their connection also gets notifications of changes by other nodes.
   const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
   const executor = new PostgresExecutor(pool);
   const keyCache = new KeyCache(executor);
@@ -59,7 +59,7 @@ export async function openPostgresStore({
   return postgresStore({ executor, groups, node, partitions, keyCache, close });
 }
 
-/** Where a pooler or the database has no notifications, nodes see changes when the life of their cached keys ends. */
+/** If a pooler or the database has no notifications, nodes see changes when their cached keys expire. */
 function listen(client: PoolClient, onChange: () => void): void {
   client.on('notification', onChange);
   client.query(`listen ${policyChannel}`).catch(() => undefined);

@@ -13,19 +13,19 @@ import { boundUuid } from './database/ids.ts';
 import { patiently } from './database/patience.ts';
 import { exclusively, type Transaction, transact } from './database/transaction.ts';
 
-/** Partitions for later months than this one. Records of other times are in a partition for the rest. */
+/** Number of partitions for later months. Records of other times are in a partition for the rest. */
 const monthsAhead = 2;
-/** SQLSTATE. */
+/** Error code (SQLSTATE). */
 const checkViolation = '23514';
 const lockNotAvailable = '55P03';
-/** Whoever waits for the lock of the whole table holds up all requests. */
+/** Whoever waits for the lock of the whole table delays all requests. */
 const waitBriefly = "set local lock_timeout = '300ms'";
 const beginBriefly = `begin; ${waitBriefly}`;
-/** To count and sum the records of a month. */
+/** Time to count and sum the records of a month. */
 const dropMsMax = 3_600_000;
 const prefix = 'usage_records_';
 
-/** Counted from the year 0. */
+/** Months since the year 0. */
 type MonthNumber = number;
 
 const monthOf = (ms: number): MonthNumber => new Date(ms).getUTCFullYear() * 12 + new Date(ms).getUTCMonth();
@@ -38,14 +38,14 @@ const namesOfMonths = `select relname as name from pg_inherits join pg_class on 
 
 export class Partitions {
   readonly #pool: Pool;
-  /** The last month that has one. */
+  /** The last month with a partition. */
   #until: MonthNumber = 0;
 
   constructor(pool: Pool) {
     this.#pool = pool;
   }
 
-  /** Creates those of this month and the next ones, if they are missing. */
+  /** Creates the partitions of this month and the next ones, if they are missing. */
   async keepAhead(nowMs: number): Promise<void> {
     const first = monthOf(nowMs);
     const until = first + monthsAhead;
@@ -55,8 +55,8 @@ export class Partitions {
   }
 
   /**
-   * Does nothing if it exists, or if there are records of that month elsewhere: these would have to move. False while a long read, such as
-   * a backup, uses the table: all requests would wait behind this.
+   * Does nothing if the partition exists, or if records of that month are elsewhere and would have to move. False while
+   * a long read, such as a backup, uses the table: all requests would wait behind this.
    */
   async #create(month: MonthNumber): Promise<boolean> {
     const [from, to] = [month, month + 1].map((at) => `('${boundUuid(firstRequestId(startOf(at)))}')`);
@@ -77,8 +77,9 @@ export class Partitions {
   }
 
   /**
-   * Drops those whose months end before `beforeMs`, and keeps the sums of their records, until `recordsMax` are removed. One with a record
-   * that must stay is left. Writes the audit entry if it removes anything. Returns the number of removed records.
+   * Drops partitions whose months end before `beforeMs`, and keeps the sums of their records, until `recordsMax` are
+   * removed. Skips a partition with a record that must stay. Writes the audit entry if it removes anything. Returns the
+   * number of removed records.
    */
   async drop(beforeMs: number, recordsMax: number, audit: AuditEntry): Promise<number> {
     let removed = 0;
@@ -116,7 +117,8 @@ async function dropOne(transaction: Transaction, { name, month, beforeMs, audit 
   if (all > prunable) return 0;
   const writes = [step(rollUpRecords, stretch), ...(audit && all > 0n ? [insertAudit(audit)] : [])];
   for (const { statement, parameters } of writes) transaction.query(queryOf(statement, parameters));
-  // Records of an ended month do not change, so only this needs a lock: first that of the whole table, as requests take them.
+  // Records of an ended month do not change, so only this step needs a lock: first of the whole table, in the order of
+  // requests.
   transaction.query({ text: waitBriefly });
   transaction.query({ text: 'lock table usage_records in access exclusive mode' });
   transaction.query({ text: `drop table ${name}` });

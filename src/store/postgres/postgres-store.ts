@@ -37,7 +37,7 @@ export function postgresStore(deps: PostgresStoreDeps): Store {
     groups,
     policyChanged,
     async recover(nowMs) {
-      // Joins the other nodes, so that this one also releases what those that die later leave.
+      // Registers the node at once, so that it also releases the requests of nodes that die later.
       await node.epoch();
       await partitions.keepAhead(nowMs);
       return endRequestsOfDeadNodes(deps, nowMs);
@@ -85,7 +85,7 @@ function pruningPartitions({ partitions, executor }: PostgresStoreDeps): UsageSt
   };
 }
 
-/** When to try again to free a key, if nobody knows whether it was claimed. */
+/** Pause before another attempt to free a key that may have been claimed. */
 const freeAgainMs = 1_000;
 
 /** Claims on Idempotency-Keys by this node. */
@@ -105,7 +105,7 @@ class Claims implements Pick<IdempotencyStore, 'claim'> {
     try {
       return claimOutcome(claim, await soon(claiming));
     } catch (error) {
-      // The key may have been claimed after all, or may still be.
+      // The key may be claimed, or may be claimed soon.
       void claiming.catch(() => undefined).then(() => this.#free(claim));
       throw error;
     }
@@ -122,7 +122,7 @@ class Claims implements Pick<IdempotencyStore, 'claim'> {
         await this.#deps.executor.run({ steps: [endClaim({ claim, answer: undefined })] });
         return;
       } catch {
-        // The database is still away.
+        // The database is still unreachable.
       }
     }
   }

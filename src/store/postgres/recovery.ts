@@ -1,4 +1,7 @@
-/** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
+/**
+ * Ends open requests and claims of dead nodes. Any node may do so, also several at once, as the rows of the accounts
+ * are locked meanwhile.
+ */
 import { sql } from 'kysely';
 import { endRates } from '../../core/books/rates.ts';
 import { interruptedEnd } from '../../core/books/settle.ts';
@@ -15,10 +18,10 @@ import { settlingOf } from './requests/requests.ts';
 /** Requests that are ended together. */
 const requestsAtOnce = 500;
 
-/** The row of a node that has left is gone. */
+/** Nodes that have left have no row. */
 const ofNoNode = sql<boolean>`node_epoch is not null
   and not exists (select from nodes where epoch = node_epoch and not dead)`;
-/** A version that knows no rates has ended it. */
+/** Versions without rates end requests this way. */
 const keepsRates = sql<boolean>`rate_uses is not null and state <> 'started'`;
 const leftRates = statement((_: object) =>
   query
@@ -41,7 +44,7 @@ const leftOpen = statement((_: object) =>
 ).map((row) => {
   const start = toStarted(row);
   const counted = countedOf(start.accountId, row);
-  // A chat that is free holds nothing, and still has a hold.
+  // A free chat has a hold of 0 credits.
   const holdsCredits = row.price_input !== null;
   return { start, holdsCredits, counted, rated: ownersOf(row.rate_uses) };
 });
@@ -54,13 +57,13 @@ const anyLeft = statement(
 const freeClaims = statement((_: object) =>
   query.deleteFrom('kept_answers').where('answer', 'is', null).where(ofNoNode),
 );
-/** Nothing of theirs is left, and nothing can be added: their transactions fail. */
+/** The dead nodes have nothing left, and can add nothing, as their transactions fail. */
 const forgetDead = statement(
   (_: object) => sql`delete from nodes where dead
   and not exists (select from usage_records where state = 'started' and node_epoch = epoch)`,
 );
 
-/** Returns the number of requests that were ended. */
+/** Returns the number of ended requests. */
 export async function endRequestsOfDeadNodes(
   { executor, groups }: { readonly executor: Executor; readonly groups: Groups },
   nowMs: number,
@@ -82,11 +85,11 @@ export async function endRequestsOfDeadNodes(
 interface RatedRecord {
   readonly id: RequestId;
   readonly accountId: AccountId;
-  /** The keys and accounts whose rates it has taken. */
+  /** The keys and accounts whose rates the request used. */
   readonly rated: readonly string[];
 }
 
-/** Gives back the rates of a request that a version without rates has ended. */
+/** Returns the rates of a request that a version without rates has ended. */
 function givingBackRates({ id, accountId, rated }: RatedRecord): Operation<void> {
   return {
     accountId,

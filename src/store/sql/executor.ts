@@ -14,11 +14,11 @@ export interface Queries {
   ): Promise<Value[]>;
 }
 
-/** Reads and writes of operations that are not hot. */
+/** Reads and writes of rare operations. */
 export interface Executor extends Queries {
   /** Writes a job, durable when it resolves. @throws the error of the job, which has then changed nothing */
   run(job: Job): Promise<JobResult>;
-  /** Reads as of one moment. Later writes are not seen, and do not wait. */
+  /** Reads the state of one moment. Later writes are neither seen nor blocked. */
   readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T>;
 }
 

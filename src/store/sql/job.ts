@@ -4,7 +4,7 @@ import type { Statement } from './statement.ts';
 export interface Step {
   readonly statement: Statement<never, unknown>;
   readonly parameters: object;
-  /** If it changes no row: go on, skip the rest of the job, or fail the job. Default: go on. */
+  /** Effect if it changes no row: continue, skip the rest of the job, or fail the job. Default: continue. */
   readonly ifUnchanged?: 'stop' | 'fail';
 }
 
@@ -19,7 +19,7 @@ export interface Addition {
 /** Statements that are written together, or not at all. */
 export interface Job {
   readonly steps: readonly Step[];
-  /** Follow the steps. Those of a batch to the same row are summed up, and written once. */
+  /** Runs after the steps. Additions of a batch to the same row are added up and written once. */
   readonly additions?: readonly Addition[];
   /** Waits until no other process runs such a job. Default: false */
   readonly isExclusive?: boolean;
@@ -43,7 +43,7 @@ export function hasChanged([first]: JobResult): boolean {
   return first !== undefined && 'changes' in first && first.changes > 0;
 }
 
-/** The row that a step has found. @typeParam Row as the statement selects it */
+/** The row that a step has found. @typeParam Row the row that the statement selects */
 export function rowOf<Row>(result: StepResult | undefined): Row | undefined {
   return result && 'row' in result ? (result.row as Row | undefined) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../../core/values/page.ts';
 
-/** Reads one row more than the page holds, to know whether another page follows. */
+/** Reads one row more than the page has, to find out whether another page follows. */
 export async function pageOf<T extends { readonly id: Id }, Id extends string>(
   page: PageRequest,
   read: (request: PageRequest) => Promise<T[]>,

@@ -27,7 +27,7 @@ interface AccountsTable {
   created_at_ms: Integer;
   /** The sum of the account's ledger entries; each write of an entry updates it. */
   balance_nano_credits: Integer;
-  /** The sum of the holds of the account's started records. Younger requests hold credits in memory only. */
+  /** The sum of the holds of the account's started records. Requests without a started record hold credits in memory only. */
   held_nano_credits: Integer;
   /** PostgreSQL: raised by each change of its keys, its name or its subscriptions. SQLite has no such column. */
   policy_version: ColumnType<bigint, undefined, bigint>;
@@ -87,7 +87,7 @@ interface LimitCountsTable {
   period: string;
   /** The amount that ended requests have used. */
   used: Integer;
-  /** The amount that running requests reserve. In PostgreSQL only: with SQLite, that is in memory. */
+  /** The amount that running requests reserve. In PostgreSQL only, as SQLite's process has it in memory. */
   reserved: Integer;
 }
 
@@ -111,6 +111,8 @@ export interface UsageRecordsTable {
   completion_tokens: OptionalInteger;
   total_tokens: OptionalInteger;
   tokens_source: string | null;
+  cached_tokens: OptionalInteger;
+  cache_write_tokens: OptionalInteger;
   /** Units of fair use that a running request of an earlier version reserves, and their month. PostgreSQL only. */
   reserved_units: Integer;
   reserved_month: string | null;
@@ -145,6 +147,8 @@ interface UsageRollupsTable {
   audio_ms_out: Integer;
   prompt_tokens: Integer;
   completion_tokens: Integer;
+  cached_tokens: Integer;
+  cache_write_tokens: Integer;
   fair_use_units: Integer;
   cost_nano_credits: Integer;
 }
@@ -172,7 +176,7 @@ interface AuditEntriesTable {
   details: string;
 }
 
-/** One row. */
+/** A table with one row. */
 interface PolicyTable {
   /** Raised by each change of a key, the name of an account or a subscription. */
   version: Integer;
@@ -226,8 +230,8 @@ export type AccountRow = Selectable<AccountsTable>;
 export type LedgerRow = Selectable<LedgerEntriesTable>;
 export type AuditRow = Selectable<AuditEntriesTable>;
 
-/** Sorts after every id and every day. */
-export const afterAll = '~';
+/** Sorts after every id and every day, as text and as bytes. */
+export const afterAll = `zzz_${'f'.repeat(32)}`;
 
 export function optionalNumber(value: bigint | null): number | undefined {
   return value === null ? undefined : Number(value);

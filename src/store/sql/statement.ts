@@ -1,4 +1,4 @@
-/** Queries with named parameters. Kysely compiles each once for each database; readers and writers prepare the same text. */
+/** Queries with named parameters. Kysely compiles each once per database; readers and writers prepare the same text. */
 import {
   type CompiledQuery,
   createQueryId,
@@ -76,14 +76,19 @@ export class Statement<Parameters extends object = object, Value = unknown> {
     return this.compiledFor('sqlite').sql;
   }
 
-  /** The values of the parameters for SQLite, in the order of the text. A missing one is null. */
-  bind(parameters: Parameters): unknown[] {
-    return this.compiledFor('sqlite').slots.map((slot) =>
-      slot instanceof Placeholder ? (Reflect.get(parameters, slot.name) ?? null) : slot,
-    );
+  /**
+   * Appends the values of the parameters for SQLite, in the order of the text. A missing value is null.
+   * @returns `values`
+   */
+  bind(parameters: Parameters, values: unknown[] = []): unknown[] {
+    // Appending makes arrays without holes, which are copied to another thread in half the time.
+    for (const slot of this.compiledFor('sqlite').slots) {
+      values.push(slot instanceof Placeholder ? (parameters[slot.name as keyof Parameters] ?? null) : slot);
+    }
+    return values;
   }
 
-  /** The same query, whose rows become values. */
+  /** The same query, with rows converted to values. */
   map<Mapped>(toMapped: (value: Value) => Mapped): Statement<Parameters, Mapped> {
     return new Statement(this.#build, (row: never) => toMapped(this.toValue(row)));
   }
@@ -116,7 +121,7 @@ export function statement<Parameters extends object, Row>(
   return new Statement(build, (row: Row) => row);
 }
 
-/** The parameters that are named like these columns, to insert or set them. */
+/** The parameters with the names of these columns, to insert or set them. */
 export function columnsOf<Row extends object, Column extends keyof Row>(
   parameters: Row,
   columns: readonly Column[],

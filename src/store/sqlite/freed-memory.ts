@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3';
 
-/** `@types/better-sqlite3` does not know the second parameter. */
+/** `@types/better-sqlite3` lacks the second parameter. */
 interface ExtensionLoader {
   loadExtension(file: string, entry: string): unknown;
 }
@@ -18,7 +18,7 @@ export function returnFreedMemory(): void {
   try {
     loader.loadExtension('libc.so.6', 'malloc_trim');
   } catch (error) {
-    // SQLite takes the result 1, memory was returned, for a failure as well as a missing library.
+    // SQLite reports failure both for the result 1, which means that memory was returned, and for a missing library.
     if (!(error instanceof Sqlite.SqliteError)) throw error;
   } finally {
     connection.close();

@@ -4,7 +4,7 @@ import { keyByHash } from '../entities/keys.ts';
 import { query, statement } from '../sql/statement.ts';
 import type { Reader } from './database/reader.ts';
 
-/** This many keys take about 10 MB. */
+/** Number of keys in memory. They take about 10 MB. */
 const holdersMax = 10_000;
 
 const policyVersion = statement((_: object) => query.selectFrom('policy').select('version'));

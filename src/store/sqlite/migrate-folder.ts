@@ -19,7 +19,10 @@ export function pendingMigrations(dataDir: string): string[] {
   }
 }
 
-/** Applies them, and returns their names. Creates what is missing. @throws DataInUseError; NewerSchemaError */
+/**
+ * Applies pending migrations, and returns their names. Creates the folder and the database if they are missing.
+ * @throws DataInUseError; NewerSchemaError
+ */
 export async function migrateFolder(dataDir: string): Promise<string[]> {
   const pending = pendingMigrations(dataDir);
   const connection = await openDatabase(dataDir);

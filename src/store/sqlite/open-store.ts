@@ -12,7 +12,7 @@ import { DirectExecutor, WriterThread } from './writer/executors.ts';
 import { type BatchExecutor, Writer } from './writer/writer.ts';
 
 export interface StoreOptions extends DatabaseUse {
-  /** Where writes run: on a thread of their own, as a server needs, or on the calling thread. Default: thread */
+  /** Where writes run: on a separate thread, as a server needs, or on the calling thread. Default: thread */
   readonly writes?: 'thread' | 'here';
   /** Default: none. */
   readonly observer?: StoreObserver | undefined;
@@ -42,7 +42,7 @@ export async function openStore(
   const connection = await openDatabase(dataDir, use);
   files.add(`${path}-wal`);
   if (!files.areInPlace()) {
-    // A restore was quicker.
+    // A restore has replaced the files meanwhile.
     connection.close();
     throw new DatabaseMovedError();
   }
@@ -54,7 +54,7 @@ export async function openStore(
   const writer = new Writer(executorFor({ connection, files, observer, writes }), health);
   const close = async () => {
     health.close();
-    // Without the mark the next owner need not be alone. If it cannot be removed, the next one has to be.
+    // Without the mark the next owner can start beside readers. If the mark cannot be removed, it must wait for them.
     if (use.as !== 'guest') await writer.run({ steps: [step(disown, {})] }).catch(() => undefined);
     await writer.close();
     connection.close();
@@ -76,6 +76,6 @@ function executorFor({ connection, files, observer, writes }: Opened): BatchExec
   prepareToRead(connection);
   const settings = { path: connection.name, files: files.ids };
   return new WriterThread(settings, (error) =>
-    observer.lost('The thread that writes to the database has ended.', error),
+    observer.lost('The writer thread of the database has ended.', error),
   );
 }

@@ -8,16 +8,18 @@ import type { WriteHealth } from './database/write-health.ts';
 import { Entries } from './entries.ts';
 import { SqliteExecutor } from './executor.ts';
 import { KeyCache } from './key-cache.ts';
+import { Numbers } from './requests/numbers.ts';
 import { ReadSet } from './requests/read-set.ts';
 import { Requests } from './requests/requests.ts';
+import { Rows } from './requests/rows.ts';
 import type { Writer } from './writer/writer.ts';
 
 export interface SqliteStoreDeps {
-  /** Only reads. The writer has a connection of its own. */
+  /** A connection for reads. The writer has another. */
   readonly connection: Connection;
   readonly writer: Writer;
   readonly health: WriteHealth;
-  /** Releases everything but the connection. */
+  /** Releases everything except the connection. */
   readonly close: () => Promise<void>;
 }
 
@@ -26,8 +28,9 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
   const reader = new Reader(connection);
   const keyCache = new KeyCache(reader);
   const readSet = new ReadSet(reader);
-  const entries = new Entries({ reader, readSet, writer });
-  const requests = new Requests({ reader, writer, health, readSet });
+  const rows = new Rows(new Numbers(reader));
+  const entries = new Entries({ reader, readSet, writer, rows });
+  const requests = new Requests({ reader, writer, health, readSet, rows });
   const stores = entityStores(new SqliteExecutor({ reader, writer, path: connection.name }), {
     findKey: async (hash) => keyCache.find(hash),
     policyChanged: () => keyCache.expire(),
@@ -36,8 +39,8 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
       enter: (entry, audit) => entries.enter(entry, audit),
     },
     claim: async (claim) => claimOutcome(claim, await writer.run({ steps: claimKey(claim) })),
-    // The balance is that of the database, as records and entries are. It knows only the holds of started records; those in memory
-    // include the hold of a debit until its write is acknowledged.
+    // The balance is that of the database, like records and entries. The database has only the holds of started
+    // records; holds in memory include that of a debit until its write is acknowledged.
     withCredits(account) {
       const held = readSet.held(account.id) ?? account.held;
       return { ...account, held: held > account.balance ? account.balance : nanoCredits(held) };

@@ -75,7 +75,7 @@ export function checkedBody({
 }
 
 /** Resolves when the message may be decoded. */
-type Check = (message: Uint8Array) => Promise<void>;
+type Check = (message: Uint8Array) => Promise<void> | undefined;
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

@@ -3,7 +3,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_
 import { errorInfo, retryInfo, rpcMessage, statusCode } from '../rpc/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 
-/** The error for a client of Connect or gRPC-Web. If the client's own deadline has passed, connect-node's error stays. */
+/** The error for a client of Connect or gRPC-Web. If the client's own deadline has passed, keeps connect-node's error. */
 export function connectError(thrown: unknown, { signal }: HandlerContext, served: ServedCall): ConnectError {
   const error = served.errorOf(thrown);
   const reason: unknown = signal.reason;

@@ -9,7 +9,7 @@ import type { Client } from '../../core/access/gate.ts';
 import type { Wire } from '../../core/entities/usage.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
-import type { RequestHead } from '../request-head.ts';
+import { type RequestHead, requestHead } from '../request-head.ts';
 import { malformed, tooLarge } from '../rpc/request-errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { ServedCall } from '../run-call.ts';
@@ -37,14 +37,7 @@ export interface GatedCall {
 export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
 
 export function headOf({ headers }: Request, client: Client): RequestHead {
-  return {
-    wire: wireOf(headers['content-type']?.toLowerCase() ?? ''),
-    client,
-    header: (name) => {
-      const value = headers[name];
-      return typeof value === 'string' ? value : undefined;
-    },
-  };
+  return requestHead(wireOf(headers['content-type']?.toLowerCase() ?? ''), client, headers);
 }
 
 function wireOf(contentType: string): Wire {

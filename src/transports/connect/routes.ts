@@ -8,10 +8,11 @@ import {
 } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import type { ParleyError } from '../../core/values/errors.ts';
 import type { Log } from '../../core/values/log.ts';
 import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
+import { keepOpen } from '../http/http2-stream.ts';
+import { noSniff } from '../http/no-sniff.ts';
 import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
 import { pathOf } from '../request-head.ts';
@@ -22,6 +23,7 @@ import {
   bodyBytesMax,
   isRequestStream,
   messageBytesMax,
+  type RpcLimits,
   requestLimits,
   rpcPath,
 } from '../rpc/rpcs.ts';
@@ -42,13 +44,6 @@ import {
 import { answer, stream, throwRefusal } from './response.ts';
 import { answerable, isStreamed, refusalOf } from './wrong-path.ts';
 
-export interface ConnectLimits {
-  /** Bytes of a message after decompression. */
-  readonly messageBytesMax: number;
-  /** Fields of a message, or elements of its JSON. */
-  readonly requestElementsMax: number;
-}
-
 /** Node's longest timer. Clients may allow more time than Parley's own limit. */
 const timeoutMsMax = 2 ** 31 - 1;
 
@@ -58,7 +53,7 @@ const timeoutMsMax = 2 ** 31 - 1;
  */
 export function createConnectHandler(
   rpcs: readonly AnyRpc[],
-  limits: ConnectLimits,
+  limits: RpcLimits,
   deps: CallDeps,
   options: ConnectRouterOptions = {},
 ): PortHandler {
@@ -89,7 +84,8 @@ export function createConnectHandler(
     const found = byPath.get(pathOf(request.url));
     const rpc = found ?? (isStreamed(request) ? anyStream : anyUnary);
     const head = headOf(request, client);
-    const served = new ServedCall(head, deps);
+    const served = new ServedCall(head, deps, rpc.kind);
+    response.setHeader(...noSniff);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
     const message = {
@@ -108,21 +104,15 @@ export function createConnectHandler(
       return serve(handle, { request, message, gated, isServed }, deps.log);
     };
     const open = async () => {
-      if (!isServed) throw await unserved(served);
-      if (rpc.kind === 'open') served.openKeyless();
-      else await served.open(rpc).finally(() => setHeaders(response, served.rateHeaders));
+      if (!isServed) return served.refuseUnserved(noSuchMethod());
+      await served.open(rpc).finally(() => setHeaders(response, served.rateHeaders));
+      if (rpc.kind === 'session' && 'stream' in request) keepOpen(request.stream);
       const timeout = readTimeout(head);
       if (bytesMax !== undefined) await admitBody(request, served, bytesMax);
       return timeout;
     };
     open().then((timeout) => answer(undefined, timeout), answer);
   };
-}
-
-async function unserved(served: ServedCall): Promise<ParleyError> {
-  const error = noSuchMethod();
-  await served.recordUnserved(error);
-  return error;
 }
 
 function setHeaders(response: Response, headers: Headers): void {
@@ -163,11 +153,11 @@ async function serve(
     const answer = await handleAs(gated);
     const unread = unreadable(gated);
     // connect-node's own answer would have another code, and no details.
-    const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
-    const foreign = refusalOf(told.status);
+    const answered = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
+    const foreign = refusalOf(answered.status);
     const call = isServed && foreign ? { ...gated, refusal: foreign } : gated;
-    const inForm = foreign ? await handleAs(call, handlers.refuse, answerable(received)) : told;
-    const status = isServed ? told.status : statusOfWrongPath(inForm.status);
+    const inForm = foreign ? await handleAs(call, handlers.refuse, answerable(received)) : answered;
+    const status = isServed ? answered.status : statusOfWrongPath(inForm.status);
     await universalResponseToNodeResponse({ ...inForm, status }, response);
   } catch (err) {
     // If the client has left, its call has already ended.
@@ -186,7 +176,7 @@ function acceptBody(request: Request, response: Response): void {
   joinPieces(request);
 }
 
-function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void {
+function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: RpcLimits): void {
   const { method } = rpc;
   const options = { readMaxBytes: messageBytesMax(rpc, limits.messageBytesMax) };
   switch (method.methodKind) {

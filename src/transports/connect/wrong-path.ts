@@ -18,7 +18,7 @@ export function meantForRpcs(rpcs: readonly AnyRpc[]): (request: Request) => boo
     services.has(url.split('/')[1] ?? '');
 }
 
-/** Whether the type is that of Connect's streams, whose errors have another form. */
+/** Whether the type is for Connect's streams, whose errors have another form. */
 export function isStreamed({ headers }: Request): boolean {
   return /^application\/connect\+/i.test(headers['content-type'] ?? '');
 }

@@ -65,7 +65,7 @@ function nextHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
 }
 
 /**
- * As many bytes as a head has, or all of a stream that has ended; undefined until they have arrived. The bytes stay in
+ * The bytes of a head, or all bytes of a stream that has ended; undefined until they have arrived. The bytes stay in
  * the stream.
  */
 function peek(stream: ServerHttp2Stream): Buffer | undefined {

@@ -47,14 +47,22 @@ export function sendPlainTrailers(stream: ServerHttp2Stream): void {
     if (message === 'OK') delete trailers['grpc-message'];
     if (details !== undefined) trailers[detailsHeader] = unpadded(String(details));
     send(trailers);
+    stopSending(stream);
   };
+}
+
+/** Stops a client that is still sending, once the trailers have left. */
+function stopSending(stream: ServerHttp2Stream): void {
+  setImmediate(() => {
+    if (!stream.destroyed && stream.state.remoteClose === 0) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }
 
 function unpadded(base64: string): string {
   return base64.replace(/=+$/, '');
 }
 
-/** Answers a call whose body has not been read, and asks the client to stop sending it. */
+/** Answers a call without reading its body, and asks the client to stop sending. */
 export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: ServedCall): void {
   const error = served.errorOf(thrown);
   if (stream.destroyed || stream.closed || stream.headersSent) return;
@@ -74,10 +82,7 @@ export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: Serve
       'grpc-message': encodeURI(rpcMessage(error)),
       [detailsHeader]: unpadded(Buffer.from(statusDetails(error, served.id)).toString('base64')),
     });
-    setImmediate(() => {
-      // The trailers have left by now. Stops a client that is still sending.
-      if (!stream.destroyed && stream.state.remoteClose === 0) stream.close(constants.NGHTTP2_NO_ERROR);
-    });
+    stopSending(stream);
   });
   stream.end();
 }

@@ -25,7 +25,7 @@ export class Frames {
   #messages = 0;
   #fault: ParleyError | undefined;
 
-  /** Call before grpc-js listens to the stream, so that a fault is known first. */
+  /** Call before grpc-js listens to the stream, so that this check finds faults first. */
   constructor(stream: ServerHttp2Stream, form: FrameForm) {
     this.#form = form;
     stream.on('data', (bytes: Buffer) => this.#follow(bytes));

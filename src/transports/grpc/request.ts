@@ -1,27 +1,13 @@
-/** Reads the head and the messages of gRPC requests. */
-import type { IncomingHttpHeaders } from 'node:http2';
+/** Reads the messages of gRPC requests. */
 import type { Readable } from 'node:stream';
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import type { RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
-import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
-import type { RequestHead } from '../request-head.ts';
 import { malformed } from '../rpc/request-errors.ts';
 import type { Sent } from '../rpc/rpcs.ts';
 import type { Frames } from './frames.ts';
-
-export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHead {
-  return {
-    wire: 'grpc',
-    client,
-    header: (name) => {
-      const value = headers[name];
-      return typeof value === 'string' ? value : undefined;
-    },
-  };
-}
 
 /** A message of a request with its size, or a stream of messages of unknown size. */
 export interface Received<Form extends Sent = Message> {

@@ -10,8 +10,8 @@ import type { ServedCall } from '../run-call.ts';
 import type { Received } from './request.ts';
 
 export type WritableCall =
-  | ServerWritableStream<Received | ParleyError, Message>
-  | ServerDuplexStream<Message, Message>;
+  | ServerWritableStream<Received | ParleyError, Buffer>
+  | ServerDuplexStream<Message, Buffer>;
 
 export function answerHead({ id, isReplay, rateHeaders }: ServedCall): Metadata {
   const head = new Metadata();
@@ -25,11 +25,12 @@ export function answerHead({ id, isReplay, rateHeaders }: ServedCall): Metadata 
 export async function writeAll(
   call: WritableCall,
   { batches, toMessage }: Responses,
+  encode: (message: Message) => Buffer,
   begin: () => void,
   signal: Signal,
 ): Promise<void> {
   for await (const parts of batches) {
     begin();
-    for (const part of parts) if (!call.write(toMessage(part))) await drained(call, signal);
+    for (const part of parts) if (!call.write(encode(toMessage(part)))) await drained(call, signal);
   }
 }

@@ -15,7 +15,9 @@ import {
 } from '@grpc/grpc-js';
 import { ParleyError } from '../../core/values/errors.ts';
 import { answerEncoder } from '../encode-once.ts';
+import { keepOpen } from '../http/http2-stream.ts';
 import type { StreamHandler } from '../http/server.ts';
+import { requestHead } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { noSuchMethod } from '../rpc/request-errors.ts';
 import {
@@ -23,6 +25,7 @@ import {
   answerRpc,
   isRequestStream,
   messageBytesMax,
+  type RpcLimits,
   requestLimits,
   rpcPath,
   type Sent,
@@ -33,15 +36,9 @@ import { type CallDeps, ServedCall } from '../run-call.ts';
 import { admitBody, checkEncoding } from './admission.ts';
 import { explainOwnErrors, refuse, sendPlainTrailers, serviceError } from './errors.ts';
 import { Frames } from './frames.ts';
-import { decodeRequest, headOf, type Received, requestsOf } from './request.ts';
+import { decodeRequest, type Received, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
-
-export interface GrpcLimits {
-  /** Bytes of a message after decompression. */
-  readonly messageBytesMax: number;
-  /** Fields of a message, or elements of its JSON. */
-  readonly requestElementsMax: number;
-}
+import { asBuffer, streamEncoder } from './stream-bytes.ts';
 
 /** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
 type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
@@ -68,13 +65,9 @@ interface AnyCall {
  * its call; until then nothing of the body is read.
  * @throws if this version of grpc-js does not accept streams from outside
  */
-export function createGrpcHandler(
-  rpcs: readonly AnyRpc[],
-  limits: GrpcLimits,
-  deps: CallDeps,
-): StreamHandler {
+export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, deps: CallDeps): StreamHandler {
   const calls = new Map<string, OpenedCall>();
-  // One server for each limit, as a grpc-js server has one limit for all its methods.
+  // One server per limit, as a grpc-js server has one limit for all its methods.
   const bytesOf = (rpc: AnyRpc) => messageBytesMax(rpc, limits.messageBytesMax);
   const serverFor = (some: readonly AnyRpc[], bytes: number) =>
     serverOf(some, { ...limits, messageBytesMax: bytes }, calls);
@@ -84,12 +77,10 @@ export function createGrpcHandler(
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers, client) => {
     const rpc = byPath.get(headers[':path'] ?? '');
-    const head = headOf(headers, client);
-    const served = new ServedCall(head, deps);
+    const head = requestHead('grpc', client, headers);
+    const served = new ServedCall(head, deps, rpc?.kind);
     if (rpc === undefined) {
-      const error = noSuchMethod();
-      void served.recordUnserved(error);
-      refuse(stream, error, served);
+      served.refuseUnserved(noSuchMethod()).catch((error: unknown) => refuse(stream, error, served));
       return served.finish();
     }
     stream.on('close', () => {
@@ -98,8 +89,8 @@ export function createGrpcHandler(
       served.close(hasRun || stream.aborted);
     });
     const open = async () => {
-      if (rpc.kind === 'open') served.openKeyless();
-      else await served.open(rpc);
+      await served.open(rpc);
+      if (rpc.kind === 'session') keepOpen(stream);
       checkEncoding(head.header('grpc-encoding'));
       const timeout = readTimeout(head);
       joinPieces(stream);
@@ -127,7 +118,7 @@ export function createGrpcHandler(
 }
 
 /** A grpc-js server of some RPCs, as the function that serves one stream. */
-function serverOf(rpcs: readonly AnyRpc[], limits: GrpcLimits, calls: Map<string, OpenedCall>): GrpcHandler {
+function serverOf(rpcs: readonly AnyRpc[], limits: RpcLimits, calls: Map<string, OpenedCall>): GrpcHandler {
   const server = new Server({
     'grpc.max_receive_message_length': limits.messageBytesMax,
     'grpc.max_send_message_length': -1,
@@ -153,24 +144,22 @@ function streamHandlerOf(server: Server): GrpcHandler {
   throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
 }
 
-function definitionOf(rpc: AnyRpc, { requestElementsMax }: GrpcLimits) {
+function definitionOf(rpc: AnyRpc, { requestElementsMax }: RpcLimits) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
   const limits = requestLimits(rpc, requestElementsMax);
+  const responseStream = methodKind === 'server_streaming' || methodKind === 'bidi_streaming';
+  const serialize = answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message)));
   return {
     path: rpcPath(rpc),
     requestStream: isRequestStream(rpc),
-    responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
+    responseStream,
     requestSerialize: (message: Message) => asBuffer(toBinary(input, message)),
     requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes, limits),
-    responseSerialize: answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message))),
+    // The messages of a stream are written as bytes.
+    responseSerialize: responseStream ? (bytes: Buffer) => bytes : serialize,
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };
-}
-
-/** A Buffer, as grpc-js requires, that shares its memory with the bytes. */
-function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 function handlerOf(rpc: AnyRpc, calls: Map<string, OpenedCall>): UntypedHandleCall {
@@ -188,12 +177,12 @@ function handlerOf(rpc: AnyRpc, calls: Map<string, OpenedCall>): UntypedHandleCa
       return handle;
     }
     case 'server_streaming': {
-      const handle: handleServerStreamingCall<Received | ParleyError, Message> = (call) =>
+      const handle: handleServerStreamingCall<Received | ParleyError, Buffer> = (call) =>
         void answerInParts(rpc, call.request, call, openedOf(call, calls));
       return handle;
     }
     case 'bidi_streaming': {
-      const handle: handleBidiStreamingCall<Message, Message> = (call) => {
+      const handle: handleBidiStreamingCall<Message, Buffer> = (call) => {
         const opened = openedOf(call, calls);
         void answerInParts(rpc, requestsOf(call, opened.frames), call, opened);
       };
@@ -246,9 +235,12 @@ async function answerInParts(
   };
   try {
     const { sent, bytes } = readable(received, frames);
+    // The client of a session may wait for its head before it speaks.
+    if (rpc.kind === 'session') begin();
     await writeAll(
       call,
       streamRpc(rpc, sent, served, () => bytes),
+      streamEncoder(rpc.method.output),
       begin,
       served.signal,
     );

@@ -26,9 +26,9 @@ const reasons: Readonly<Record<Status, readonly [reason: string, message: string
 /** Sockets that get no further answer. */
 const refused = new WeakSet<Socket>();
 const lingering = new Set<Socket>();
-/** As many as the system hands over at once. Further connections are closed without an answer. */
+/** Maximum number of connections that are closed with an answer at once. Further ones are closed without an answer. */
 const lingeringMax = 4_096;
-/** How long a closing connection is read, so that a client whose request crosses the end can read the answer. */
+/** How long a closing connection is read, so that a client that sends a request meanwhile can read the answer. */
 const lingerMs = 1_000;
 const idleMessage =
   'The connection was idle and is closed. A request that crossed this answer has not run: send it again.';

@@ -71,13 +71,13 @@ class Connection implements Client {
   close(isTls: boolean): void {
     this.leave();
     const { carrier } = this;
-    // During the handshake, and over HTTP/2, an answer of HTTP/1 would not be understood.
+    // During the handshake, and over HTTP/2, a client does not understand an HTTP/1 answer.
     if (carrier instanceof Socket && isTls === carrier instanceof TLSSocket) turnAway(carrier);
     else this.#socket.destroy();
   }
 }
 
-/** The client of a request whose connection has already closed. */
+/** Stands for the client of a request whose connection has already closed. */
 const nobody: Client = { address: '', noteKey: () => undefined };
 
 export class Connections {

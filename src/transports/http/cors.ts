@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { rateHeaderNames } from '../rate-headers.ts';
+import { noSniff } from './no-sniff.ts';
 import type { PortHandler } from './server.ts';
 
 /** How long a browser may cache the answer to a preflight request. */
@@ -46,6 +47,7 @@ function answerPreflight({ headers }: Request, response: Response, isAllowed: bo
     if (wanted !== undefined) response.setHeader('access-control-allow-headers', wanted);
     response.setHeader('access-control-max-age', String(maxAgeSeconds));
   }
+  response.setHeader(...noSniff);
   response.statusCode = 204;
   response.end();
 }

@@ -2,11 +2,22 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import { createServer as createTlsServer } from 'node:https';
 import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import type { Client } from '../../core/access/gate.ts';
+import { pathOf } from '../request-head.ts';
 import { closeIdle, isClosing, refuseBadRequests, refusePlainHttp, refuseRequest } from './bad-request.ts';
 import { faultOf } from './http1-request.ts';
 import type { ServerLimits } from './limits.ts';
 import { afterAnswers, unanswered } from './pipeline.ts';
 import type { TlsPair } from './tls-pair.ts';
+
+/** Takes over the connection of a request for another protocol. @param head bytes that came after the request's head */
+export type UpgradeHandler = (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
+
+export interface Upgrades {
+  /** The only path at which a connection may become a WebSocket. Elsewhere the request is answered as any other. */
+  readonly path: string;
+  readonly take: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
+}
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -17,7 +28,12 @@ const connectionsCheckMs = 1_000;
  * Creates the HTTP/1 server, with TLS if there is a certificate with its key. This server must be the one that listens
  * on the port: Node enforces timeouts only on a listening server.
  */
-export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tls?: TlsPair): Server {
+export function createHttp1Server(
+  limits: ServerLimits,
+  handle: Http1Handler,
+  upgrades: Upgrades | undefined,
+  tls?: TlsPair,
+): Server {
   const options = {
     // Node refuses a value above `requestTimeout`.
     headersTimeout: Math.min(limits.headersMsMax, limits.bodyMsMax),
@@ -30,10 +46,14 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
     noDelay: true,
     // A request without a body has already ended when it arrives, without events.
     optimizeEmptyRequests: true,
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      request.method === 'GET' &&
+      request.headers.upgrade?.toLowerCase() === 'websocket' &&
+      pathOf(request.url) === upgrades?.path,
   };
   const server = tls ? tlsServer(options, limits, tls) : createServer(options);
   server.timeout = limits.stallMsMax;
-  // One above the limit, to notice too many headers: Node drops the rest silently.
+  // One above the limit, to notice too many headers, as Node drops the rest silently.
   server.maxHeadersCount = limits.headerCountMax + 1;
   server.on('timeout', (socket: Socket) => {
     const count = unanswered(socket);
@@ -48,9 +68,18 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
     else refuseRequest(request, response, fault);
   };
   server.on('request', receive);
-  // The handler sends 100 Continue itself, so that a client whose request is refused need not send the body.
+  // Handlers send 100 Continue themselves, so that a client whose request is refused need not send the body.
   server.on('checkContinue', receive);
   server.on('checkExpectation', (request, response) => refuseRequest(request, response, 417));
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (isClosing(socket)) return;
+    socket.setTimeout(0);
+    afterAnswers(socket, () => {
+      const fault = faultOf(request, limits.headerCountMax);
+      if (fault === undefined) upgrades?.take(request, socket, head);
+      else refuseRequest(request, lastAnswerOf(request, socket), fault);
+    });
+  });
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     afterAnswers(socket, () => receive(request, lastAnswerOf(request, socket)));
   });
@@ -58,8 +87,8 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
   return server;
 }
 
-/** The answer to a CONNECT request, for which Node creates none. Ends the connection. */
-function lastAnswerOf(request: IncomingMessage, socket: Socket): ServerResponse {
+/** The answer to a request for which Node creates none. Ends the connection. */
+export function lastAnswerOf(request: IncomingMessage, socket: Socket): ServerResponse {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);

@@ -102,7 +102,7 @@ export class Http2Connection {
     if (this.#isRefused) return;
     this.#isRefused = true;
     const error = new Error('the client keeps the connection busy with resets or control frames');
-    // Node is in the middle of reading and would not send the GOAWAY.
+    // Node is reading and would not send the GOAWAY now.
     setImmediate(() => this.#session.destroy(error, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 }

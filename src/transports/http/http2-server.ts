@@ -1,4 +1,4 @@
-/** One HTTP/2 server for gRPC and everything else. The content type of a stream decides which handler gets it. */
+/** One HTTP/2 server for gRPC and everything else. The content type of a stream selects its handler. */
 import {
   createServer,
   type Http2Server,
@@ -53,12 +53,12 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
     const [stream, headers] = args;
     // The handlers learn of the end by `close`.
     stream.on('error', () => undefined);
-    // The client has already reset the stream. Both handlers would throw where nothing catches.
+    // The client has already reset the stream. Both handlers would throw an error that nothing catches.
     if (stream.destroyed || stream.closed) return;
     if (isGrpc(headers)) grpc(stream, headers);
     else for (const listener of toRequest) listener.apply(server, args);
   });
-  // Streams close with a broken connection, which is enough.
+  // Streams close when their connection breaks, so the error itself needs no handling.
   server.on('sessionError', () => undefined);
   return server;
 }

@@ -5,6 +5,14 @@ import { lingerMsMax, type ServerLimits } from './limits.ts';
 /** Bytes within `stallMsMax` below which a connection stands still, as they may be answers to pings. */
 const movingBytesMin = 65_536;
 
+/** Streams of sessions, which end by themselves. */
+const sessions = new WeakSet<ServerHttp2Stream>();
+
+/** Lets a stream go on for longer than a request may, also before its answer begins. */
+export function keepOpen(stream: ServerHttp2Stream): void {
+  sessions.add(stream);
+}
+
 /** Watches one HTTP/2 stream for a client that sends its request, or reads its answer, too slowly. */
 export class Http2Stream {
   readonly #stream: ServerHttp2Stream;
@@ -49,6 +57,7 @@ export class Http2Stream {
    */
   #isTooOld(nowMs: number, isUnfinished: boolean): boolean {
     const { bodyMsMax, requestMsMax, stallMsMax } = this.#limits;
+    if (sessions.has(this.#stream)) return false;
     const ageMs = nowMs - this.#openedAtMs;
     if (isUnfinished && !this.#stream.headersSent) return ageMs > bodyMsMax;
     return ageMs > bodyMsMax + requestMsMax + stallMsMax;

@@ -12,11 +12,10 @@ import type { Client } from '../../core/access/gate.ts';
 import { isClosing } from './bad-request.ts';
 import { Connections } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
-import { createHttp1Server } from './http1-server.ts';
+import { createHttp1Server, type UpgradeHandler } from './http1-server.ts';
 import { createHttp2Server } from './http2-server.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import type { ServerLimits } from './limits.ts';
-import { noSniff } from './no-sniff.ts';
 import type { TlsPair } from './tls-pair.ts';
 import { TrustedProxies } from './trusted-proxies.ts';
 
@@ -33,6 +32,8 @@ export interface ServerOptions {
   readonly handle: PortHandler;
   /** Handles gRPC. */
   readonly grpc: StreamHandler;
+  /** Takes over connections that become WebSockets, at one path. Default: none. */
+  readonly upgrade?: { readonly path: string; readonly take: UpgradeHandler } | undefined;
 }
 
 export type PortHandler = (
@@ -64,7 +65,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let isLeaving = false;
   const handle: PortHandler = (request, response, client) => {
     if (isLeaving && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
-    response.setHeader(...noSniff);
     options.handle(request, response, client);
   };
   const connections = new Connections(limits, new TrustedProxies(limits), tls !== undefined);
@@ -102,10 +102,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 }
 
 /** The HTTP/1 server accepts all connections, and passes on those of HTTP/2. */
-function createServers({ limits, tls, handle, grpc }: ServerOptions, connections: Connections) {
+function createServers({ limits, tls, handle, grpc, upgrade }: ServerOptions, connections: Connections) {
   const server = createHttp1Server(
     limits,
     (request, response) => handle(request, response, connections.clientOf(request.socket, request.headers)),
+    upgrade && {
+      path: upgrade.path,
+      take: (request, socket, head) => {
+        const client = connections.clientOf(socket, request.headers);
+        // From now on the socket is closed, rather than answered, to make room.
+        connections.carry(socket, {});
+        upgrade.take(request, socket, head, client);
+      },
+    },
     tls,
   );
   const http2 = createHttp2Server(limits, {

@@ -35,7 +35,7 @@ export class TlsPair {
   readonly #servers = new Set<Server>();
   readonly #looks: NodeJS.Timeout;
   #context: SecureContextOptions;
-  /** The contents at the last look, and those last accepted or refused. */
+  /** The contents at the last check, and the contents last accepted or refused. */
   #seen: string;
   #settled: string;
 
@@ -68,7 +68,7 @@ export class TlsPair {
     clearInterval(this.#looks);
   }
 
-  /** Two looks must find the same contents, so that a half-written pair is not tried. */
+  /** Two checks must find the same contents, so that a half-written pair is not used. */
   async #look(): Promise<void> {
     const found = await read(this.#files);
     const identity = identityOf(found);

@@ -5,8 +5,9 @@ import {
   CreateChatCompletionRequestSchema,
   StreamChatCompletionRequestSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
+import { answerCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
+import { chunkJson } from '../../codec/spliced-chunk.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import type { ErrorCode } from '../../core/values/errors.ts';
 import { withDoubles } from '../../core/values/long-integers.ts';
@@ -37,7 +38,7 @@ export function chatHandler(
       await sendChunks(
         exchange,
         served.stream(streamChatCompletion, request),
-        chunkCodec.encode,
+        chunkJson,
         params.streamOptions,
       );
       return exchange.end();

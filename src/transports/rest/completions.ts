@@ -28,7 +28,7 @@ export function completionsHandler(
     const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
     if (isStreamed) {
       const request = create(StreamCompletionRequestSchema, { params });
-      await sendChunks(exchange, served.stream(streamCompletion, request), encode, params.streamOptions);
+      await sendChunks(exchange, served.stream(streamCompletion, request), toChunkJson, params.streamOptions);
       return exchange.end();
     }
     const answer = await served.answer(createCompletion, create(CreateCompletionRequestSchema, { params }));
@@ -55,4 +55,10 @@ function encode(completion: Completion | undefined): JsonObject {
     finish_reason: finishReason ?? null,
   }));
   return { ...json, choices };
+}
+
+function toChunkJson(completion: Completion, withUsage: boolean): string {
+  const json = encode(completion);
+  if (withUsage) json['usage'] ??= null;
+  return JSON.stringify(json);
 }

@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Signal } from '../../core/values/signal.ts';
 import { drained } from '../drained.ts';
 import { drainBody } from '../http/drain-body.ts';
+import { noSniff } from '../http/no-sniff.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody, errorHeaders } from './errors.ts';
 
@@ -22,7 +23,8 @@ export interface HttpRequest extends Readable {
 /** A response of HTTP/1.1 or HTTP/2. */
 interface HttpResponse extends Writable {
   readonly headersSent: boolean;
-  writeHead(status: number, headers: Record<string, string | number>): unknown;
+  /** @param headers names and values in turn */
+  writeHead(status: number, headers: string[]): unknown;
   writeContinue(): void;
 }
 
@@ -31,7 +33,7 @@ export type PathParameters = Readonly<Record<string, string | undefined>>;
 /** Reads a request and answers it. */
 export type RestHandler = (exchange: Exchange, parameters: PathParameters) => Promise<void>;
 
-/** One HTTP request and its response. */
+/** One HTTP request with its response. */
 export class Exchange {
   readonly served: ServedCall;
   readonly request: HttpRequest;
@@ -82,13 +84,9 @@ export class Exchange {
     text: string | Buffer,
     headers: Record<string, string> = {},
   ): void {
-    this.#response.writeHead(status, {
-      'x-request-id': this.served.id,
-      ...this.served.rateHeaders,
-      ...headers,
-      'content-type': contentType,
-      'content-length': Buffer.byteLength(text),
-    });
+    const head = this.#head(headers);
+    head.push('content-type', contentType, 'content-length', String(Buffer.byteLength(text)));
+    this.#response.writeHead(status, head);
     // Node sends a string in one write with the head.
     this.#response.end(text);
     drainBody(this.request);
@@ -96,7 +94,16 @@ export class Exchange {
 
   /** Begins an answer in parts. */
   begin(headers: Record<string, string>): void {
-    this.#response.writeHead(200, { 'x-request-id': this.served.id, ...this.served.rateHeaders, ...headers });
+    this.#response.writeHead(200, this.#head(headers));
+  }
+
+  /** The headers of every answer, and these. */
+  #head(headers: Readonly<Record<string, string>>): string[] {
+    const head: string[] = [...noSniff, 'x-request-id', this.served.id];
+    for (const more of [this.served.rateHeaders, headers]) {
+      for (const name in more) head.push(name, more[name] ?? '');
+    }
+    return head;
   }
 
   /** Sends a part; resolves when the client has room for more. Texts written in one turn leave together. */
@@ -145,7 +152,7 @@ export class Exchange {
   }
 
   #close(): void {
-    // `finish` would not do, as HTTP/2 emits it for a broken answer, too.
+    // `finish` is not enough, as HTTP/2 also emits it for a broken answer.
     this.served.close(!this.#response.writableEnded);
   }
 }

@@ -1,6 +1,6 @@
 import FindMyWay from 'find-my-way';
 import type { PortHandler } from '../http/server.ts';
-import { pathOf } from '../request-head.ts';
+import { pathOf, requestHead } from '../request-head.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
@@ -31,8 +31,8 @@ export function restHandler(
     const { headers, method, url } = request;
     const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url));
     if (found === undefined && rpcs.areMeantBy(request)) return rpcs.refuse(request, response, client);
-    const head = { wire: 'rest', client, header: (name: string) => textOf(headers[name]) } as const;
-    const exchange = new Exchange(request, response, new ServedCall(head, deps));
+    const call = new ServedCall(requestHead('rest', client, headers), deps);
+    const exchange = new Exchange(request, response, call);
     answer(exchange, found, served).catch((error: unknown) => exchange.fail(error));
   };
 }
@@ -42,11 +42,7 @@ type Found = ReturnType<typeof find>;
 type Request = Parameters<PortHandler>[0];
 
 async function answer(exchange: Exchange, found: Found, served: ServedPaths): Promise<void> {
-  if (found === undefined) {
-    const error = wrongPath(exchange.path, served);
-    await exchange.served.recordUnserved(error);
-    throw error;
-  }
+  if (found === undefined) return exchange.served.refuseUnserved(wrongPath(exchange.path, served));
   const { rule, rpc, handle, handleKeyless } = found.store as Route;
   if (handleKeyless && exchange.request.headers.authorization === undefined) {
     return handleKeyless(exchange, found.params);
@@ -63,8 +59,4 @@ function find(router: Router, verb: FindMyWay.HTTPMethod, path: string) {
 /** People may also write `/api/v1/keys/:key/rotate`. */
 function readablePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}').replace('*', '{id}');
-}
-
-function textOf(value: string | readonly string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

@@ -4,7 +4,10 @@ import type { Route } from './routes.ts';
 
 export interface Probes {
   readonly readiness: Readiness;
-  /** Numbers of engines that can and cannot be reached. Their names are only in the metrics, which need a key. */
+  /**
+   * The number of engines that are reachable, and of those that are not. Their names are only in the metrics, which
+   * need a key.
+   */
   readonly engines: () => { readonly up: number; readonly down: number };
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly metricsAccess: 'off' | 'key' | 'open';

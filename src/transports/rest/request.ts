@@ -52,13 +52,18 @@ export async function readBytes(
   await served.admitBytes(Number(length ?? 0));
   exchange.acceptBody();
   const body = new CollectedBytes(announced);
-  await readPieces(exchange, (part) => {
+  const take = (part: Buffer) => {
     const received = body.length + part.length;
     if (received > bytesMax) throw tooLarge();
     check?.(part);
     body.add(part);
     return length === undefined ? served.admitBytes(bytesForPart(received, bytesMax)) : undefined;
-  });
+  };
+  // Most bodies have arrived with the head.
+  const isWhole = length !== undefined && request.readableLength === announced;
+  const whole: Buffer | null = isWhole ? request.read() : null;
+  if (whole) take(whole);
+  else await readPieces(exchange, take);
   served.keepBytes(body.length);
   return body.bytes;
 }
@@ -185,9 +190,15 @@ export function readStreamable<Params>(
 ): Promise<{ readonly params: Params; readonly isStreamed: boolean }> {
   return exchange.served.read(async (call) => {
     const limits = { bytesMax, elementsMax, ...requestShape };
-    const { stream, ...body } = await readJson(exchange, call, limits);
-    return { params: readParams(body), isStreamed: readStream(stream) };
+    const json = await readJson(exchange, call, limits);
+    return { params: readParams(withoutStream(json)), isStreamed: readStream(json['stream']) };
   });
+}
+
+function withoutStream(json: JsonObject): JsonObject {
+  if (json['stream'] === undefined) return json;
+  const { stream: _, ...others } = json;
+  return others;
 }
 
 function readStream(stream: JsonValue | undefined): boolean {

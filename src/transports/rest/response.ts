@@ -1,5 +1,4 @@
 /** Sends server-sent events, and the header of a repeated answer. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { StreamOptions } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../../core/values/batches.ts';
 import type { ParleyError } from '../../core/values/errors.ts';
@@ -17,21 +16,19 @@ const sseHeaders: Record<string, string> = {
 /** Ends a complete chat stream. A stream without it was cut short. */
 const sseDone = 'data: [DONE]\n\n';
 
+/** A comment, which parsers of events skip. It keeps proxies and clients from giving up. */
+const waitingComment = ': waiting\n\n';
+
 /** Marks an answer that repeats that of an earlier request with the same Idempotency-Key. */
 export function replayHeaders({ isReplay }: ServedCall): Record<string, string> {
   return isReplay ? { 'idempotent-replayed': 'true' } : {};
 }
 
-/** A server-sent event. Without a name, its `data` identifies it. */
-interface SseEvent {
-  readonly name?: string;
-  readonly data: JsonValue;
-}
-
+/** Both return events as text. */
 interface EventForm<T> {
-  toEvent(part: T): SseEvent;
+  toEvent(part: T): string;
   /** Returns undefined if an event that ends the answer has been sent. */
-  toError(error: ParleyError): SseEvent | undefined;
+  toError(error: ParleyError): string | undefined;
 }
 
 /**
@@ -43,11 +40,11 @@ interface EventForm<T> {
 export function sendEvents<T>(
   exchange: Exchange,
   batches: Batches<T>,
-  toData: (part: T) => JsonValue,
+  toJson: (part: T) => string,
 ): Promise<boolean> {
   return sendNamedEvents(exchange, batches, {
-    toEvent: (part) => ({ data: toData(part) }),
-    toError: (error) => ({ data: { ...errorBody(error) } }),
+    toEvent: (part) => sseEvent(toJson(part)),
+    toError: (error) => sseEvent(JSON.stringify(errorBody(error))),
   });
 }
 
@@ -67,14 +64,16 @@ export async function sendNamedEvents<T>(
     for await (const parts of batches) {
       if (!hasBegun) exchange.begin(sseHeaders);
       hasBegun = true;
-      await exchange.write(parts.map((part) => sseEvent(form.toEvent(part))).join(''));
+      let text = parts.length === 0 ? waitingComment : '';
+      for (const part of parts) text += form.toEvent(part);
+      await exchange.write(text);
     }
     return true;
   } catch (thrown) {
     const error = exchange.served.errorOf(thrown);
     if (!hasBegun || error.code === 'request_cancelled') throw error;
     const last = form.toError(error);
-    if (last) await exchange.write(sseEvent(last));
+    if (last) await exchange.write(last);
     return false;
   }
 }
@@ -86,19 +85,15 @@ export async function sendNamedEvents<T>(
 export async function sendChunks<T>(
   exchange: Exchange,
   chunks: Batches<T>,
-  encode: (chunk: T) => JsonObject,
+  toJson: (chunk: T, withUsage: boolean) => string,
   options: StreamOptions | undefined,
 ): Promise<void> {
-  const withUsage = (chunk: T) => {
-    const json = encode(chunk);
-    json['usage'] ??= null;
-    return json;
-  };
-  const isWhole = await sendEvents(exchange, chunks, options?.includeUsage === true ? withUsage : encode);
+  const withUsage = options?.includeUsage === true;
+  const isWhole = await sendEvents(exchange, chunks, (chunk) => toJson(chunk, withUsage));
   if (isWhole) await exchange.write(sseDone);
 }
 
-function sseEvent({ name, data }: SseEvent): string {
-  const event = name === undefined ? '' : `event: ${name}\n`;
-  return `${event}data: ${JSON.stringify(data)}\n\n`;
+/** A server-sent event. Without a name, its data identifies it. @param data JSON */
+export function sseEvent(data: string, name?: string): string {
+  return name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`;
 }

@@ -14,7 +14,7 @@ import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { errorBody } from './errors.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
-import { replayHeaders, sendNamedEvents } from './response.ts';
+import { replayHeaders, sendNamedEvents, sseEvent } from './response.ts';
 
 const lastEvents: ReadonlySet<string> = new Set([
   'response.completed',
@@ -67,14 +67,14 @@ function eventForm() {
     toEvent: (event: ResponseEvent) => {
       next = event.sequenceNumber + 1;
       hasEnded = lastEvents.has(event.type);
-      return { name: event.type, data: encodeEvent(event) };
+      return sseEvent(JSON.stringify(encodeEvent(event)), event.type);
     },
     toError: (thrown: ParleyError) => {
       if (hasEnded) return undefined;
       const { error } = errorBody(thrown);
       const { code, message, param } = error;
       const data = { type: 'error', sequence_number: next, code, message, param, error };
-      return { name: 'error', data };
+      return sseEvent(JSON.stringify(data), 'error');
     },
   };
 }

@@ -4,7 +4,9 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { SealedSession, Sessions } from '../../core/access/sessions.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { drainBody } from '../http/drain-body.ts';
+import { noSniff } from '../http/no-sniff.ts';
 import type { PortHandler } from '../http/server.ts';
+import { pathOf } from '../request-head.ts';
 import { errorBody, errorHeaders } from './errors.ts';
 
 type Request = IncomingMessage | Http2ServerRequest;
@@ -47,6 +49,7 @@ function refuse(request: Request, response: Response, error: ParleyError): void 
   if (response.destroyed) return;
   response.statusCode = error.httpStatus;
   for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
+  response.setHeader(...noSniff);
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify(errorBody(error)));
   drainBody(request);
@@ -55,10 +58,10 @@ function refuse(request: Request, response: Response, error: ParleyError): void 
 /**
  * Other sites, and other ports of this host, may set cookies of the same name. An invalid one does not hide the others.
  */
-async function openFirst(sessions: Sessions, tokens: readonly string[]) {
+export async function openFirst(sessions: Sessions, tokens: readonly string[]) {
   for (const token of tokens) {
     const session = await sessions.open(token);
-    if (session !== undefined) return session;
+    if (session !== undefined) return { ...session, token: session.renewed?.token ?? token };
   }
   return undefined;
 }
@@ -85,8 +88,13 @@ export function isFromOwnPage({ method, headers }: Pick<Request, 'method' | 'hea
   const isRead = method === 'GET' || method === 'HEAD';
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || (isRead && site === 'none');
+  return headers.origin === undefined ? isRead : isFromOwnOrigin(headers);
+}
+
+/** Whether the request names this server as the origin of its page. Browsers name it in every handshake of a WebSocket. */
+export function isFromOwnOrigin(headers: IncomingHttpHeaders): boolean {
   const { origin } = headers;
-  return origin === undefined ? isRead : hostOfOrigin(origin) === hostOf(headers);
+  return origin !== undefined && hostOfOrigin(origin) === hostOf(headers);
 }
 
 /** Whether the page that sent the request was loaded over TLS, also behind a proxy. */
@@ -115,8 +123,8 @@ export function cookieValues(
 }
 
 /** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself forever. */
-function takesSession({ method, url = '' }: Pick<Request, 'method' | 'url'>): boolean {
-  const [path = ''] = url.split('?');
+function takesSession({ method, url }: Pick<Request, 'method' | 'url'>): boolean {
+  const path = pathOf(url);
   if (path === sessionPath) return method !== 'POST';
   const isRead = method === 'GET' || method === 'HEAD';
   return !(isRead && /^\/(console|docs)(\/|$)/.test(path));

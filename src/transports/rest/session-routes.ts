@@ -62,7 +62,7 @@ const wrongPort: Readonly<Record<Key['kind'], string>> = {
   account: 'This is the key of an account. Open the console at the port for clients.',
 };
 
-/** No session is an answer, not an error: the page asks before anyone has signed in. */
+/** A missing session is an answer, not an error: the page asks before anyone has signed in. */
 async function show(exchange: Exchange): Promise<void> {
   const body = exchange.request.headers.authorization === undefined ? signedOut : await current(exchange);
   exchange.sendJson(200, body, uncached);

@@ -49,7 +49,7 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
     if (isStreamed) {
       const request = create(StreamTranscriptionRequestSchema, { transcription });
       const parts = served.stream(streamTranscription, request);
-      await sendEvents(exchange, toTextEvents(parts, format === 'verbose_json'), (event) => event);
+      await sendEvents(exchange, toTextEvents(parts, format === 'verbose_json'), JSON.stringify);
       return exchange.end();
     }
     const { transcript } = await served.answer(createTranscription, transcription);

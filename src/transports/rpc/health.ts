@@ -35,15 +35,15 @@ export class Health {
   async *watch({ service }: HealthCheckRequest, signal: Signal) {
     const isKnown = this.#services.has(service);
     const status = () => (isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);
-    let told = status();
-    yield response(told);
+    let sent = status();
+    yield response(sent);
     for (;;) {
-      if (status() !== told) {
-        told = status();
-        yield response(told);
+      if (status() !== sent) {
+        sent = status();
+        yield response(sent);
       }
       if (this.#readiness.isStopping || signal.aborted) return;
-      if (status() === told) await this.#change(signal);
+      if (status() === sent) await this.#change(signal);
     }
   }
 

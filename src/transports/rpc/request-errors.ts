@@ -1,4 +1,4 @@
-/** Errors of requests whose frames or messages cannot be read, the same for gRPC, gRPC-Web and Connect. */
+/** Errors of requests whose frames or messages cannot be read, equal for gRPC, gRPC-Web and Connect. */
 import { ParleyError } from '../../core/values/errors.ts';
 
 export function malformed(cause?: unknown): ParleyError {
@@ -21,10 +21,10 @@ export function wrongFlag(): ParleyError {
   });
 }
 
-/** For an RPC whose request is one message. */
+/** An RPC takes one message, and the request has none or several. */
 export function notOneMessage(): ParleyError {
   return new ParleyError('invalid_request_error', {
-    message: 'The request of this RPC is one message. Send exactly one.',
+    message: 'This RPC takes one message. Send exactly one.',
     grpcCode: 'UNIMPLEMENTED',
   });
 }

@@ -7,6 +7,7 @@ import {
   plainRequestElementsMax,
   type Rpc,
   requestShape,
+  sessionMessageBytesMax,
 } from '../../core/rpcs.ts';
 import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
@@ -17,6 +18,13 @@ import type { OpenRpc } from './open-rpcs.ts';
 
 /** The recording of an upload, and the options beside it. */
 const uploadBytesMax = transcriptionBytesMax + plainRequestBytesMax;
+
+export interface RpcLimits {
+  /** Bytes of a message after decompression. */
+  readonly messageBytesMax: number;
+  /** Fields of a message, or elements of its JSON. */
+  readonly requestElementsMax: number;
+}
 
 export type AnyRpc = Rpc | OpenRpc;
 
@@ -44,6 +52,7 @@ function isLarge(rpc: AnyRpc): boolean {
  */
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
   if (rpc.kind === 'open') return rpc.requestBytesMax;
+  if (rpc.kind === 'session') return sessionMessageBytesMax;
   return isLarge(rpc) ? largest : plainRequestBytesMax;
 }
 
@@ -57,11 +66,11 @@ export function requestLimits(rpc: AnyRpc, largest: number): RequestLimits {
 }
 
 /**
- * Bytes of all messages of a request together. Undefined for an open RPC, which keeps none of its messages.
+ * Bytes of all messages of a request together. Undefined for an open RPC and a session, which keep none of their messages.
  * @param largest the configured limit of a large message
  */
 export function bodyBytesMax(rpc: AnyRpc, largest: number): number | undefined {
-  if (rpc.kind === 'open') return undefined;
+  if (rpc.kind === 'open' || rpc.kind === 'session') return undefined;
   return rpc.kind === 'client-stream' ? uploadBytesMax : messageBytesMax(rpc, largest);
 }
 
@@ -78,13 +87,14 @@ export async function answerRpc(
   switch (rpc.kind) {
     case 'unary': {
       const request = oneOf(sent);
-      noteBytes(rpc, served, requestBytes());
+      if (rpc.runKeyless && served.isKeyless) return rpc.toMessage(await rpc.runKeyless(request));
+      served.noteMessageBytes(requestBytes());
       return rpc.toMessage(await served.answer(rpc, request));
     }
     case 'admin':
       return served.administer(rpc, oneOf(sent));
     case 'client-stream':
-      return served.upload(rpc, manyOf(sent));
+      return served.answer(rpc, manyOf(sent));
     case 'open':
       return first(rpc.run(manyOf(sent), served.signal));
     default:
@@ -108,24 +118,15 @@ export function streamRpc(
   if (rpc.kind === 'open') {
     return { batches: singly(rpc.run(manyOf(sent), served.signal)), toMessage: (part) => part as Message };
   }
+  if (rpc.kind === 'session') return { batches: served.stream(rpc, manyOf(sent)), toMessage: rpc.toMessage };
   if (rpc.kind !== 'server-stream') throw misplaced(rpc);
   const request = oneOf(sent);
-  noteBytes(rpc, served, requestBytes());
+  served.noteMessageBytes(requestBytes());
   return { batches: served.stream(rpc, request), toMessage: rpc.toMessage };
 }
 
-/** Notes the size of a request. A chat's size bounds its prompt; that of a compressed one was unknown before. */
-function noteBytes(
-  rpc: Extract<Rpc, { readonly operation: unknown }>,
-  served: ServedCall,
-  bytes: number,
-): void {
-  if (rpc.operation === 'chat') served.noteRequestBytes(bytes);
-  if (served.isCompressed) served.keepBytes(bytes);
-}
-
 function oneOf(sent: Sent): Message {
-  if (Symbol.asyncIterator in sent) throw new Error('a stream was sent in the place of one message');
+  if (Symbol.asyncIterator in sent) throw new Error('a stream was sent instead of one message');
   return sent;
 }
 
@@ -143,5 +144,5 @@ async function first(responses: AsyncIterable<Message>): Promise<Message> {
 }
 
 function misplaced({ method }: AnyRpc): Error {
-  return new Error(`${method} is served as another kind of RPC than it is`);
+  return new Error(`${method} is served as another kind of RPC`);
 }

@@ -11,13 +11,13 @@ const proto = { 'content-type': 'application/proto' };
 const unauthenticated = 16;
 const atOnce = 16;
 
-/** Ten million empty submessages: 20 MB, of which gzip leaves 20 KB. */
+/** Ten million empty submessages: 20 MB, which gzip compresses to 20 KB. */
 export const emptyMessages = () => field(1, repeated(Uint8Array.of(0x12, 0), 9_900_000));
 export const emptyObjects = () => `{"model":"eliza","messages":[${'{},'.repeat(6_000_000)}{}]}`;
 export const nested = (levels: number) =>
   `{"model":"eliza","messages":${'['.repeat(levels)}${']'.repeat(levels)}}`;
 
-/** The same request on so many connections at once. */
+/** Sends the same request this many times at once. */
 function stranger(name: string, sent: () => Sent, status: number, wire: 'send' | 'grpc' = 'send'): Attack {
   return {
     name,

@@ -107,7 +107,7 @@ export const chatBodies: AttackClass = {
 
 const countedMs = 2_000;
 
-/** A client that leaves in the middle of a long count. */
+/** A client that leaves during a long count. */
 async function countsNoTokensFor(target: Target): Promise<void> {
   const client = await target.http1();
   const words = Array.from({ length: 400_000 }, (_, index) => `w${index * 7919} `).join('');

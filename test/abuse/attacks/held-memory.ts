@@ -9,15 +9,15 @@ const streams = 100;
 const frameBytes = 16_384;
 const messageBytes = 19 * mebibyte;
 const holdMs = 1_000;
-/** Sent on one connection. */
+/** Streams on one connection. */
 const fillBytesMax = 100 * mebibyte;
 const reflectionPath = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 
-/** The head of a message that never comes whole. */
+/** The head of a message whose rest never follows. */
 const messageHead = Buffer.from([0, 0, 0, 0, 0]);
 messageHead.writeUInt32BE(messageBytes + 1, 1);
 
-/** Sends what the server's windows let through, on every stream of a connection, and waits. */
+/** Fills the server's flow-control windows on every stream of a connection, and waits. */
 async function fillStreams(target: Target, path: string, key?: string): Promise<void> {
   const client = await target.http2();
   const headers: HeaderList = [
@@ -51,7 +51,7 @@ async function fillStreams(target: Target, path: string, key?: string): Promise<
   }
 }
 
-/** On four connections at once. */
+/** The same on four connections at once. */
 async function fillAll(target: Target, path: string, key?: string): Promise<void> {
   await Promise.all(Array.from({ length: 4 }, () => fillStreams(target, path, key)));
 }
@@ -78,7 +78,7 @@ export const heldMemory: AttackClass = {
     {
       name: 'gRPC: 4 connections of 100 streams of 19 MiB that wait',
       by: 'customer',
-      // The budget of one address bounds them together.
+      // The budget of one address applies to all together.
       bytes: 100 * mebibyte,
       play: (target) => fillAll(target, chatPath, target.server.apiKey),
     },

@@ -1,6 +1,6 @@
 /**
- * Requests whose end two readers may see in two places. Each hides `GET /api/v1/models` with a key in what one reader takes for the
- * body; the visible request has no key. `{key}` stands for the key.
+ * Requests whose end two readers may see in different places. Each hides `GET /api/v1/models` with a key in the part
+ * that one reader takes for the body. The visible request has no key. `{key}` stands for the key.
  */
 
 const path = '/api/v1/chat/completions';
@@ -8,7 +8,10 @@ const hidden = 'GET /api/v1/models HTTP/1.1\r\nhost: a\r\nauthorization: Bearer 
 const post = (...headers: string[]) =>
   `POST ${path} HTTP/1.1\r\nhost: a\r\n${headers.map((each) => `${each}\r\n`).join('')}\r\n`;
 
-/** Both lengths, in every spelling of the encoding: a reader that misses it sees the hidden request. */
+/**
+ * Requests with both lengths, in every spelling of the encoding. A reader that overlooks the encoding sees the hidden
+ * request.
+ */
 const encodings = [
   'Transfer-Encoding: chunked',
   'Transfer-Encoding : chunked',
@@ -53,7 +56,7 @@ const lengths = [
   '18446744073709551621',
 ];
 
-/** Chunks whose size readers see differently. */
+/** Chunks whose size two readers may see differently. */
 const chunks = [
   '-1\r\n',
   '0x0\r\n\r\n',

@@ -8,7 +8,7 @@ import { framingCases } from './http1-framing.ts';
 const models = '/api/v1/models';
 const nothing = 'content-length: 0\r\n\r\n';
 
-/** An edge of the protocol, on a connection of its own. `{key}` in its bytes stands for the attacker's key. */
+/** An edge case of the protocol, on its own connection. `{key}` in its bytes stands for the attacker's key. */
 function edge(
   name: string,
   bytes: string | ((target: Target) => string),
@@ -41,7 +41,7 @@ const statuses =
 
 const withKey = 'host: parley\r\nauthorization: Bearer {key}\r\n';
 
-/** So that the whole of a large refused body is on its way. */
+/** Waits until the whole of a large refused body is on its way. */
 const refusedBody = (head: string) =>
   `POST ${restChatPath} HTTP/1.1\r\nhost: parley\r\n${head}content-length: ${4 * mebibyte}\r\n\r\n${'x'.repeat(4 * mebibyte)}`;
 
@@ -86,7 +86,7 @@ export const http1: AttackClass = {
   ],
 };
 
-/** The hidden request of a case must never be answered: it would be the only one with a status of 200. */
+/** The hidden request of a case must never be answered. Only its answer would have the status 200. */
 async function playFraming(target: Target): Promise<void> {
   const play = async ([name, bytes]: (typeof framingCases)[number]) => {
     const answers = await exchange(target, bytes.replaceAll('{key}', target.server.apiKey));

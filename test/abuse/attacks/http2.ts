@@ -44,7 +44,7 @@ const watchMs = 1_500;
 const partBytes = 65_536;
 
 /**
- * Sends on a few connections until the server closes them, or for a while after all has left.
+ * Sends on a few connections until the server closes them, or until a while after everything was sent.
  *
  * @param requests those that each connection has served, where its frames are requests
  */
@@ -76,7 +76,7 @@ function flood(
 const frames = 100_000;
 const moreHeaders = headerBlock([['x-more', 'b'.repeat(1000)]]);
 const largeHeader: HeaderList = [['x-more', 'b'.repeat(15_000)]];
-/** One indexed header (RFC 7541, 6.1) that stands for 4 KB: it enters the table once and is named thousands of times. */
+/** One indexed header (RFC 7541, 6.1) that stands for 4 KB: it is added to the table once and referred to thousands of times. */
 const bomb = Buffer.concat([
   Buffer.from([0x40]),
   headerBlock([['x', 'y'.repeat(4_000)]]).subarray(1),

@@ -6,6 +6,8 @@ import { grpcErrors } from './grpc-errors.ts';
 import { heldMemory } from './held-memory.ts';
 import { http1 } from './http1.ts';
 import { http2 } from './http2.ts';
+import { live } from './live.ts';
+import { liveCalls } from './live-calls.ts';
 import { media } from './media.ts';
 import { openRpcs } from './open-rpcs.ts';
 import { products } from './products.ts';
@@ -23,6 +25,8 @@ export const attackClasses: readonly AttackClass[] = [
   chatBodies,
   products,
   media,
+  live,
+  liveCalls,
   upstreams,
   storeTroubles,
 ];

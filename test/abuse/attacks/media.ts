@@ -20,7 +20,7 @@ function form(file: Buffer, name: string): Buffer {
 const hear = (target: Target, file: Buffer, name: string): Promise<Answered> =>
   target.send({ path, headers, body: form(file, name), key: target.server.apiKey });
 
-/** Half a second of speech in each of the formats, which the server itself makes. */
+/** Half a second of speech in each format, made by the server itself. */
 async function recordings(target: Target): Promise<[name: string, file: Buffer][]> {
   const speak = async (format: string): Promise<[string, Buffer]> => {
     const body = JSON.stringify({ model: 'flite', input: 'Hello.', response_format: format });
@@ -40,7 +40,7 @@ function mutated(file: Buffer, random: Random): Buffer {
   return copy;
 }
 
-/** A few at once, as a client that wants harm would. */
+/** Sends a few at once, as a hostile client would. */
 async function mutants(target: Target, count: number): Promise<void> {
   const random = new Random(seed);
   const bases = await recordings(target);
@@ -113,7 +113,7 @@ function wavOf(channels: number, bits: number): Buffer {
   return Buffer.concat([head, Buffer.alloc(100_000)]);
 }
 
-/** The server must not open what a file names. */
+/** The server must not open files that a file names. */
 async function followsNoAddress(target: Target): Promise<void> {
   let connections = 0;
   const inside = createServer((socket) => {

@@ -12,7 +12,10 @@ const paths = {
 };
 const [invalidArgument, notFound, resourceExhausted] = [3, 5, 8];
 const questions = 1_000;
-/** The start of a message: Node's client loses the status of one that the server refuses while it is still being written. */
+/**
+ * Sends only the start of a message: Node's client loses the status if the server refuses a message that is still being
+ * written.
+ */
 const sentBytes = 30_000;
 const answerBytesMax = mebibyte;
 
@@ -58,7 +61,7 @@ export const openRpcs: AttackClass = {
         ask(target, paths.reflection, reflect('h'.repeat(60 * 1024)), 0, invalidArgument, resourceExhausted),
     },
     {
-      name: `${questions} questions of reflection in one stream`,
+      name: `${questions} reflection requests in one stream`,
       by: 'stranger',
       connections: 8,
       requests: 8 * questions,
@@ -71,7 +74,7 @@ export const openRpcs: AttackClass = {
       },
     },
     {
-      name: 'health of a service whose name has 16 MiB',
+      name: 'health of a service with a name of 16 MiB',
       by: 'stranger',
       play: (target) =>
         ask(
@@ -82,7 +85,7 @@ export const openRpcs: AttackClass = {
         ),
     },
     {
-      name: 'health of a service whose name has 1 KiB',
+      name: 'health of a service with a name of 1 KiB',
       by: 'stranger',
       play: (target) => ask(target, paths.health, enveloped(field(1, repeated('s', 1024))), notFound),
     },

@@ -42,7 +42,7 @@ const largestObjects = chat({
 });
 const longWord = [{ role: 'user', content: `I need ${'x'.repeat(985)}` }];
 
-/** Makes something once for each server. */
+/** Runs a function once for each server. */
 function oncePerServer<T>(make: (server: AbusedServer) => Promise<T>): (server: AbusedServer) => Promise<T> {
   const made = new WeakMap<AbusedServer, Promise<T>>();
   return (server) => {
@@ -53,14 +53,14 @@ function oncePerServer<T>(make: (server: AbusedServer) => Promise<T>): (server: 
 }
 
 const patterns = [...listed(99, (at) => `a*a*a*b${at}`), 'a*'];
-/** The rights to make keys, within patterns that match slowly if they are tried in turn. */
+/** The right to make keys, within patterns that match slowly if they are tried one after the other. */
 const managersKey = oncePerServer(async (server) => {
   const facts = { name: 'manager', scopes: ['manage'], limits: { models: patterns } };
   return String((await server.admin('/accounts/attacker/keys', facts))['secret']);
 });
 const poorKey = oncePerServer((server) => server.openAccount('poor', '0.000001'));
 
-/** Waits for the first bytes only. */
+/** Waits only for the first bytes. */
 async function beginsToSpeak(target: Target, input: string): Promise<void> {
   const client = await target.http1();
   const body = Buffer.from(JSON.stringify({ model: 'flite', input }));

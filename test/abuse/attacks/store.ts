@@ -22,7 +22,7 @@ const chat = (target: Target, key = target.server.apiKey) => target.send({ path:
 const isReady = async (target: Target) =>
   (await target.send({ method: 'GET', path: '/readyz' })).status === 200;
 
-/** Faults of the machine that hit the store, on a server of their own. */
+/** Faults of the machine that affect the store, on a separate server. */
 function misfortune(name: string, happen: (target: Target) => Promise<void>, limits: object = {}): Attack {
   return {
     name,
@@ -58,7 +58,7 @@ async function fullDisk(target: Target): Promise<void> {
   assert.equal(await isReady(target), true, 'not ready although writes succeed');
 }
 
-/** The server may ask for patience for a moment. */
+/** For a moment the server may answer that clients should wait. */
 async function chatUntilServed(target: Target) {
   const deadline = Date.now() + 30_000;
   for (;;) {
@@ -106,7 +106,7 @@ function secondServer(remove: readonly string[]) {
 const keptBytesMax = 16 * 1_048_576;
 const speechPath = '/api/v1/audio/speech';
 
-/** Each answer is kept for a day under a key of its own, and all together are twice the limit of an account. */
+/** Each answer is kept for a day under its own key. All together are twice the limit of an account. */
 async function keptAnswers(target: Target): Promise<void> {
   const input = 'The ferry leaves at nine, and comes back at noon. '.repeat(30);
   const speech = JSON.stringify({ model: 'flite', input, response_format: 'wav' });
@@ -122,7 +122,7 @@ async function keptAnswers(target: Target): Promise<void> {
   const database = new Sqlite(join(target.server.dataDir, 'parley.db'), { readonly: true });
   const stored = database.prepare<[], number>('select sum(length(answer)) from kept_answers').pluck();
   try {
-    // Room is made before a request runs, for what came before it.
+    // Each request first makes room by removing answers of earlier ones.
     const [bytes = 0, bytesMax] = [stored.get(), keptBytesMax + answerBytes];
     assert.ok(bytes > 0 && bytes <= bytesMax, `${bytes} bytes are kept, at most ${bytesMax} should be`);
   } finally {

@@ -22,7 +22,7 @@ import { upstreamKey } from '../harness/server.ts';
 import type { Target } from '../harness/target.ts';
 
 const badGateway = 502;
-/** An upstream may send 4 MiB for 50 tokens; Parley adds members to each event. */
+/** An upstream may send 4 MiB for 50 tokens, and Parley adds members to each event. */
 const answerBytesMax = 16 * mebibyte;
 const body = (stream: boolean) =>
   JSON.stringify({ model: 'served', messages: [{ role: 'user', content: 'Hi.' }], max_tokens: 50, stream });
@@ -39,7 +39,7 @@ async function ask(target: Target, answer: Answer, stream: boolean) {
   return target.send({ path: restChatPath, body: body(stream), key: target.server.apiKey });
 }
 
-/** A plain answer, which must become one of these statuses. */
+/** A plain answer, which must get one of these statuses. */
 function plain(
   name: string,
   answer: () => Answer,
@@ -54,7 +54,7 @@ function plain(
   };
 }
 
-/** A stream, which must end as an error or be cut before it has so many bytes. */
+/** A stream, which must end with an error or be cut before it exceeds so many bytes. */
 function streamed(name: string, answer: () => Answer, bytes = 0): Attack {
   return {
     name: `stream: ${name}`,
@@ -174,7 +174,7 @@ export const upstreams: AttackClass = {
     ),
     streamed('a reset within', () => events([choice('a')], { ending: 'reset' })),
     streamed('no JSON', () => eventText(['data: {"choices":[\n\n'])),
-    { name: 'its key in an error does not reach log or client', by: 'customer', play: keepsTheKey },
+    { name: 'its key in an error reaches neither log nor client', by: 'customer', play: keepsTheKey },
     { name: 'a redirect is not followed', by: 'customer', play: followsNothing },
   ],
 };

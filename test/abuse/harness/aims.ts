@@ -1,4 +1,4 @@
-/** The most that an attack may cost, on two cores. */
+/** The highest allowed cost of an attack, on two cores. */
 import type { Attack } from '../attack.ts';
 
 export interface Aims {
@@ -13,7 +13,8 @@ const mebibyte = 1024 * 1024;
 const blockMs = 250;
 const stranger = { loopMs: 20, memoryMiB: 2, blockMs };
 
-export function aimsOf({ by, bytes = 0 }: Attack): Aims {
+export function aimsOf({ by, bytes = 0, memoryMiBMax }: Attack): Aims {
   if (by === 'stranger') return stranger;
-  return { loopMs: Number.POSITIVE_INFINITY, memoryMiB: (4 * bytes) / mebibyte + 32, blockMs };
+  const memoryMiB = memoryMiBMax ?? (4 * bytes) / mebibyte + 32;
+  return { loopMs: Number.POSITIVE_INFINITY, memoryMiB, blockMs };
 }

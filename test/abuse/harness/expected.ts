@@ -10,7 +10,7 @@ export function expectStatus({ status, body }: Answered, ...expected: readonly n
   assert.ok(expected.includes(status), `answered ${status}, not ${expected.join(' or ')}: ${shown}`);
 }
 
-/** Waits until it holds. */
+/** Waits until the condition is true. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = Date.now() + inTimeMs;
   while (!holds()) {

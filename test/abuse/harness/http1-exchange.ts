@@ -1,4 +1,4 @@
-/** Bytes to the port, and the answers that come back as HTTP/1 frames them. */
+/** Sends bytes to the port, and splits the answers as HTTP/1 frames them. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from './target.ts';
@@ -9,10 +9,10 @@ export interface Http1Answer {
   readonly body: string;
 }
 
-/** How long a server may take that has nothing more to say. */
+/** How long a server may stay silent before its answers count as complete. */
 const silenceMsMax = 1_500;
 
-/** Sends, and returns all answers until the server closes or is silent for a while. */
+/** Sends bytes, and returns all answers until the server closes or is silent for a while. */
 export async function exchange(
   target: Target,
   ...parts: readonly (string | Uint8Array)[]
@@ -42,7 +42,7 @@ function answersIn(received: string): Http1Answer[] {
   return answers;
 }
 
-/** Holds that an answer is an error as the docs promise it: with a body of JSON. */
+/** Checks that an answer is an error as documented, with a JSON body. */
 export function expectError({ status, body, head }: Http1Answer): void {
   assert.ok(status >= 400, `answered ${status}, not an error`);
   assert.match(head, /^content-type: application\/json$/im, `${status} is not JSON: ${head}`);

@@ -1,8 +1,7 @@
 /**
- * Loaded into the server under attack (`node --import`): measures the event loop from inside, and moves the clock on demand.
- *
- * A block is the time in which the loop takes no turn, less the time in which the main thread waits for a core: other programs on
- * the machine do not add to it.
+ * Runs inside the attacked server (`node --import`): measures the event loop, and moves the clock on demand. A block is
+ * a time in which the loop takes no turn. It excludes the time in which the main thread waits for a core because of
+ * other programs.
  */
 import { isMainThread } from 'node:worker_threads';
 import type { Answer, Question } from './questions.ts';
@@ -34,13 +33,13 @@ function watch(send: (answer: Answer) => void): void {
       [tickedAtMs, tickedWaitMs] = [performance.now(), waitedMs()];
     }
   });
-  // Ends with the attacker, however that ends.
+  // Ends together with the attacker, even if that is killed.
   process.once('disconnect', () => process.exit(1));
-  // A server that stops must not wait for this.
+  // Does not keep a stopping server alive.
   process.channel?.unref();
 }
 
-/** Twice: buffers are freed by the second. */
+/** Collects twice, as buffers are freed by the second collection. */
 function collectGarbage(): void {
   for (let round = 0; round < 2; round++) {
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });

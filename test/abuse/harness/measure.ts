@@ -1,4 +1,7 @@
-/** Plays an attack: once alone, for its cost in the server, and once beside a second client, for what that feels. */
+/**
+ * Runs an attack: once alone, to measure its cost in the server, and once beside a second client, to measure how that
+ * is affected.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from '../attack.ts';
@@ -8,30 +11,30 @@ import type { AbusedServer } from './server.ts';
 import { Target } from './target.ts';
 
 export interface Cost {
-  /** Processor time of the event loop, of one request or connection. */
+  /** Processor time of the event loop for one request or connection. */
   readonly loopMs: number;
   /** The longest time in which the loop served nobody. */
   readonly blockMs: number;
-  /** Memory beyond that before, and beyond what honest requests take, at its peak, of one request or connection. */
+  /** Peak memory for one request or connection, above the memory before and above the need of honest requests. */
   readonly memoryMiB: number;
-  /** The longest that a request of the second client took. */
+  /** The longest time that a request of the second client took. */
   readonly secondMs: number;
 }
 
-/** The same of a server that nobody attacks. */
+/** The same on a server without attacks. */
 export interface Quiet {
-  /** Processor time of the loop in a millisecond. */
+  /** Processor time of the loop per millisecond. */
   readonly loopShare: number;
   readonly secondMs: number;
-  /** Peak of the memory above its size after a garbage collection, while the second client is served. */
+  /** Peak of the memory above the memory after a garbage collection, while the second client is served. */
   readonly memoryMiB: number;
 }
 
 export interface Measured {
   readonly attack: Attack;
-  /** The least of all plays. */
+  /** The smallest value of all runs. */
   readonly cost: Cost | undefined;
-  /** How the aims are missed; empty where they are met. */
+  /** The missed aims; empty if all are met. */
   readonly misses: readonly string[];
 }
 
@@ -55,7 +58,7 @@ export async function measureQuiet(server: AbusedServer, second: SecondClient): 
   };
 }
 
-/** Plays again what misses an aim: other programs may have been busy. */
+/** Repeats an attack that misses an aim: other programs may have been busy. */
 export async function measure(
   attack: Attack,
   server: AbusedServer,
@@ -147,7 +150,7 @@ function missesOf(cost: Cost, aims: Aims, quiet: Quiet): string[] {
   return misses;
 }
 
-/** Starts to note the peak anew, and returns the resident memory in MiB. */
+/** Resets the peak, and returns the resident memory in MiB. */
 function startPeak(pid: number): number {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
   return memoryOf(pid).rssMiB;

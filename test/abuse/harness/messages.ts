@@ -1,4 +1,4 @@
-/** Messages as the wires carry them. */
+/** Encodes messages for the wires. */
 import { gzipSync } from 'node:zlib';
 
 export const mebibyte = 1024 * 1024;
@@ -14,7 +14,7 @@ export function enveloped(message: Uint8Array, { gzip = false } = {}): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-/** A field with a length, in protobuf's encoding. */
+/** A field with a length, in the encoding of protobuf. */
 export function field(number: number, content: Uint8Array): Buffer {
   return Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
 }
@@ -26,7 +26,7 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** The same bytes again and again. */
+/** Repeats the same bytes. */
 export function repeated(part: Uint8Array | string, times: number): Buffer {
   const bytes = Buffer.from(part);
   return Buffer.alloc(bytes.length * times, bytes);

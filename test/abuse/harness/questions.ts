@@ -1,9 +1,9 @@
-/** The attacker's questions to the process of the server. */
+/** Requests from the attacker to the process of the server. */
 export type Question =
   | { readonly ask: 'read' }
-  /** Collects garbage and starts to measure anew. */
+  /** Collects garbage and resets the measurements. */
   | { readonly ask: 'collect' }
-  /** Moves the clock by so much from the real one. */
+  /** Sets the clock this much ahead of the real one. */
   | { readonly ask: 'shift'; readonly clockMs: number };
 
 export interface Answer {

@@ -1,12 +1,12 @@
 /**
- * The process of `second-client.ts`. Each of its requests opens a connection of its own. The time in which it or the server waits
- * for a core does not count, as other programs on the machine cause it.
+ * The process of `second-client.ts`. Each request opens its own connection. The time in which client or server waits
+ * for a core is excluded, as other programs on the machine cause it.
  */
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitForCore } from './wait-for-core.ts';
 
-/** `light` is a model list and a short chat in turn, `mixed` every kind of request, by a few clients at once. */
+/** `light` alternates between a model list and a short chat; `mixed` sends every kind of request, from a few clients at once. */
 export type Load = 'light' | 'mixed';
 export type Order = { readonly begin: Load } | 'end';
 
@@ -14,7 +14,7 @@ export interface Served {
   /** The ids of the requests that were served. */
   readonly ids: readonly string[];
   readonly worstMs: number;
-  /** Why requests failed. */
+  /** The reasons why requests failed. */
   readonly failures: readonly string[];
 }
 

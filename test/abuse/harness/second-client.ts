@@ -1,4 +1,4 @@
-/** A second client in a process of its own, so that the attacker's work does not count. */
+/** A second client in its own process, so that the work of the attacker does not slow it down. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Load, Order, Served } from './second-client-process.ts';
@@ -22,7 +22,7 @@ export class SecondClient {
     this.#order({ begin: load });
   }
 
-  /** Ends with the request that runs. */
+  /** Ends after the current request. */
   async end(): Promise<Served> {
     const answered = once(this.#child, 'message');
     this.#order('end');

@@ -1,4 +1,4 @@
-/** The real program as a child process, with a scripted upstream behind it and the keys of two customers. */
+/** The real program as a child process, with a scripted upstream and the keys of two customers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,10 +21,10 @@ export class AbusedServer {
   #stderr = '';
   #exit: string | undefined;
   origin = '';
-  /** The attacker's. */
+  /** The key of the attacker. */
   apiKey = '';
   adminKey = '';
-  /** The second client's, of another account. */
+  /** The key of the second client, of another account. */
   otherKey = '';
 
   private constructor(upstream: ScriptedUpstream, limits: object) {
@@ -57,17 +57,17 @@ export class AbusedServer {
     return `${this.origin}/api/v1`;
   }
 
-  /** All that it has logged. */
+  /** Everything that it has logged. */
   get log(): string {
     return this.#stderr;
   }
 
-  /** How the process ended; undefined while it runs. */
+  /** The reason why the process ended; undefined while it runs. */
   get exit(): string | undefined {
     return this.#exit;
   }
 
-  /** Starts the program on the folder, another time if need be. */
+  /** Starts the program on the folder; may be called again. */
   async launch(): Promise<void> {
     const from = this.#stderr.length;
     this.#exit = undefined;
@@ -90,14 +90,14 @@ export class AbusedServer {
     this.origin = new URL(readServerFile(this.dataDir).baseUrl).origin;
   }
 
-  /** A process of the program on the same folder. */
+  /** Starts the program on the folder. */
   program(): ChildProcess {
     const args = ['serve', '--demo', '--config', join(this.folder, 'parley.yaml')];
     const inside = ['--expose-gc', '--import', fromHere('./inside.ts'), fromHere('../../../src/main.ts')];
     const { PATH = '', HOME = '' } = process.env;
     return spawn(process.execPath, [...inside, ...args], {
       cwd: this.folder,
-      // As ./parley and the executable start it.
+      // As ./parley and the executable start the program.
       env: { PATH, HOME, MALLOC_TRIM_THRESHOLD_: '131072' },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
@@ -163,7 +163,7 @@ export class AbusedServer {
     this.otherKey = await this.openAccount('other');
   }
 
-  /** The defaults, but for names: every failed key takes its full way, and money never ends. */
+  /** The default settings except for names: every failed key is processed in full, and credits never run out. */
   #settings(): object {
     return {
       server: { port: 0 },
@@ -172,7 +172,7 @@ export class AbusedServer {
       fairUse: { trialUnitsPerMonth: 1_000_000_000 },
       engines: {
         builtin: { kind: 'builtin' },
-        // Each upstream behaviour must be reached, whatever failed before.
+        // Requests must reach each upstream behaviour, even after failures.
         upstream: {
           kind: 'openai',
           baseUrl: this.upstream.baseUrl,

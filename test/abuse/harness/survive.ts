@@ -1,4 +1,4 @@
-/** Plays attacks at random beside honest clients, and compares what the server is like after it with what it was before. */
+/** Runs attacks at random beside honest clients, and compares the server afterwards with the server before. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Books, fileFaults, readBooks } from '../../support/books.ts';
 import type { Random } from '../../support/random.ts';
@@ -13,16 +13,16 @@ export interface Survived {
   readonly worstMs: number;
   readonly beforeMiB: number;
   readonly afterMiB: number;
-  /** How the aims are missed; empty where they are met. */
+  /** The missed aims; empty if all are met. */
   readonly misses: readonly string[];
 }
 
 const memoryRatioMax = 1.15;
-/** Honest clients fill what any use fills: pools, V8's code, the cache of the database. */
+/** Honest clients fill everything that any use fills: pools, V8's code, the cache of the database. */
 const warmMs = 20_000;
 /** Recognisers end half a minute after their last recording. */
 const endThreadsMs = 35_000;
-/** Freed memory goes back every 15 s. */
+/** The server returns freed memory every 15 s. */
 const returnMs = 20_000;
 const endedMsMax = 60_000;
 
@@ -48,7 +48,7 @@ export async function survive(
   while (Date.now() < deadline && server.exit === undefined) {
     const attack = random.pick(attacks);
     say(attack.name);
-    // The table tells whether an attack is answered as it should be. Together they may meet limits that one alone does not.
+    // The table checks the answers. Attacks that run together may hit limits that one alone does not.
     await play(attack, server).catch(() => undefined);
     played++;
   }
@@ -72,7 +72,7 @@ async function settledMiB(server: AbusedServer): Promise<number> {
   return memoryOf(server.pid).rssMiB;
 }
 
-/** The books once no request runs any more. */
+/** The books after all requests have ended. */
 async function endedBooks(dataDir: string): Promise<Books> {
   const deadline = Date.now() + endedMsMax;
   for (;;) {

@@ -1,4 +1,4 @@
-/** The server as the attacker reaches it: from an address of its own, over bare sockets or plain HTTP. */
+/** The server as the attacker reaches it: from another address, over raw sockets or plain HTTP. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
@@ -6,15 +6,15 @@ import { RawClient } from '../../support/raw-http.ts';
 import { RawHttp2, type RawHttp2Options } from '../../support/raw-http2.ts';
 import type { AbusedServer } from './server.ts';
 
-/** Linux takes all of 127.0.0.0/8 for this machine. The second client has 127.0.0.1. */
+/** Linux routes all of 127.0.0.0/8 to this machine. The second client has 127.0.0.1. */
 const attackerAddress = '127.0.0.2';
 const answerMsMax = 120_000;
-/** How long the status of a call may come after its last byte. */
+/** How long after its last byte a call may take to report its status. */
 const trailersMsMax = 2_000;
 
 export interface Sent {
   readonly method?: string;
-  /** With the version: `/api/v1/models`. */
+  /** Path with the version: `/api/v1/models`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
@@ -23,7 +23,7 @@ export interface Sent {
 }
 
 export interface Answered {
-  /** HTTP's, or that of gRPC where the answer has one. */
+  /** The status of HTTP, or of gRPC if the answer has one. */
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -55,7 +55,7 @@ export class Target {
     return session;
   }
 
-  /** Sends over HTTP/1, on a connection of its own. */
+  /** Sends a request over HTTP/1, on its own connection. */
   send({ method = 'POST', path, headers, body = '', key }: Sent): Promise<Answered> {
     return new Promise((resolve, reject) => {
       const options = {
@@ -80,14 +80,14 @@ export class Target {
           reject(error);
         }
       });
-      // The server may answer and close before it has the whole body.
+      // The server may answer and close before it has read the whole body.
       asked.on('error', (error) => isAnswered || reject(error));
       asked.on('socket', (socket) => this.#keep({ close: () => socket.destroy() }));
       asked.end(body);
     });
   }
 
-  /** Calls an RPC over gRPC, on a connection of its own. */
+  /** Calls an RPC over gRPC, on its own connection. */
   async grpc({ path, headers, body, key }: Sent): Promise<Answered> {
     const session = this.session();
     try {
@@ -123,7 +123,7 @@ export class Target {
     }
   }
 
-  /** Leaves everything that the attack has opened. */
+  /** Closes everything that the attack has opened. */
   release(): void {
     for (const opened of this.#opened.splice(0)) opened.close();
   }

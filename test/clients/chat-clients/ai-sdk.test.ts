@@ -1,4 +1,4 @@
-/** The AI SDK with both providers that people point at such a server. */
+/** The AI SDK with the two providers that people use for such a server. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, generateText, type LanguageModel, RetryError, streamText } from 'ai';
@@ -20,7 +20,7 @@ function openWith(provide: Provide): (server: Server) => OpenChatClient {
         return { text, usage: { input: usage.inputTokens, output: usage.outputTokens } };
       },
       async *stream(ask) {
-        // Errors are parts of the stream, which would otherwise be printed.
+        // Errors are parts of the stream. Without this they would be printed.
         const { fullStream } = streamText({ ...options(ask), onError: () => undefined });
         for await (const part of fullStream) {
           if (part.type === 'error') throw part.error;

@@ -1,4 +1,4 @@
-/** OpenAI's agents, by responses as they come and with the switch to chat completions. */
+/** OpenAI's agents, with responses by default, and with chat completions. */
 import { Agent, OpenAIProvider, Runner } from '@openai/agents';
 import { errorOfOpenAi } from './openai-errors.ts';
 import { type Ask, describeChatClient, type OpenChatClient, type Server } from './play.ts';

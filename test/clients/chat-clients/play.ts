@@ -1,4 +1,4 @@
-/** Plays one script with every chat client: answers, streams, errors, aborts and retries, against the real program. */
+/** Runs one script with every chat client: answers, streams, errors, aborts and retries, against the real program. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion } from '../../support/chat-answers.ts';
@@ -22,17 +22,17 @@ interface Usage {
   readonly output: number | undefined;
 }
 
-/** A client library, as its users call it. Its own settings stay as they are, those of retries too. */
+/** A client library, as its users call it, with its default settings, also for retries. */
 export interface ChatClient {
   readonly name: string;
   open(server: Server): OpenChatClient;
-  /** Whether the library does not read `response.failed`, the only event that tells of a failure. Default: false. */
+  /** Whether the library ignores `response.failed`, the only event that reports a failure. Default: false. */
   readonly ignoresFailedResponses?: true;
 }
 
 export interface OpenChatClient {
   ask(ask: Ask): Promise<{ readonly text: string; readonly usage: Usage }>;
-  /** The pieces of the answer's text. Throws what the library reports, in whatever way it does. */
+  /** The pieces of the answer's text. Throws the error of the library, however the library reports it. */
   stream(ask: Ask): AsyncIterable<string>;
   /** The HTTP status and the code in an error of the library. */
   errorOf(thrown: unknown): { readonly status: unknown; readonly code?: unknown };
@@ -50,7 +50,7 @@ export function describeChatClient(client: ChatClient): void {
     let earlier = 0;
     beforeAll(async () => {
       upstream = await startScriptedUpstream();
-      // Otherwise Parley would itself repeat what the client is to repeat.
+      // Otherwise Parley itself would repeat the request that the client must repeat.
       parley = await startBehind(upstream.baseUrl, { engine: { retriesMax: 0 } });
       open = client.open(parley);
     });
@@ -86,7 +86,7 @@ export function describeChatClient(client: ChatClient): void {
       expect(await states()).toEqual(['ok']);
     });
 
-    it('learns of a model that there is not, and does not try again', async () => {
+    it('reports an unknown model, and does not try again', async () => {
       const thrown = await caught(open.ask({ ...question, model: 'gpt-4o' }));
       expect(open.errorOf(thrown)).toEqual({ status: 400, code: 'unknown_model' });
       expect(await states()).toEqual(['refused']);
@@ -98,7 +98,7 @@ export function describeChatClient(client: ChatClient): void {
       expect(await states()).toEqual(['failed', 'ok']);
     });
 
-    it('does not take an answer that breaks off for whole', async () => {
+    it('does not take an interrupted answer for a complete one', async () => {
       upstream.answer(path, events([chunk({ content: 'hello ' })], { ending: 'reset', done: false }));
       const thrown = await caught(all(open.stream(question)));
       if (client.ignoresFailedResponses) expect(thrown).toBeUndefined();
@@ -118,7 +118,7 @@ export function describeChatClient(client: ChatClient): void {
   });
 }
 
-/** Leaves as soon as there is text. Some libraries then throw, some end. */
+/** Leaves as soon as there is text. Some libraries then throw, others end. */
 async function readUntilFirst(pieces: AsyncIterable<string>, leaving: AbortController): Promise<void> {
   for await (const piece of pieces) if (piece !== '') leaving.abort();
 }

@@ -1,4 +1,4 @@
-/** The rate limit of requests without a valid key. Requests with one are never limited. */
+/** The rate limit of requests without a valid key. Requests with a valid one are never limited. */
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { afterAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Keys that must not work: revoked, expired, rotated and past their overlap. Each is refused alike on every wire. */
+/** Keys that must not work: revoked, expired, rotated and past their overlap. Each gets the same refusal on every wire. */
 import { type Client, ConnectError, createClient } from '@connectrpc/connect';
 import {
   createConnectTransport,
@@ -70,7 +70,7 @@ describe('a plan', () => {
     return (await errorOf(response)).code !== 'subscription_required';
   };
 
-  it('neither begins nor ends anew when the clock is set back', async () => {
+  it('neither begins nor ends again when the clock is set back', async () => {
     const apiKey = await parley.newKey();
     const { id: account } = (await (await parley.call('/account', bearer(apiKey))).json()) as { id: string };
     const endsAt = new Date(clock.nowMs + 30 * 24 * hourMs).toISOString();
@@ -112,7 +112,7 @@ describe('a key', () => {
     await expectAccepted(next);
   });
 
-  it('that was revoked, or replaced without an overlap, is refused wherever the clock is set to', async () => {
+  it('that was revoked, or replaced without an overlap, is refused at any time of the clock', async () => {
     const [revoked, replaced] = [await newKey(), await newKey()];
     await admin(`/keys/${revoked.key.id}/revoke`);
     const next = await admin<NewKey>(`/keys/${replaced.key.id}/rotate`);
@@ -136,7 +136,7 @@ describe('a key', () => {
     clock.nowMs = nowMs;
     await expectRefused(key);
     await expectRefused(rotated);
-    // A clock that goes back further was wrong before, and must not lock anybody out.
+    // A clock that is set back further was wrong before, and must not lock anybody out.
     clock.nowMs += hourMs + 1;
     await expectRefused(key);
     clock.nowMs -= 25 * hourMs;
@@ -151,7 +151,7 @@ describe('a key', () => {
   });
 });
 
-describe('a header that was put together badly', () => {
+describe('a malformed header', () => {
   const messageFor = async (authorization: string) => {
     const refused = await errorOf(await parley.call('/models', { headers: { authorization } }));
     expect(refused).toMatchObject({ status: 401, code: 'invalid_api_key' });

@@ -1,4 +1,4 @@
-/** Plans, trials and fair use: the operations of an account, their times, and their amount in a month. */
+/** Plans, trials and fair use: the operations of an account, their times, and their amount per month. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
@@ -239,7 +239,7 @@ describe('fair use', () => {
     await isReached(await speak(key, 'a'), '2026-04-01');
   });
 
-  it('is reserved while requests run, so that no more pass at once than one after the other', async () => {
+  it('is reserved while requests run, so that no more are admitted at once than one after the other', async () => {
     const key = await onTrial();
     const goesOn = Promise.withResolvers<void>();
     engine.goesOn = goesOn.promise;
@@ -253,7 +253,7 @@ describe('fair use', () => {
     expect(await usedBy(key)).toBe(33);
   });
 
-  it('counts the longest reported duration of a recording, and gives all back if that exceeds the limit', async () => {
+  it('counts the longest reported duration of a recording, and returns all units if that exceeds the limit', async () => {
     const key = await onTrial();
     engine.durationsMs = [1500, 1800, 900];
     const response = await transcribe(key);
@@ -320,7 +320,7 @@ describe('fair use', () => {
     expect(await usedBy(key), 'in March').toBe(30);
   });
 
-  it('of a recording that turns out longer after the month’s end grows in the month of its admission', async () => {
+  it('of a recording that becomes longer after the month’s end counts in the month of its admission', async () => {
     const key = await onPlan();
     clock.nowMs = Date.UTC(2026, 3, 1) - 1;
     const goesOn = Promise.withResolvers<void>();

@@ -10,7 +10,7 @@ import { auditEntry } from '../../support/stored-key.ts';
 
 const hourMs = 3_600_000;
 
-it('goes on with the clock, and stands still while that was set back', () => {
+it('advances with the clock, and stands still while the clock is set back', () => {
   const clock = new TestClock();
   const steady = new SteadyClock(clock);
   const startMs = steady.now();
@@ -22,7 +22,7 @@ it('goes on with the clock, and stands still while that was set back', () => {
   expect(steady.now()).toBe(startMs + 2 * hourMs);
 });
 
-it('takes a clock that goes back by over a day for set right', () => {
+it('accepts a clock that is set back by over a day as corrected', () => {
   const clock = new TestClock();
   const steady = new SteadyClock(clock);
   const startMs = steady.now();

@@ -1,4 +1,4 @@
-/** The number of keys of an account: its limit, and lists of them by pages. */
+/** The number of keys of an account: its limit, and their lists by pages. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type LimitedParley, startLimited, type WantedLimits } from '../../support/limited-parley.ts';
 import { bearer, errorOf, TestClock } from '../../support/parley.ts';
@@ -38,18 +38,18 @@ const page = async (path: string, key = boss.secret) =>
   (await (await parley.call(path, bearer(key))).json()) as KeysPage;
 
 describe('the keys of an account', () => {
-  it('are at most as many as configured, however many are made at once, by whoever', async () => {
+  it('are limited, even if several callers create them at once', async () => {
     const byOperator = () =>
       parley.postJson('/admin/accounts/account-1/keys', { name: 'b' }, bearer(parley.adminKey));
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? create() : byOperator())),
     );
-    // The test's own key and that of the caller are two of the five.
+    // The key of the test and the key of the caller are two of the five.
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
     const refused = answers.find(({ status }) => status === 400);
     expect(await errorOf(refused as Response)).toMatchObject({
       code: 'too_many_keys',
-      message: 'The account has 5 keys that work, the most it may have. Revoke one first.',
+      message: 'The account has reached its limit of 5 working keys. Revoke one first.',
     });
     expect((await page('/keys')).keys).toHaveLength(5);
     const audit = await parley.call('/admin/audit?page_size=1000', bearer(parley.adminKey));
@@ -71,7 +71,7 @@ describe('the keys of an account', () => {
     expect((await create()).status).toBe(400);
   });
 
-  it('are replaced one for one, but not beside each other beyond the limit', async () => {
+  it('are replaced at the limit, but not with an overlap', async () => {
     const { key } = await made(await create());
     await made(await create());
     await made(await create());

@@ -39,7 +39,7 @@ async function issue(
 const post = (path: string, secret: string, body: object = {}) => parley.postJson(path, body, bearer(secret));
 
 describe('a key that manages', () => {
-  it('makes, limits, rotates and revokes keys, which work at once', async () => {
+  it('creates, limits, rotates and revokes keys, which work at once', async () => {
     const boss = await issue({ scopes: ['chat', 'manage'] });
     const made = await post('/keys', boss.secret, { name: 'app', limits: { requests_per_minute: 5 } });
     const { key, secret } = (await made.json()) as { key: KeyJson; secret: string };
@@ -87,7 +87,7 @@ describe('a key that manages', () => {
     expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', status: 403, param });
   });
 
-  it('hands on its end, models and addresses', async () => {
+  it('passes its expiry, models and addresses on', async () => {
     const boss = await issue({
       scopes: ['chat', 'manage'],
       expires_at: '2029-01-01T00:00:00Z',
@@ -100,7 +100,7 @@ describe('a key that manages', () => {
     });
   });
 
-  it('makes no keys, and loosens none, with a budget or a rate of its own: each would count anew', async () => {
+  it('creates no keys, and widens none, with its own budget or rate: each would start its own count', async () => {
     const other = await issue({ scopes: ['chat'], limits: { budgets: { month: '1' } } });
     for (const limits of [{ budgets: { month: '5' } }, { requests_per_minute: 10 }]) {
       const boss = await issue({ scopes: ['chat', 'manage'], limits });
@@ -111,21 +111,21 @@ describe('a key that manages', () => {
     }
   });
 
-  it('rotates no key but itself with a budget or a rate of its own: it would get what the other has left', async () => {
+  it('rotates only itself with its own budget or rate: another key would get its remaining amount', async () => {
     for (const limits of [{ budgets: { month: '5' } }, { requests_per_minute: 10 }]) {
       const boss = await issue({ scopes: ['chat', 'manage'], limits });
       const sibling = await issue({ scopes: ['chat'], limits });
       const refused = await post(`/keys/${sibling.key.id}/rotate`, boss.secret);
       expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', status: 403 });
       expect((await parley.call('/models', bearer(sibling.secret))).status).toBe(200);
-      // Its replacement and itself count together, whichever rotates the other.
+      // A key and its replacement share a budget, whichever rotates the other.
       const rotation = await post(`/keys/${boss.key.id}/rotate`, boss.secret, { overlap_seconds: 60 });
       const { secret } = (await rotation.json()) as { secret: string };
       expect((await post(`/keys/${boss.key.id}/rotate`, secret)).status).toBe(200);
     }
   });
 
-  it('loosens no limit of a key that may do more', async () => {
+  it('widens no limits of a key that may do more', async () => {
     const boss = await issue({ scopes: ['manage'] });
     const other = await issue({ scopes: ['chat'], limits: { budgets: { month: '5' } } });
     const tightened = await post(`/keys/${other.key.id}/limits`, boss.secret, {
@@ -140,7 +140,7 @@ describe('a key that manages', () => {
     ['revoked', '/keys/KEY/revoke', 'invalid_api_key'],
     ['suspended', '/accounts/account-1/suspend', 'account_suspended'],
     ['deleted', '/accounts/account-1/delete', 'invalid_api_key'],
-  ])('makes no key if it is %s while its request is still being sent', async (_, path, code) => {
+  ])('creates no key if it is %s while its request is still being sent', async (_, path, code) => {
     const boss = await issue({ scopes: ['chat', 'manage'] });
     const body = JSON.stringify({ name: 'late' });
     const slow = request(`${parley.baseUrl}/keys`, {
@@ -149,7 +149,7 @@ describe('a key that manages', () => {
     });
     const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
     slow.write(body.slice(0, -1));
-    // The gate has let it in once another request, sent later, is answered.
+    // The gate has admitted it once another request, sent later, is answered.
     await parley.call('/keys', bearer(boss.secret));
     const admin = await parley.call(`/admin${path.replace('KEY', boss.key.id)}`, {
       ...bearer(parley.adminKey),
@@ -161,7 +161,7 @@ describe('a key that manages', () => {
     expect(await json(response)).toMatchObject({ error: { code } });
   });
 
-  it('does not get the secret of a key that may do more, nor widens itself', async () => {
+  it('gets no secret of a key that may do more, and does not widen itself', async () => {
     const boss = await issue({ scopes: ['chat', 'manage'], limits: { requests_per_minute: 10 } });
     const wide = await issue({});
     expect(await errorOf(await post(`/keys/${wide.key.id}/rotate`, boss.secret))).toMatchObject({
@@ -175,7 +175,7 @@ describe('a key that manages', () => {
     expect(await kept.json()).toMatchObject({ limits: { requests_per_minute: 10 } });
   });
 
-  it('reaches no key of another account, and no admin key', async () => {
+  it('cannot change keys of another account, or admin keys', async () => {
     const boss = await issue({ scopes: ['manage'] });
     await parley.newKey();
     const { store } = parley.app;
@@ -210,13 +210,13 @@ describe('a key that manages', () => {
     expect(entries.map(({ kind }) => kind)).toEqual(['debit', 'debit', 'load']);
   });
 
-  it('refuses fields that it does not know', async () => {
+  it('refuses unknown fields', async () => {
     const boss = await issue({ scopes: ['manage'] });
     const misspelt = await post('/keys', boss.secret, { name: 'a', limit: { requests_per_minute: 1 } });
     expect(await errorOf(misspelt)).toMatchObject({ code: 'invalid_parameter' });
   });
 
-  it('is not needed to see the calling key, with what is used of its limits', async () => {
+  it('is not needed to see the calling key, with the used amounts of its limits', async () => {
     const key = await parley.keyWith({ budgets: { day: '5' } });
     await key.chat(2);
     const answer = await parley.call('/key', bearer(key.secret));
@@ -250,7 +250,7 @@ describe('the operator', () => {
     expect((await chat(parley.apiKey)).status).toBe(200);
   });
 
-  it('renames an account, but not to a name that is taken', async () => {
+  it('renames an account, but not to a used name', async () => {
     await parley.newKey();
     expect(await errorOf(await operate('rename', { name: 'account-2' }))).toMatchObject({ param: 'name' });
     expect((await operate('rename', { name: 'account-1' })).status).toBe(200);
@@ -258,7 +258,7 @@ describe('the operator', () => {
     expect((await parley.call('/account', bearer(parley.apiKey))).status).toBe(200);
   });
 
-  it('deletes an account: its keys end, its name is free, its books stay', async () => {
+  it('deletes an account: its keys are revoked, its name is free, its books stay', async () => {
     parley.clock.nowMs += 1;
     await chat(parley.apiKey);
     const deleted = (await (await operate('delete')).json()) as { id: string; name: string; balance: string };
@@ -275,7 +275,7 @@ describe('the operator', () => {
     expect((await post('/admin/accounts', parley.adminKey, { name: 'account-1' })).status).toBe(200);
   });
 
-  it('sees when each key was used last, to the minute', async () => {
+  it('sees the last use of each key, to the minute', async () => {
     const key = await parley.keyWith({});
     const lastUse = async () => {
       const answer = await parley.call('/admin/accounts/account-1/keys', bearer(parley.adminKey));

@@ -1,4 +1,4 @@
-/** The running server, as its operator sees it. */
+/** The running server, as the operator sees it. */
 import { expect, it, onTestFinished } from 'vitest';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { bearer, type Parley } from '../../support/parley.ts';
@@ -6,7 +6,7 @@ import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 
 const isShared = process.env['PARLEY_TEST_STORE'] === 'postgres';
 
-/** A server whose only upstream is down. */
+/** A server whose only upstream is unreachable. */
 async function startAlone(): Promise<Parley> {
   const upstream = await startScriptedUpstream();
   const engine = { breakerFailures: 1, retriesMax: 0, callsMax: 7, callQueueMax: 3 };
@@ -32,7 +32,7 @@ it('shows the circuit breaker and the queue of an engine', async () => {
   expect(await engines()).toMatchObject([{ name: 'upstream', up: false, breaker: 'open', ...counts }]);
 });
 
-it('checks all that `parley doctor` checks of a server, while it serves', async () => {
+it('runs all checks of `parley doctor` for a server, while it serves', async () => {
   const parley = await startAlone();
   const { diagnostics } = await ask<{ diagnostics: { area: string; subject: string; state: string }[] }>(
     ...([parley, 'POST', 'server/diagnose'] as const),

@@ -44,7 +44,7 @@ describe('GET /usage and GET /admin/usage', () => {
   let otherKey: string;
   let accountId: string;
   const startMs = clock.nowMs;
-  /** Ids of the requests by their kind, one a second, oldest first. */
+  /** Ids of the requests by their kind, one per second, oldest first. */
   const made: { id: string; what: string; key: string }[] = [];
 
   const ask = async (what: string, by: string): Promise<Response> => {
@@ -74,7 +74,7 @@ describe('GET /usage and GET /admin/usage', () => {
     }
   });
 
-  /** Turns 0 to 9 begin at seconds 100 to 109. */
+  /** Requests 0 to 9 begin at seconds 100 to 109. */
   const atTurn = (turn: number) => isoTime(startMs + (100 + turn) * secondMs);
   const newestFirst = (wanted: (what: string, turn: number) => boolean, by: string | undefined) =>
     made
@@ -84,7 +84,7 @@ describe('GET /usage and GET /admin/usage', () => {
       )
       .map(({ id }) => id)
       .reverse();
-  /** Leaves out the records of the calls that read records, and of earlier ones. */
+  /** Leaves out the records of calls that read records, and earlier records. */
   const idsOf = ({ records }: Page) =>
     records.filter(({ operation }) => operation !== 'account').map(({ id }) => id);
   const read = async (path: string, by: string, query: Record<string, string>): Promise<Page> => {
@@ -118,12 +118,12 @@ describe('GET /usage and GET /admin/usage', () => {
   });
 
   it.each(filters)(
-    'give the administrator those of an account, or of all, by %s',
+    'give the administrator the records of an account, or of all, by %s',
     async (_, query, wanted) => {
       const admin = parley.adminKey;
       const one = await read('/admin/usage', admin, { ...query, account_id: accountId });
       expect(idsOf(one)).toEqual(newestFirst(wanted, key));
-      // Records of one millisecond have no defined order.
+      // Records of the same millisecond have no defined order.
       const every = idsOf(await read('/admin/usage', admin, query));
       expect(every.toSorted()).toEqual(newestFirst(wanted, undefined).toSorted());
     },
@@ -137,7 +137,7 @@ describe('GET /usage and GET /admin/usage', () => {
     expect(idsOf(await read('/admin/usage', parley.adminKey, { id: theirs.id }))).toEqual([theirs.id]);
   });
 
-  it('sum them for their holder', async () => {
+  it('sum the records for their holder', async () => {
     const response = await parley.call('/usage/totals?group_by=operation&group_by=state', bearer(key));
     const { totals } = (await response.json()) as { totals: Record<string, unknown>[] };
     expect(totals.filter(({ operation }) => operation === 'chat')).toMatchObject([
@@ -148,18 +148,21 @@ describe('GET /usage and GET /admin/usage', () => {
     expect(totals.map(({ account_id }) => account_id)).not.toContain(accountId);
   });
 
-  it.each([1, 2, 3, 5, 6])('give the same in pages of %i, whatever is recorded meanwhile', async (size) => {
-    const query = { operation: 'chat', page_size: String(size) };
-    const seen: string[] = [];
-    let page = await read('/usage', key, query);
-    for (;;) {
-      expect(page.records.length).toBeLessThanOrEqual(size);
-      seen.push(...idsOf(page));
-      if (page.next_page_token === undefined) break;
-      page = await read('/usage', key, { ...query, page_token: page.next_page_token });
-    }
-    expect(seen).toEqual(newestFirst((what) => what.startsWith('chat'), key));
-  });
+  it.each([1, 2, 3, 5, 6])(
+    'give the same in pages of %i, even if records are added meanwhile',
+    async (size) => {
+      const query = { operation: 'chat', page_size: String(size) };
+      const seen: string[] = [];
+      let page = await read('/usage', key, query);
+      for (;;) {
+        expect(page.records.length).toBeLessThanOrEqual(size);
+        seen.push(...idsOf(page));
+        if (page.next_page_token === undefined) break;
+        page = await read('/usage', key, { ...query, page_token: page.next_page_token });
+      }
+      expect(seen).toEqual(newestFirst((what) => what.startsWith('chat'), key));
+    },
+  );
 
   it('never give the holder records of another account, whatever the filter', async () => {
     const asked = await parley.call(`/usage?account_id=${accountId}`, bearer(otherKey));
@@ -336,7 +339,7 @@ describe('the audit trail', () => {
     }
   });
 
-  it('has no secret and no hash of one', async () => {
+  it('has no secret and no hash of a secret', async () => {
     expect(adminKeyId).toMatch(/^key_/);
     expect(secrets.length).toBeGreaterThan(4);
     const text = JSON.stringify(await trail());

@@ -1,4 +1,4 @@
-/** Alerts of a running server, from what an account uses to what its webhook gets. */
+/** Alerts of a running server, from the usage of an account to its webhook. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
 import { bearer, errorOf, TestClock } from '../../support/parley.ts';
@@ -60,7 +60,7 @@ async function list(): Promise<readonly AlertJson[]> {
 const types = async () => (await list()).map(({ type, percent }) => (percent ? `${type} ${percent}` : type));
 const sent = () => receiver.received.map(({ alert }) => alert);
 
-/** Waits for a whole look at all accounts that began after this moment. */
+/** Waits for a complete check of all accounts that began after this moment. */
 async function swept(): Promise<void> {
   const ends = vi.spyOn(parley.app.store.alerts, 'due');
   await expect.poll(() => ends.mock.calls.length).toBeGreaterThan(1);
@@ -68,7 +68,7 @@ async function swept(): Promise<void> {
 }
 
 describe('a budget', () => {
-  it('raises each percent once, and of several at once the highest', async () => {
+  it('raises each percent once, and only the highest of several at once', async () => {
     await parley.setAccountLimits({ budgets: { month: '10' } });
     const { secret } = await set({ webhook_url: hook(), percents: [50, 80, 100] });
     const key = await parley.keyWith({});
@@ -97,7 +97,7 @@ describe('a budget', () => {
     }
   });
 
-  it('begins anew with its month, and when it is changed', async () => {
+  it('starts again with its month, and when it is changed', async () => {
     await parley.setAccountLimits({ budgets: { month: '2' } });
     await set({ webhook_url: hook(), percents: [50] });
     const key = await parley.keyWith({});
@@ -120,7 +120,7 @@ describe('a budget', () => {
       .toMatchObject({ limit: '4', used: '2', percent: 50, resets_at: '2027-01-01T00:00:00Z' });
   });
 
-  it('of a key names the key, and goes on through a rotation', async () => {
+  it('of a key names the key, and continues through a rotation', async () => {
     await set({ webhook_url: hook(), percents: [100] });
     const key = await parley.keyWith({ budgets: { total: '2' } });
     await key.chat(1);
@@ -196,7 +196,7 @@ describe('a trial', () => {
 });
 
 describe('the delivery', () => {
-  it('goes on through failures, with the same id, until the webhook takes it', async () => {
+  it('continues through failures, with the same id, until the webhook accepts it', async () => {
     receiver.status = 500;
     await parley.setAccountLimits({ budgets: { day: '1' } });
     await set({ webhook_url: hook(), percents: [100] });
@@ -249,7 +249,7 @@ describe('the delivery', () => {
     );
   });
 
-  it('ends with 410, until the webhook is set again', async () => {
+  it('stops after 410, until the webhook is set again', async () => {
     receiver.status = 410;
     await parley.setAccountLimits({ budgets: { total: '1' } });
     await set({ webhook_url: hook(), percents: [100] });
@@ -264,7 +264,7 @@ describe('the delivery', () => {
     expect(await (await post('/alerts/test', {})).json()).toMatchObject({ delivery: { state: 'delivered' } });
   });
 
-  it('waits while the account is suspended, and does not come once it is deleted', async () => {
+  it('waits while the account is suspended, and is dropped when it is deleted', async () => {
     await parley.setAccountLimits({ budgets: { total: '1' } });
     const key = await parley.keyWith({});
     await key.chat(1);

@@ -1,4 +1,4 @@
-/** Which alerts an account is due. */
+/** The alerts that are due for an account. */
 import { expect, it } from 'vitest';
 import { dueAlerts } from '../../../src/core/alerts/conditions.ts';
 import type { AlertMark, WatchedAccount } from '../../../src/core/entities/alert.ts';
@@ -12,7 +12,7 @@ const noMoney = { balance: nanoCredits(0n), held: nanoCredits(0n) };
 const never = { limits: undefined, suspendedAtMs: undefined, deletedAtMs: undefined };
 const account = { id, name: 'a', createdAtMs: 1, ...noMoney, ...never };
 
-it('raises a percent of fair use once in a month, also where nodes differ in the allowance', () => {
+it('raises a percent of fair use once in a month, also if nodes differ in the allowance', () => {
   const marks: AlertMark[] = [];
   const dueWith = (planUnitsPerMonth: number, percents: readonly number[]) => {
     const watched: WatchedAccount = {

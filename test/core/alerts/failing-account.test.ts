@@ -1,4 +1,4 @@
-/** An account whose alerts cannot be raised: the others have theirs. */
+/** An account whose alerts cannot be raised: other accounts get theirs. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
 import { alertSettings } from '../../support/alert-settings.ts';

@@ -1,4 +1,4 @@
-/** The rules of alerts that need no server. */
+/** Rules of alerts that need no server. */
 import { describe, expect, it } from 'vitest';
 import { retryDelayMs } from '../../../src/core/alerts/deliveries.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
@@ -33,7 +33,7 @@ describe('an address', () => {
     },
   );
 
-  it('in an allowed network may be reached either way', () => {
+  it('in an allowed network may be called by http and https', () => {
     const rules = { allowedNetworks: ['10.0.0.0/8', 'fd00::/8'] };
     expect(mayReach('10.9.9.9', 'http', rules)).toBe(true);
     expect(mayReach('::ffff:10.9.9.9', 'https', rules)).toBe(true);
@@ -43,7 +43,7 @@ describe('an address', () => {
 });
 
 describe('a signature', () => {
-  it('is that of the examples of other implementations', () => {
+  it('matches the examples of other implementations', () => {
     // From the documentation of Svix and the tests of the Standard Webhooks libraries.
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
     const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
@@ -69,7 +69,7 @@ describe('a sealed secret', () => {
     expect(new SecretSeal(undefined).open(sealed, accountId)).toBeUndefined();
   });
 
-  it('need not be sealed, and one from before a key is still read', () => {
+  it('may be unsealed, and an old unsealed secret is still read with a key', () => {
     const plain = new SecretSeal(undefined).seal(secret, accountId);
     expect(new SecretSeal('a key of some length that nobody guesses').open(plain, accountId)).toBe(secret);
   });

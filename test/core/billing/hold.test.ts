@@ -1,4 +1,4 @@
-/** The hold of a chat, from its reservation to its settlement: the rules of money for one request. */
+/** The hold of a chat, from its reservation to its settlement. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { withRequests } from '../../support/reservations.ts';
 const soon = { timeout: 120_000 };
 
 const chat = '/chat/completions';
-/** A thousandth of a credit for a prompt token, two for an answer token. */
+/** A thousandth of a credit per prompt token, two per answer token. */
 const inputNano = 1_000_000;
 const outputNano = 2_000_000;
 const contextTokens = 1000;
@@ -51,11 +51,11 @@ interface Reported {
   readonly other?: { [name: string]: number | null };
 }
 
-/** Records the requests of the engine, and sets what it reports and when it goes on. */
+/** Records the requests to the engine. Tests set its report, and when it continues. */
 const engine = {
   seen: [] as ChatCompletionParams[],
   reports: undefined as Reported | undefined,
-  /** Chunks for a stream, instead of a text and its end. */
+  /** Chunks for a stream, instead of one text with its end. */
   chunks: undefined as MessageInitShape<typeof ChatCompletionChunkSchema>[] | undefined,
   goesOn: Promise.withResolvers<void>(),
 };
@@ -90,7 +90,7 @@ const fakes = withFakes({
     synthesize: () => ({
       audio: (async function* () {
         yield Buffer.alloc(1000, 1);
-        // Time for the first part to leave, so that the client is cut off in the middle of the answer.
+        // Waits for the first part to leave, so that the client is cut off in the middle of the answer.
         await new Promise((resolve) => setTimeout(resolve, 20));
       })(),
       durationMs: () => 10,
@@ -127,7 +127,7 @@ beforeEach(() => {
   engine.goesOn = Promise.withResolvers();
 });
 
-/** Starts a chat, and shows it at the moment when its engine runs. */
+/** Starts a chat, and returns it when its engine runs. */
 async function running(body: Json, credits: string) {
   const key = await parley.newKey({ credits });
   const response = post(body, key);
@@ -185,7 +185,7 @@ describe('the hold of a chat', () => {
     await tokens.close();
     const { hold, bytes, finish } = await running({ ...hello(content), max_tokens: 10 }, '0.5');
     const promptTokens = (hold - 10 * outputNano) / inputNano;
-    // A quarter more, and room for the tokens that a template adds to the prompt and to its message.
+    // A quarter more, and room for the tokens that a template adds to the prompt and its message.
     expect(promptTokens).toBeGreaterThan(counted * 1.25 + 16 + 8);
     expect(promptTokens).toBeLessThan(counted * 2);
     expect(promptTokens).toBeLessThan(bytes);
@@ -225,7 +225,7 @@ describe('the hold of a chat', () => {
       ['max_completion_tokens', { max_completion_tokens: 90 }, ['maxCompletionTokens']],
       ['both', { max_tokens: 95, max_completion_tokens: 90 }, ['maxTokens', 'maxCompletionTokens']],
       ['max_tokens for each of several answers', { n: 3 }, ['maxTokens']],
-    ])('sends the model the largest limit there is, as %s', async (_, limits, names) => {
+    ])('sends the model the largest affordable limit, as %s', async (_, limits, names) => {
       const balance = 150_000_001;
       const { hold, finish } = await running({ ...hello(), ...limits }, '0.150000001');
       const { maxTokens, maxCompletionTokens, n = 1 } = engine.seen[0] ?? {};
@@ -261,7 +261,7 @@ describe('the hold of a chat', () => {
       ['2.999999999', 3, 402],
       ['', 1, 402],
     ])(
-      'needs one token for each: with %s credits, %i answers at a credit a token are %i',
+      'needs one token for each answer: with %s credits, %i answers at one credit per token are limited to %i tokens',
       async (credits, n, status) => {
         const key = await parley.newKey({ credits });
         engine.goesOn.resolve();
@@ -347,7 +347,7 @@ describe('the debit of a chat', () => {
     expect(warnings).toEqual([
       [
         { requestId: record.id, hold: String(hold), debit: String(debit), overrun: String(overrun) },
-        'cost is over the hold, the available credits and the budgets',
+        'the cost exceeds the hold, the available credits and the budgets',
       ],
     ]);
   });
@@ -367,7 +367,7 @@ describe('the debit of a chat', () => {
     ['a prompt over its context', { promptTokens: 1001, completionTokens: 3, totalTokens: 1004 }],
     ['an answer over its limit', { promptTokens: 5, completionTokens: 101, totalTokens: 106 }],
     ['a total over its limit', { promptTokens: 5, completionTokens: 3, totalTokens: 106 }],
-  ])('is counted here where the model reports %s', async (_, reports) => {
+  ])('is counted here if the model reports %s', async (_, reports) => {
     const { usage, record } = await answer(hello(), reports);
     expect(record.tokens).toMatchObject({ source: 'estimated', completionTokens: 3 });
     const { promptTokens = 0, completionTokens = 0, totalTokens } = record.tokens ?? {};
@@ -428,7 +428,7 @@ describe('the debit of a chat', () => {
       expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', tokens: { source: 'reported' } });
     });
 
-    it('takes an empty finish reason as none, and an answer without one as a failure', async () => {
+    it('treats an empty finish reason as none, and an answer without one as a failure', async () => {
       const response = await stream(await parley.newKey({ credits: '10' }), [
         { choices: [{ delta, finishReason: '' }] },
       ]);
@@ -436,7 +436,7 @@ describe('the debit of a chat', () => {
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
     });
 
-    it('needs a finish reason for every choice that was begun', async () => {
+    it('needs a finish reason for every started choice', async () => {
       const choices = [{ delta, finishReason: 'stop' }];
       const response = await stream(await parley.newKey({ credits: '10' }), [
         { choices: [{ index: 1, delta }] },
@@ -445,7 +445,7 @@ describe('the debit of a chat', () => {
       expect(await response.text()).toMatch(/"code":"upstream_error"[^\n]*\n\n$/);
     });
 
-    it('that the client leaves counts the tokens produced, whatever was reported meanwhile', async () => {
+    it('that the client leaves counts the produced tokens, despite earlier reports', async () => {
       engine.goesOn = Promise.withResolvers();
       const early = { promptTokens: 7, completionTokens: 1, totalTokens: 8 };
       const leave = new AbortController();
@@ -463,7 +463,7 @@ describe('the debit of a chat', () => {
     });
   });
 
-  it('charges the full price for a cached prompt, and passes its details on', async () => {
+  it('charges the price of input for a cached prompt without a price of its own', async () => {
     const { usage, record } = await answer(hello(), {
       promptTokens: 50,
       completionTokens: 3,
@@ -529,7 +529,7 @@ describe('settling', () => {
   });
 
   it.each(requests)(
-    '%s that cannot be settled is no success, costs nothing, and releases its hold',
+    '%s that cannot be settled fails, costs nothing, and releases its hold',
     async (_, path, init) => {
       beforeSettle = () => Promise.reject(new Error('the disk is gone'));
       const response = await parley.call(path, init());
@@ -559,7 +559,7 @@ describe('an adjustment', () => {
   afterAll(() => parley.close());
   const change = (amount: string, idempotency_key: string) => ({ amount, reason: 'test', idempotency_key });
 
-  it('cannot take the balance below the holds', async () => {
+  it('cannot take the balance below the held credits', async () => {
     const { key, hold, finish } = await running({ ...hello(), max_tokens: 10 }, '1');
     const { id } = await accountOf(key);
     const free = 1_000_000_000 - hold;

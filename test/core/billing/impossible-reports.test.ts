@@ -1,4 +1,4 @@
-/** A report of more tokens than a model can have used is no report, whichever way the chat is asked for. */
+/** Reports of more tokens than a model can have used are ignored on every path to a chat. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const passMinute = () => {
 
 const upstream = await startScriptedUpstream();
 const near = await startBehind(upstream.baseUrl, { log, clock, models: [model] });
-// A remote that takes longer prompts passes on what its upstream reports of one.
+// A remote with a larger context passes on the report of its upstream.
 const free = { input: 0, output: 0 };
 const far = await startBehind(upstream.baseUrl, {
   models: [{ ...model, contextTokens: 10_000_000, price: free }],
@@ -102,7 +102,7 @@ describe.each([
     { way, stream: true },
   ]);
 
-  it.each(ways)('that no context can hold is counted here: $way, stream $stream', async ({ way, stream }) => {
+  it.each(ways)('above every context is counted here: $way, stream $stream', async ({ way, stream }) => {
     reporting('one two three', [9_000_000, 3]);
     const { record, text } = await ask(parley, way, { stream });
     expect(record.tokens).toMatchObject({ completionTokens: 3, source: 'estimated' });
@@ -120,7 +120,7 @@ describe.each([
   });
 });
 
-describe('an answer over the limit that was sent', () => {
+describe('an answer over its limit', () => {
   it.each([
     { n: 1, stream: false },
     { n: 1, stream: true },
@@ -143,7 +143,7 @@ describe('an answer over the limit that was sent', () => {
     expect(warnings).toHaveLength(2);
   });
 
-  it('is billed as reported where the model did write so much', async () => {
+  it('is billed as reported if the model did write so much', async () => {
     reporting('one two three four five six seven', [9, 7]);
     expect((await ask(near, 'chat', {})).record.tokens).toMatchObject({
       completionTokens: 7,

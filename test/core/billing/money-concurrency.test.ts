@@ -1,4 +1,4 @@
-/** Reserves for thousands of requests at once, none of which ends before all are decided. The sums must be exact. */
+/** Reserves for thousands of requests at once. None ends before all are decided. The sums must be exact. */
 import { create } from '@bufbuild/protobuf';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -19,13 +19,13 @@ const covered = 100;
 const limits = { connectionsMax: 2 * requests, connectionsPerAddressMax: 2 * requests, keepAliveMs: 60_000 };
 const timeout = 180_000;
 
-/** Holds engines until it is opened, and counts decided requests: those at an engine, or answered. */
+/** Holds engines until it is opened, and counts decided requests: those at an engine, and answered ones. */
 class Barrier {
   readonly #opened = Promise.withResolvers<void>();
   #atEngine = 0;
   #refused = 0;
 
-  /** Called by an engine. Resolves to its place among those that wait, once it may go on. */
+  /** Called by an engine. When it may continue, resolves to its place among the waiting ones. */
   async wait(): Promise<number> {
     const place = this.#atEngine++;
     await this.#opened.promise;
@@ -78,7 +78,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
       });
     };
     await start({ settings: { server: limits }, engines: withFakes({ chat: fakeChat({ complete }) }) });
-    // The default price of eliza: 100 nano-credits a token of the prompt, 400 a token of the answer.
+    // The default price of eliza: 100 nano-credits per prompt token, 400 per answer token.
     const body = { model: 'eliza', max_tokens: 50, messages: [{ role: 'user', content: 'Hello.' }] };
     const hold = 100n * BigInt(JSON.stringify(body).length) + 400n * 50n;
     const cost = 100n * 10n + 400n * 20n;
@@ -102,20 +102,19 @@ describe(`${requests} requests at once`, { timeout }, () => {
     expect(books.faults).toEqual([]);
     const balance = credits - BigInt(covered) * cost;
     expect(books.accounts).toContainEqual({ name: account, balance, held: 0n });
-    expect(tally(books.records.map(({ state }) => state))).toEqual({
-      ok: covered,
-      refused: requests - covered,
-    });
+    // A busy machine refuses some requests first, which come again.
+    const decided = books.records.filter(({ code }) => code !== 'overloaded');
+    expect(tally(decided.map(({ state }) => state))).toEqual({ ok: covered, refused: requests - covered });
     expect(books.entries.filter(({ kind }) => kind === 'debit').length).toBe(covered);
   });
 
-  it('reserve exactly the units of their month, as one turns into the next', async () => {
+  it('reserve exactly the units of their month, across the end of a month', async () => {
     const barrier = new Barrier();
     const clock = new TestClock(Date.UTC(2026, 11, 1) - 1);
     const input = 'Hello.';
     const trialUnitsPerMonth = covered * input.length;
     async function* audio() {
-      // Every other engine fails, and gives its units back.
+      // Every other engine fails, and returns its units.
       if ((await barrier.wait()) % 2 === 1) throw new ParleyError('upstream_error');
       yield new Uint8Array(8);
     }

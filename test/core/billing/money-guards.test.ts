@@ -34,7 +34,7 @@ describe('the tables', () => {
     books
       .prepare(`insert into ledger_entries (id, account_id, kind, amount_nano_credits, reason, reference, created_at_ms)
         values (?, ?, ?, 1, 'test', ?, 1)`)
-      .run(id, account, kind, reference);
+      .run(`led_${Buffer.from(id).toString('hex').padEnd(32, '0')}`, account, kind, reference);
 
   it('keep the holds between zero and the balance', () => {
     expect(() => books.exec('update accounts set held_nano_credits = 6')).toThrow('CHECK');
@@ -42,11 +42,11 @@ describe('the tables', () => {
     expect(() => books.exec('update accounts set balance_nano_credits = 2')).toThrow('CHECK');
   });
 
-  it('name the available credits to a request for more', () => {
+  it('report the available credits to a request for more', () => {
     const nano = (credits: number) => nanoCredits(BigInt(credits * 1e9));
     const { message } = tooMuchTaken({ balance: nano(4), held: nano(1.5) });
     expect(message).toBe(
-      'The balance is 4 credits, of which running requests have set aside 1.5: no more than 2.5 can be taken.',
+      'The balance is 4 credits, of which running requests hold 1.5: no more than 2.5 can be taken.',
     );
   });
 
@@ -54,7 +54,7 @@ describe('the tables', () => {
     expect(() => books.exec('update limit_counts set used = -1')).toThrow('CHECK');
   });
 
-  it('accept a load or adjustment once for its reference, and a debit once for its request', () => {
+  it('accept a load or adjustment once per reference, and a debit once per request', () => {
     expect(() => enter('three', 'load', 'first')).toThrow('UNIQUE');
     expect(() => enter('three', 'adjustment', 'first')).toThrow('UNIQUE');
     expect(() => enter('two', 'debit', 'req_1')).toThrow('UNIQUE');
@@ -62,7 +62,7 @@ describe('the tables', () => {
   });
 
   it('require the account of an entry', () => {
-    expect(() => enter('three', 'load', 'second', 'nobody')).toThrow('FOREIGN KEY');
+    expect(() => enter('three', 'load', 'second', 'nobody')).toThrow('NOT NULL');
   });
 });
 
@@ -91,13 +91,13 @@ describe('entering credits', () => {
     );
   const balance = () => readBooks(parley.dataDir).accounts[0]?.balance;
 
-  it('happens once for an idempotency key, however many requests come at once', async () => {
+  it('happens once per idempotency key, also for concurrent requests', async () => {
     await Promise.all(Array.from({ length: 200 }, () => load('5', 'once')));
     expect(balance()).toBe(15_000_000_000n);
     expect(readBooks(parley.dataDir).faults).toEqual([]);
   });
 
-  it('takes no more than is available, however many requests come at once', async () => {
+  it('takes no more than the available credits, also for concurrent requests', async () => {
     const taken = await Promise.allSettled(Array.from({ length: 200 }, (_, n) => adjust('-1', `take ${n}`)));
     expect(taken.filter(({ status }) => status === 'fulfilled').length).toBe(10);
     expect(balance()).toBe(0n);

@@ -1,4 +1,4 @@
-/** The outcomes of requests: one table over every operation, on real sockets. */
+/** The outcomes of requests: one table for every operation, over real sockets. */
 
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ const soon = { timeout: 120_000 };
 const operations = ['chat', 'chat streamed', 'speech', 'transcription', 'transcription streamed'] as const;
 type Operation = (typeof operations)[number];
 
-/** A step of the engine. At `wait` it works until it is stopped; `flood` is output without end. */
+/** A step of the engine. At `wait` it works until it is stopped; `flood` is endless output. */
 type Step = 'role' | 'reasoning' | 'output' | 'hour' | 'flood' | 'finish' | 'wait' | Error;
 type Client = 'reads' | 'leaves' | 'leaves while it uploads' | 'reads nothing';
 type Request = 'good' | 'wrong' | 'large';
@@ -33,11 +33,11 @@ type Got =
 
 interface Outcome {
   readonly gets: Got;
-  /** Undefined: no record at all. */
+  /** Undefined: no record. */
   readonly record:
     | { readonly state: string; readonly http_status: number; readonly code: string | undefined }
     | undefined;
-  /** Chat: its tokens in credits. Speech and transcription: the units of the whole input. */
+  /** For chat its tokens in credits. For speech and transcription the units of the whole input. */
   readonly pays: boolean;
 }
 
@@ -173,7 +173,7 @@ const table: Row[] = [
     outcome: all(failed(429, 'upstream_error', 7)),
   },
   {
-    what: 'the upstream’s own 401, which must not read as ours',
+    what: 'the upstream’s own 401, which must not look like ours',
     engine: [upstream(401)],
     outcome: all(failed(401, 'upstream_error', 7)),
   },
@@ -188,7 +188,7 @@ const table: Row[] = [
     outcome: all(failed(503, 'overloaded', 5)),
   },
   {
-    what: 'a fault of our own',
+    what: 'an error of the server itself',
     engine: [new Error('a secret')],
     outcome: all(failed(500, 'internal_error')),
   },
@@ -198,7 +198,7 @@ const table: Row[] = [
     outcome: { ...all(failed(502, 'upstream_error')), ...brokenOff(502, 'upstream_error') },
   },
   {
-    what: 'a fault of our own after the first byte',
+    what: 'an error of the server itself after the first byte',
     engine: ['output', new Error('a secret')],
     outcome: { ...all(failed(500, 'internal_error')), ...brokenOff(500, 'internal_error') },
   },
@@ -261,7 +261,7 @@ const table: Row[] = [
     outcome: { ...all(failed(503, 'overloaded', 10)), ...brokenOff(503, 'overloaded') },
   },
   {
-    what: 'the time is up, and the client has not read what was sent',
+    what: 'the time is up, and the client has not read the sent data',
     engine: ['flood'],
     client: 'reads nothing',
     limitMs,
@@ -269,11 +269,11 @@ const table: Row[] = [
   },
 ];
 
-/** One run of the engine. */
+/** A run of the engine. */
 class Run {
   readonly steps: readonly Step[];
   readonly isWaiting = Promise.withResolvers<void>();
-  /** Times that the engine was started and has ended, however it ended. */
+  /** The number of times that the engine started, and that it ended in any way. */
   started = 0;
   ended = 0;
 
@@ -393,7 +393,7 @@ async function collect<T>(parts: AsyncIterable<T>): Promise<T[]> {
   return collected;
 }
 
-/** The response as a client that reads to the end gets it. */
+/** The response as a client gets it that reads to the end. */
 async function receive(response: Response): Promise<Got> {
   if (response.status !== 200) {
     const { error: body } = (await response.json()) as { error: { code: string; type: string } };
@@ -431,7 +431,7 @@ async function go(operation: Operation, { client = 'reads', request = 'good' }: 
       : '';
     const head = `POST ${new URL(url).pathname} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n`;
     await raw.write(`${head}${type}content-length: ${length}\r\n\r\n${type ? '--b\r\n' : body}`);
-    // The server has to end what is not read; the other client is gone in the middle of its body.
+    // The server must end an unread answer. The other client disappears in the middle of its body.
     if (client === 'reads nothing') await expect.poll(() => run.ended, soon).toBe(1);
     else await new Promise((resolve) => setTimeout(resolve, 50));
     raw.close();
@@ -439,7 +439,7 @@ async function go(operation: Operation, { client = 'reads', request = 'good' }: 
   return { kind: 'nothing' };
 }
 
-/** Leaves once the engine is at its `wait` and all earlier output has arrived. */
+/** Leaves when the engine is at its `wait` and all earlier output has arrived. */
 async function leave(url: string, init: RequestInit): Promise<void> {
   const abort = new AbortController();
   const answer = fetch(url, { ...init, signal: abort.signal }).then(
@@ -456,7 +456,7 @@ async function leave(url: string, init: RequestInit): Promise<void> {
   await answer.catch(() => undefined);
 }
 
-/** The state after the request, from the RPCs of client and operator: usage record, ledger, holds and units. */
+/** The state after the request, by the RPCs of client and operator: usage record, ledger, holds and units. */
 async function lookUp(key: string) {
   const get = async (path: string, as: string) =>
     (await (
@@ -533,7 +533,7 @@ describe.each([
       expect(items.filter(({ httpStatus }) => httpStatus === 401)).toEqual([]);
       return;
     }
-    // The record is written before an answer ends, but a client that left is noticed a moment later.
+    // The record is written before an answer ends, but the server notices a moment later that a client left.
     const stateOf = async () => (await lookUp(key)).record?.['state'];
     await expect.poll(stateOf, soon).toBe(outcome.record.state);
     const { account, record = {}, debits } = await lookUp(key);

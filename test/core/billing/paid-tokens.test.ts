@@ -1,6 +1,6 @@
 /**
- * No way of asking yields tokens that nobody pays for: random requests to an upstream that takes as much prompt as it can and
- * gives as many tokens as it was allowed.
+ * No kind of request gets tokens that nobody pays for. Random requests go to an upstream that accepts the longest
+ * prompt it can and produces as many tokens as it may.
  */
 import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
@@ -26,7 +26,7 @@ const contextTokens = 20_000;
 const model = { ...servedModel, contextTokens, outputTokensMax: 4_000 };
 const nanoPerToken = 1_000n;
 
-/** The limit as three kinds of servers read it; what they give without one. */
+/** The limit as three kinds of servers read it, and the number of tokens without a limit. */
 const kinds = {
   max_tokens: (body: Json) => limitOf(body, 'n_predict', 'max_tokens'),
   max_completion_tokens: (body: Json) => limitOf(body, 'max_completion_tokens', 'max_tokens'),
@@ -39,14 +39,14 @@ function limitOf(body: Json, ...names: readonly string[]): number {
   return typeof first === 'number' ? first : contextTokens;
 }
 
-/** As Go reads JSON: the last of two names that differ in case counts. */
+/** As in Go's JSON: if two names differ only in case, the last one counts. */
 function inLowerCase(body: Json): Json {
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => [name.toUpperCase().toLowerCase(), value]),
   );
 }
 
-/** REST, Connect or gRPC, and the Responses API over REST: each with one answer and as a stream. */
+/** REST, Connect or gRPC, and the Responses API over REST, each with a plain answer and as a stream. */
 const allWires = ['plain', 'streamed', 'unary', 'server stream', 'response', 'streamed response'] as const;
 
 interface Given {
@@ -71,7 +71,7 @@ afterAll(async () => {
   await tokens.close();
 });
 
-/** Answers with as many tokens as it was allowed, and notes what it gave. */
+/** Answers with as many tokens as the limit allows, and records the number. */
 function greedy(kind: Kind, heldNow: () => Promise<bigint>, note: (given: Given) => void): Answer {
   return async (exchange) => {
     const body: Json = exchange.request.json;
@@ -92,7 +92,7 @@ function greedy(kind: Kind, heldNow: () => Promise<bigint>, note: (given: Given)
   };
 }
 
-/** A prompt with references counts as long as the context. */
+/** A prompt with references counts as the whole context. */
 async function promptTokens(messages: readonly Json[]): Promise<number> {
   const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Json[]) : []));
   if (parts.some((part) => 'image_url' in part || 'video_url' in part)) return contextTokens;
@@ -151,7 +151,7 @@ function send(parley: Parley, key: string, asked: Asked): Promise<Response> {
   const counts = n === undefined ? {} : { n };
   const init = { headers: { authorization: `Bearer ${key}` } };
   if (wire === 'unary' || wire === 'server stream') {
-    // All that the schema does not name is in a Struct, the limits once more.
+    // A Struct has all members that the schema does not name, and the limits once more.
     const { max_tokens: named } = asked.limits;
     const messages = contents.map((content) => ({ role: 'user', content: inSchema(content) }));
     const params = {
@@ -183,7 +183,7 @@ function rpcClient({ baseUrl }: Parley) {
   return createClient(ChatService, createGrpcTransport({ baseUrl: new URL(baseUrl).origin }));
 }
 
-/** Over gRPC, with the answer as REST would give it: its status, its id, and all its messages as text. */
+/** Sends over gRPC, and returns the answer in the form of REST: its status, its id, and all its messages as text. */
 async function streamRpc(parley: Parley, key: string, params: Json): Promise<Response> {
   const client = rpcClients.get(parley) as ReturnType<typeof rpcClient>;
   const headers = new Headers();
@@ -223,7 +223,7 @@ function inSchema(content: string | Json[]): Json {
 }
 
 describe('a request of any shape', () => {
-  it('yields no more than it holds, and all that it yields is paid', { timeout: 300_000 }, async () => {
+  it('yields no more than its hold, and every token is paid', { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(requests, async (asked) => {
         const parley = servers.get(asked.kind) as Parley;

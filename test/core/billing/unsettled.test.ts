@@ -1,4 +1,4 @@
-/** Requests that were refused while the database could not be written: each has its record afterwards, within a bound. */
+/** Requests that were refused while the database could not be written: each gets its record later, up to a limit. */
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,14 +57,14 @@ describe('refused requests', () => {
     for (let n = 0; n < refusedMax + 2; n++) await refuse();
   });
 
-  it('are recorded when the outage is over; those beyond the bound are counted in the log', async () => {
+  it('are recorded when the outage is over; those beyond the limit are counted in the log', async () => {
     renameSync(elsewhere(), data());
     await expect.poll(records, { timeout: 60_000 }).toBe(refusedMax);
     await unsettled.close();
     expect(logged).toEqual([
       expect.objectContaining({ message: 'could not record a request; trying again' }),
       { message: 'wrote ends of requests that could not be written before', count: refusedMax },
-      { message: 'refused requests have no record: they were too many, or the server ends', count: 2 },
+      { message: 'refused requests have no record, as they were too many or the server ends', count: 2 },
     ]);
     expect(await records()).toBe(refusedMax);
   });
@@ -78,7 +78,7 @@ describe('refused requests', () => {
   it('are counted in the log if the server ends before the outage does', async () => {
     await unsettled.close();
     expect(logged.at(-1)).toEqual({
-      message: 'refused requests have no record: they were too many, or the server ends',
+      message: 'refused requests have no record, as they were too many or the server ends',
       count: refusedMax + 2,
     });
     renameSync(elsewhere(), data());

@@ -47,7 +47,7 @@ function getOr<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
   return value;
 }
 
-/** Plays the rules as a store does that holds a debit while it is written. */
+/** Runs the rules like a store that keeps a hold while a debit is written. */
 function played(rows: Rows): Played {
   const running = new Map<RequestId, Reserved>();
   const entries = new Map<string, LedgerEntry>();
@@ -131,7 +131,7 @@ describe('a request that nothing covers', () => {
   ];
 
   it.each(conditions.map(([unit], at) => [unit, at] as const))(
-    'is refused by %s before all that follow',
+    'is refused by %s before all later conditions',
     (unit, at) => {
       const rows = new Rows();
       const following = conditions.slice(at).map(([, one]) => one);
@@ -144,7 +144,7 @@ describe('a request that nothing covers', () => {
     },
   );
 
-  it('names whose limit it is, and how much of it others have', () => {
+  it('names the owner of the limit, and the amount that others have taken', () => {
     const rows = new Rows();
     rows.count(budget).used = 1n;
     const outcome = reserve(rows, accountId, { counted: [budget] });

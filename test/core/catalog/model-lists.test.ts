@@ -42,7 +42,7 @@ describe('the lists of models', () => {
     expect(lists.of([changing]).data[0]).toMatchObject({ voices: ['berta'], defaultVoice: 'berta' });
   });
 
-  it('are right for more kinds of callers than the cache keeps', () => {
+  it('are right for more kinds of callers than the cache has entries', () => {
     const models = Array.from({ length: 100 }, (_, index) => speechModel(`m${index}`, () => anna));
     for (const model of [...models, ...models]) expect(lists.of([model]).data[0]?.id).toBe(model.id);
   });

@@ -23,7 +23,7 @@ const soon = { timeout: 120_000 };
 
 type Json = Record<string, unknown>;
 
-/** Engines that count each run, wait, and fail if told to. */
+/** Engines that count each run, wait, and fail on demand. */
 const engine = {
   runs: 0,
   fails: undefined as Error | undefined,
@@ -244,7 +244,7 @@ describe.each(operations)('the same %s under the same key', (operation, ask, mod
 });
 
 describe('the same request', () => {
-  it('is one whose JSON has its members in another order, with other white space', async () => {
+  it('may have its JSON members in another order, and other white space', async () => {
     const target = { key: await newAccount(), name: newName() };
     const parameters = { type: 'object', properties: { a: { type: 'string' }, b: { type: 'number' } } };
     const turned = { properties: { b: { type: 'number' }, a: { type: 'string' } }, type: 'object' };
@@ -257,13 +257,13 @@ describe('the same request', () => {
     expect(isReplay(await send('/chat/completions', `\n${text}\n`, target))).toBe(true);
   });
 
-  it('is one whose dropped fields differ', async () => {
+  it('may differ in dropped fields', async () => {
     const target = { key: await newAccount(), name: newName() };
     await (await speech(target, { speed: 1 })).text();
     expect(isReplay(await speech(target, { speed: 2, instructions: 'None' }))).toBe(true);
   });
 
-  it('is one that names the default format', async () => {
+  it('may name the default format', async () => {
     const target = { key: await newAccount(), name: newName() };
     await (await transcription(target)).text();
     expect(isReplay(await transcription(target, { response_format: 'json' }))).toBe(true);
@@ -280,7 +280,7 @@ describe('the same request', () => {
     ['language', transcription, { language: 'de' }],
     ['model', transcription, { model: 'whisper-1' }],
     ['format of the answer', transcription, { response_format: 'verbose_json' }],
-  ])('is none with another %s: a conflict, which nothing is charged for', async (what, ask, more) => {
+  ])('may not have another %s: this is a conflict, and nothing is charged', async (what, ask, more) => {
     const target = { key: await newAccount(), name: newName() };
     const known = what === 'order of a list' ? { stop: ['a', 'b'] } : {};
     await (await ask(target, known)).text();
@@ -313,7 +313,7 @@ describe('a key', () => {
     expect([...statuses].filter((status) => status !== 200 && status !== 409)).toEqual([]);
     expect(answers.filter((answer) => answer.status === 200 && !isReplay(answer)).length).toBe(1);
     expect(engine.runs).toBe(1);
-    // 7 tokens at 100, 3 at 400 nano-credits.
+    // 7 tokens at 100 and 3 tokens at 400 nano-credits.
     expect(await spentBy(target.key)).toEqual({ nano: 1900, held: 0, units: 0 });
   });
 
@@ -366,7 +366,7 @@ describe('a key', () => {
     expect(engine.runs).toBe(3);
   });
 
-  // On PostgreSQL another node frees the claims: see test/store/postgres/nodes.test.ts.
+  // On PostgreSQL another node releases the claims: see test/store/postgres/nodes.test.ts.
   if (!testsPostgres) {
     it('is free again after the process was killed during its request, and stored answers stay', async () => {
       const kept = { key: await newAccount(), name: newName() };
@@ -380,7 +380,7 @@ describe('a key', () => {
       const { store } = parley.app;
       const page = { size: 10, after: undefined };
       await expect.poll(async () => (await store.usage.list(started, page)).items.length, soon).toBe(3);
-      // A copy of the files is what a process killed at this moment would leave.
+      // A copy of the files has the state that a process killed at this moment would leave.
       const folder = mkdtempSync(join(tmpdir(), 'parley-killed-'));
       cpSync(parley.dataDir, folder, { recursive: true });
       goesOn.resolve();
@@ -436,7 +436,7 @@ describe('an answer in an upstream’s own form', () => {
       'with calls of tools',
       { choices: [{ ...choice, message: { tool_calls: [{ id: 'x', function: {} }] } }] },
     ],
-  ])('%s is the same to the letter when it is given again', async (_, more) => {
+  ])('%s is identical when it is repeated', async (_, more) => {
     const upstream = await startScriptedUpstream();
     const behind = await startBehind(upstream.baseUrl);
     try {

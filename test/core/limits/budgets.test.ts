@@ -1,4 +1,4 @@
-/** Budgets of keys and accounts, and amounts a day, over REST. */
+/** Budgets of keys and accounts, and amounts per day, over REST. */
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
@@ -57,7 +57,7 @@ describe('a budget', () => {
     expect(countStatuses(answers)).toEqual({ 200: 10, 402: 190 });
   });
 
-  it('gets back what a chat held and did not use', async () => {
+  it("gets back the unused part of a chat's hold", async () => {
     const key = await parley.keyWith({ budgets: { total: '10' } });
     parley.engine.completionTokens = 2;
     expect((await key.chat(9)).status).toBe(200);
@@ -89,11 +89,11 @@ describe('a budget', () => {
     expect(parley.engine.outputLimits).toEqual([3]);
     const { message } = await errorOf(await key.chat(500));
     expect(message).toBe(
-      'This API key has a budget of 3 credits a day; 0 are left, which do not cover this request. It resets at 2026-11-11T00:00:00.000Z.',
+      'This API key has a budget of 3 credits per day; 0 are left, which do not cover this request. It resets at 2026-11-11T00:00:00.000Z.',
     );
   });
 
-  it('is not named as the reason where a chat loses every race for credits', async () => {
+  it('is not named as the reason if a chat loses every race for credits', async () => {
     const key = await parley.keyWith({ budgets: { day: '10' } });
     const { store } = parley.app;
     const reserve = store.requests.reserve.bind(store.requests);
@@ -105,7 +105,7 @@ describe('a budget', () => {
       const { accounts } = parley.app.services;
       await accounts.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
     };
-    // Others have nearly all credits during each attempt, and none between two attempts.
+    // Other requests hold nearly all credits during each attempt, and none between two attempts.
     const reserving = vi.spyOn(store.requests, 'reserve').mockImplementation(async (...attempt) => {
       await move(-allButFive);
       const outcome = await reserve(...attempt);
@@ -118,11 +118,11 @@ describe('a budget', () => {
     expect((await key.chat(500)).status).toBe(200);
   });
 
-  it.each(['key', 'account'])('of the %s bounds what an answer takes beyond its hold', async (owner) => {
+  it.each(['key', 'account'])('of the %s limits the cost of an answer beyond its hold', async (owner) => {
     const limits = { budgets: { day: '7', total: '4' } };
     if (owner === 'account') await parley.setAccountLimits(limits);
     const key = await parley.keyWith(owner === 'key' ? limits : {});
-    // A model that ignores its limit, and reports truly.
+    // A model that ignores its limit, and reports correctly.
     Object.assign(parley.engine, { text: 'one two three four five six', completionTokens: 6 });
     const { promise, resolve } = Promise.withResolvers<void>();
     parley.engine.goesOn = promise;
@@ -130,7 +130,7 @@ describe('a budget', () => {
     await vi.waitFor(() => expect(parley.engine.running).toBe(2), soon);
     resolve();
     const records = await Promise.all(running.map(async (answer) => parley.recordOf(await answer)));
-    // The first takes what the hold of the second leaves.
+    // The first request uses the amount that the second one holds.
     const credit = nanoCreditsPerCredit;
     expect(records.map(({ cost, overrun }) => [cost, overrun]).toSorted()).toEqual([
       [credit, 5n * credit],
@@ -140,7 +140,7 @@ describe('a budget', () => {
     if (owner === 'key') expect(await countsOf(key)).toEqual({ 'budgets.day': '4', 'budgets.total': '4' });
   });
 
-  it('begins again with the first moment of a day and a month', async () => {
+  it('starts again with the first moment of a day and a month', async () => {
     parley.clock.nowMs = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
     const key = await parley.keyWith({ budgets: { day: '1', month: '2' } });
     expect((await key.chat(1)).status).toBe(200);
@@ -151,11 +151,11 @@ describe('a budget', () => {
     expect((await key.chat(1)).status).toBe(200);
     parley.clock.nowMs += 86_400_000;
     expect(await errorOf(await key.chat(1))).toMatchObject({
-      message: expect.stringContaining('a budget of 2 credits a month'),
+      message: expect.stringContaining('a budget of 2 credits per month'),
     });
   });
 
-  it('does not count free chats, and goes on under a key that replaces another', async () => {
+  it('does not count free chats, and continues under a key that replaces another', async () => {
     const key = await parley.keyWith({ budgets: { total: '1' } });
     expect((await key.chat(1)).status).toBe(200);
     expect((await key.chat(1, 'free-1')).status).toBe(200);
@@ -169,7 +169,7 @@ describe('a budget', () => {
   });
 });
 
-describe('amounts a day', () => {
+describe('amounts per day', () => {
   it('are characters to speak', async () => {
     const key = await parley.keyWith({ charactersPerDay: 10 });
     const answers = await Promise.all(Array.from({ length: 6 }, () => key.speak('four')));
@@ -180,13 +180,13 @@ describe('amounts a day', () => {
     expect(await errorOf(refused)).toMatchObject({
       code: 'rate_limit_exceeded',
       message:
-        'This API key has 10 characters to speak a day; 0 are left. It resets at 2026-11-11T00:00:00.000Z.',
+        'This API key has 10 characters to speak per day; 0 are left. It resets at 2026-11-11T00:00:00.000Z.',
     });
     parley.clock.nowMs = Date.UTC(2026, 10, 11);
     expect((await key.speak('four')).status).toBe(200);
   });
 
-  it('are seconds of audio to transcribe, known as they are decoded', async () => {
+  it('are seconds of audio to transcribe, counted while they are decoded', async () => {
     const key = await parley.keyWith({ audioSecondsPerDay: 10 });
     parley.engine.seconds = 3.5;
     const answers = await Promise.all(Array.from({ length: 6 }, () => key.transcribe()));
@@ -197,7 +197,7 @@ describe('amounts a day', () => {
     expect((await key.transcribe()).status).toBe(429);
   });
 
-  it('come back from requests that fail', async () => {
+  it('are returned by failed requests', async () => {
     const key = await parley.keyWith({ audioSecondsPerDay: 10, charactersPerDay: 10 });
     parley.engine.fails = true;
     parley.engine.seconds = 8;
@@ -216,7 +216,7 @@ describe('random histories', () => {
       await parley.keyWith({}),
     ];
     await parley.setAccountLimits({ budgets: { day: '40' } });
-    // Answers of sixteen tokens take more than they were allowed.
+    // Answers of sixteen tokens exceed their limit.
     parley.engine.text = 'one two three four '.repeat(4).trim();
     let overruns = 0;
     const spent = new Map<string, number>();

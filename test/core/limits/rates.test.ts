@@ -19,7 +19,7 @@ afterEach(() => parley.close());
 
 const header = (answer: Response, name: string) => answer.headers.get(name);
 
-describe('requests a minute', () => {
+describe('requests per minute', () => {
   it.skipIf(testsPostgres)(
     `are as many as the limit, then wait for the next minute of the clock${otherMinute}`,
     async () => {
@@ -32,7 +32,7 @@ describe('requests a minute', () => {
       expect(await errorOf(refused)).toMatchObject({
         code: 'rate_limit_exceeded',
         type: 'rate_limit_error',
-        message: 'This API key may send 3 requests a minute. Try again in 12 seconds.',
+        message: 'This API key may send 3 requests per minute. Try again in 12 seconds.',
       });
       parley.clock.nowMs = Date.UTC(2026, 10, 10, 12, 0, 59, 999);
       expect((await key.chat(1)).status).toBe(429);
@@ -41,7 +41,7 @@ describe('requests a minute', () => {
     },
   );
 
-  it('do not begin again when the clock is set back', async () => {
+  it('do not start again when the clock is set back', async () => {
     const key = await parley.keyWith({ requestsPerMinute: 1 });
     expect((await key.chat(1)).status).toBe(200);
     parley.clock.nowMs -= 3_600_000;
@@ -54,7 +54,7 @@ describe('requests a minute', () => {
     expect((await one.chat(1)).status).toBe(200);
     expect((await other.chat(1)).status).toBe(200);
     const { message } = await errorOf(await one.chat(1));
-    expect(message).toContain('The account may send 2 requests a minute.');
+    expect(message).toContain('The account may send 2 requests per minute.');
   });
 
   it('leave the catalog and the account open, and leave a record of a refusal', async () => {
@@ -67,7 +67,7 @@ describe('requests a minute', () => {
     expect(header(models, 'x-ratelimit-limit-requests')).toBe('0');
   });
 
-  it('go on under a key that replaces another', async () => {
+  it('continue under a key that replaces another', async () => {
     const key = await parley.keyWith({ requestsPerMinute: 1 });
     expect((await key.chat(1)).status).toBe(200);
     const rotated = await parley.call(`/admin/keys/${key.id}/rotate`, {
@@ -143,7 +143,7 @@ describe('requests at once', () => {
   });
 });
 
-describe('tokens a minute', () => {
+describe('tokens per minute', () => {
   it('are reserved with the longest answer and corrected at the end', async () => {
     const key = await parley.keyWith({ tokensPerMinute: 1000 });
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -168,7 +168,7 @@ describe('tokens a minute', () => {
   });
 
   it.skipIf(testsPostgres)(
-    `limit an answer that no minute covers, but not to a stub${otherMinute}`,
+    `limit an answer that a whole minute does not cover, but not to very few tokens${otherMinute}`,
     async () => {
       const key = await parley.keyWith({ tokensPerMinute: 800 });
       parley.engine.completionTokens = 100;
@@ -185,7 +185,7 @@ describe('tokens a minute', () => {
     },
   );
 
-  it('do not matter to speech, which is counted as ever once they are used up', async () => {
+  it('do not affect speech', async () => {
     const key = await parley.keyWith({ tokensPerMinute: 800 });
     parley.engine.completionTokens = 500;
     expect((await key.chat(undefined, 'free-1')).status).toBe(200);
@@ -232,16 +232,16 @@ describe('models and addresses', () => {
     expect(models.data.map(({ id }) => id)).toEqual(['free-1', 'voice']);
   });
 
-  it('are those of key and account both', async () => {
+  it('are checked for both key and account', async () => {
     await parley.setAccountLimits({ models: ['free-*'] });
     const key = await parley.keyWith({ models: ['m', 'free-*'] });
     expect(await errorOf(await key.chat(1))).toMatchObject({
-      message: expect.stringContaining('The account is not allowed the model `m`.'),
+      message: expect.stringContaining('The limits of the account do not allow the model `m`.'),
     });
     expect((await key.chat(1, 'free-1')).status).toBe(200);
   });
 
-  it('let a key be used from its addresses alone', async () => {
+  it('let a key be used from its addresses only', async () => {
     const here = await parley.keyWith({ addresses: ['127.0.0.0/8', '::1'] });
     const elsewhere = await parley.keyWith({ addresses: ['192.0.2.0/24'] });
     expect((await here.chat(1)).status).toBe(200);

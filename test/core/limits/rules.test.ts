@@ -12,7 +12,7 @@ import { threadCpuMs } from '../../support/thread-cpu.ts';
 const nano = (credits: number) => nanoCredits(BigInt(credits) * 1_000_000_000n);
 
 describe('rates', () => {
-  it('are kept of any number of keys that have requests running', () => {
+  it('are kept for any number of keys with running requests', () => {
     const rates = new Rates();
     for (let key = 0; key < 200_000; key++) rates.meterOf(`key ${key}`).running = 1;
     expect(rates.meterOf('key 0').running).toBe(1);
@@ -36,7 +36,7 @@ describe('models', () => {
     expect(matchesModel([pattern], model)).toBe(allowed);
   });
 
-  it('match as an expression does, whatever their characters', () => {
+  it('match like a regular expression, with any characters', () => {
     const letters = (from: string) => fc.string({ unit: fc.constantFrom(...from), maxLength: 12 });
     fc.assert(
       fc.property(letters('ab*.'), letters('ab.'), (pattern, model) => {
@@ -47,14 +47,14 @@ describe('models', () => {
     );
   });
 
-  it('take a short time, as many and as long as limits may have', () => {
+  it('take a short time, also at their limits of number and length', () => {
     const hundred = (make: (at: number) => string) => Array.from({ length: 100 }, (_, at) => make(at));
     const models = hundred((at) => `${'a'.repeat(196)}x${at}`);
     for (const patterns of [
       hundred((at) => `a*a*a*b${at}`),
       hundred((at) => `*${'a'.repeat(50)}b${'a'.repeat(50)}*${at}`),
     ]) {
-      // Measured: 6 to 13 ms. Backtracking takes 23 s for the first.
+      // Measured: 6 to 13 ms. With backtracking the first takes 23 s.
       const check = () => expect(models.some((model) => coversPattern(patterns, model))).toBe(false);
       expect(threadCpuMs(check)).toBeLessThan(500);
     }
@@ -90,7 +90,7 @@ describe('addresses', () => {
     },
   );
 
-  it('covers a network that lies within', () => {
+  it('covers a network inside it', () => {
     expect(coversNetwork(['10.0.0.0/8'], '10.1.0.0/16')).toBe(true);
     expect(coversNetwork(['10.1.0.0/16'], '10.0.0.0/8')).toBe(false);
     expect(coversNetwork(['10.0.0.0/8'], '11.0.0.1')).toBe(false);
@@ -101,12 +101,12 @@ describe('addresses', () => {
 describe('limits', () => {
   const own = { models: ['gpt-*'], requestsPerMinute: 10, budgets: { month: nano(5) } };
 
-  it('come back from their text', () => {
+  it('are read back from their text', () => {
     expect(limitsFromText(limitsToText(own))).toEqual(own);
     expect(limitsFromText(limitsToText(undefined))).toBeUndefined();
   });
 
-  it('are no wider than others only if each of them is', () => {
+  it('are within others only if each of them is', () => {
     expect(widerMember(own, own)).toBeUndefined();
     expect(widerMember(own, undefined)).toBeUndefined();
     expect(widerMember(undefined, own)).toBe('models');
@@ -116,7 +116,7 @@ describe('limits', () => {
     expect(widerMember({ ...own, budgets: { month: nano(5), day: nano(9) } }, own)).toBeUndefined();
   });
 
-  it('are inherited where nothing is asked for', () => {
+  it('are inherited if none are requested', () => {
     const inherited = inheritedLimits({ requestsPerMinute: 3, budgets: { day: nano(1) } }, own);
     expect(inherited).toEqual({
       models: ['gpt-*'],

@@ -12,7 +12,7 @@ import {
 } from '../../../src/core/values/money.ts';
 
 const amounts = fc.bigInt({ min: -nanoCreditsMax, max: nanoCreditsMax }).map(nanoCredits);
-/** Up to a million credits per million tokens, far beyond any real model. */
+/** Up to a million credits per million tokens, far above any real model. */
 const rates = fc.bigInt({ min: 0n, max: 1_000_000n * nanoCreditsPerCredit }).map(nanoCredits);
 const prices: fc.Arbitrary<Price> = fc.record({ inputPerMillion: rates, outputPerMillion: rates });
 const tokens = fc.record({
@@ -43,7 +43,7 @@ describe('reading an amount of credits', () => {
     ['-3.000000001', -3_000_000_001n],
     ['-0', 0n],
     ['9223372036.854775807', nanoCreditsMax],
-  ])('takes %s exactly', (text, nano) => {
+  ])('reads %s exactly', (text, nano) => {
     expect(parseCredits(text)).toBe(nano);
   });
 
@@ -98,7 +98,7 @@ describe('writing an amount of credits', () => {
     expect(formatCredits(nanoCredits(nano))).toBe(text);
   });
 
-  it('is read back as the same amount, whatever the amount', () => {
+  it('is read back as the same amount', () => {
     fc.assert(fc.property(amounts, (amount) => parseCredits(formatCredits(amount)) === amount));
   });
 
@@ -116,7 +116,7 @@ describe('the cost of a request', () => {
   });
 
   it('rounds up once, at the end', () => {
-    // A third of a nano-credit for each side: rounding each would make two.
+    // A third of a nano-credit for each side: rounding each side would make two.
     const price = priceOf('0.000333333', '0.000333333');
     expect(cost(price, { promptTokens: 1, completionTokens: 1 })).toBe(1n);
   });

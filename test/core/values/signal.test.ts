@@ -6,7 +6,7 @@ const aborted = (signal: OwnSignal) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)));
 
 describe('a signal', () => {
-  it('calls each listener once, and none that was removed, even while it aborts', () => {
+  it('calls each listener once, and no removed one, even while it aborts', () => {
     const signal = new OwnSignal();
     const [kept, removed] = [vi.fn(), vi.fn()];
     signal.addEventListener('abort', () => signal.removeEventListener('abort', removed));
@@ -22,7 +22,7 @@ describe('a signal', () => {
 });
 
 describe('a time limit', () => {
-  it('ends each piece of work after its own time, in order, and none that has ended before', async () => {
+  it('ends each piece of work after its own time, in order, and no finished one', async () => {
     const limit = new TimeLimit(60, () => 'time is up');
     const startedAtMs = performance.now();
     const [first, ended] = [limit.begin(), limit.begin()];
@@ -37,7 +37,7 @@ describe('a time limit', () => {
     expect(ended.aborted).toBe(false);
   });
 
-  it('starts anew after a time without work', async () => {
+  it('starts again after a time without work', async () => {
     const limit = new TimeLimit(10, () => 'time is up');
     expect(await aborted(limit.begin())).toBe('time is up');
     expect(await aborted(limit.begin())).toBe('time is up');

@@ -1,4 +1,4 @@
-/** Any text that a client may send becomes sound, or is refused, in a bounded time: the real engine speaks it. */
+/** The real engine speaks any text, or refuses it, in a limited time. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { OwnSignal } from '../../../src/core/values/signal.ts';
 import { createBuiltinSpeech } from '../../../src/engines/builtin/speech.ts';
@@ -15,11 +15,11 @@ afterAll(async () => {
 const charactersMax = 4_000;
 /** Processor time of the event loop for a text of 4,000 characters. */
 const readMsMax = 250;
-/** Processor time of all threads until so much has been heard. */
+/** Processor time of all threads until this much audio has come. */
 const heardMsMax = 10_000;
 const heardSecondsMax = 20;
 
-/** @returns whether it can be said; if so, there is sound */
+/** @returns whether it can be spoken; if so, there is sound */
 async function speak(input: string): Promise<boolean> {
   const request = { input, voice: 'kal', format: 'pcm' } as const;
   let isRefused = false;
@@ -39,7 +39,7 @@ async function speak(input: string): Promise<boolean> {
   return true;
 }
 
-/** The first character that is assigned of each sixteen, as blocks begin at multiples of sixteen. */
+/** The first assigned character of each sixteen, as blocks begin at multiples of sixteen. */
 function charactersOfAllBlocks(): string[] {
   const characters: string[] = [];
   for (let row = 0; row < 0x110000; row += 16) {

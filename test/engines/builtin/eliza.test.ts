@@ -75,7 +75,7 @@ describe('an answer', () => {
     expect(await answerTo(inParts([image]))).toContain('no words');
   });
 
-  it('follows those of earlier messages, then the first comes again', async () => {
+  it('uses the replies after those of earlier messages, then starts again', async () => {
     const noes = Array.from({ length: 4 }, () => user('no'));
     const answers = await Promise.all(noes.map((_, at) => answerTo(...noes.slice(at))));
     expect(new Set(answers.slice(0, 3)).size).toBe(3);
@@ -99,14 +99,14 @@ describe('an answer', () => {
     expect(await answerTo(said('system', 'hello'))).toContain('no words');
   });
 
-  it('is to all text parts of a message, of which it reads the end', async () => {
+  it('answers all text parts of a message, and reads only its end', async () => {
     expect(await answerTo(inParts([{ text: 'Hello' }, image, { text: 'I am tired' }]))).toContain(
       'you are tired',
     );
     expect(await answerTo(user(`${'I am sad. '.repeat(1000)}${'x '.repeat(500)}`))).not.toContain('sad');
   });
 
-  it('names help to those who may harm themselves', async () => {
+  it('names sources of help to people who may harm themselves', async () => {
     expect(await answerTo(user('yes, but I want to die'))).toContain('emergency number');
   });
 
@@ -145,7 +145,7 @@ it.each([
   ['am I mad', 'are you mad'],
   ['my word '.repeat(1000), 'your word '.repeat(8).trim()],
   ['x'.repeat(1000), 'x'.repeat(160)],
-])('swaps the person of a phrase: %s', (phrase, turned) => expect(reflect(phrase)).toBe(turned));
+])('swaps the person in a phrase: %s', (phrase, turned) => expect(reflect(phrase)).toBe(turned));
 
 describe('the work for an answer', () => {
   const units = 20_000_000;
@@ -192,7 +192,7 @@ describe('limits', () => {
     }
   });
 
-  it('count for each choice, as the smaller of the two', async () => {
+  it('apply to each choice; the smaller of two limits counts', async () => {
     for (const [maxTokens, maxCompletionTokens] of [
       [4, 9],
       [9, 4],
@@ -233,7 +233,7 @@ describe('stop sequences', () => {
 });
 
 describe('a completion', () => {
-  it('gives `n` choices, which differ while there are answers left, and calls no tool', async () => {
+  it('gives `n` choices, which differ while there are replies left, and calls no tool', async () => {
     const tools = [{ type: 'function', function: { name: 'weather' } }];
     const completion = await complete([user('no')], { n: 4, tools });
     expect(completion.choices.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
@@ -241,7 +241,7 @@ describe('a completion', () => {
     expect(completion.choices.map(({ message }) => message?.toolCalls)).toEqual([[], [], [], []]);
   });
 
-  it('counts the prompt as the texts of its messages and 3 tokens a message', async () => {
+  it('counts the prompt as the texts of its messages and 3 tokens per message', async () => {
     const parts = inParts([{ text: 'one two' }, image, { text: 'three' }]);
     const { usage } = await complete([said('system', 'Be brief.'), user('Hello <|endoftext|>'), parts]);
     const special = countTokens('Hello <|endoftext|>', { disallowedSpecial: new Set() });
@@ -312,7 +312,7 @@ describe('a stream', () => {
   });
 });
 
-it('answers are ASCII with single blanks, and have only placeholders that their pattern has', () => {
+it('has replies in ASCII with single blanks, and only placeholders of their pattern', () => {
   for (const { pattern, answers } of rules) {
     for (const answer of answers) {
       expect(answer).toMatch(/^[!-~]+(?: [!-~]+)*$/);

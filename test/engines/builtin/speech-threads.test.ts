@@ -5,7 +5,7 @@ import { threadShare } from '../../support/thread-cpu.ts';
 import { collect, newPool, prose, speak, untilTheEnd, voiceNamed } from './flite/listening.ts';
 
 describe('long texts', () => {
-  /** A pool of real threads, and how many pieces it was asked for. */
+  /** A pool of real threads that counts the requested pieces. */
   function countedPool(options: { readonly threads: number }) {
     const pool = newPool(options);
     const counted = { asked: 0 };

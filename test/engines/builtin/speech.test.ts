@@ -50,7 +50,7 @@ describe('a run of flite', () => {
     expect(constants.end - constants.start).toBeGreaterThan(16_000_000);
   });
 
-  it('refuses a module whose data starts in an unusual way', () => {
+  it('refuses a module whose data starts in another way than expected', () => {
     const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
     const other = [1, 4, 1, 0x60, 0, 0];
     const data = [11, 9, 1, 0, 0x41, 0x80, 8, 0x0b, 2, 7, 7];
@@ -197,7 +197,7 @@ describe('the engine', () => {
     }
   });
 
-  it('prepares a text whose characters have long names off the main thread', async () => {
+  it('prepares a text of characters with long names off the main thread', async () => {
     await check('Start the thread.');
     expect(await threadShare(() => check('\ufdfd'.repeat(4_000)))).toBeLessThan(0.5);
   });

@@ -1,4 +1,4 @@
-/** Transcription in a clone where set-up has not built the modules, or not yet. */
+/** Transcription in a clone where set-up has not built the modules yet, or cannot. */
 import { execFile } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -19,7 +19,7 @@ afterAll(() => clone.remove());
 
 const run = promisify(execFile);
 
-/** Asks the engine of the clone, moves the modules there, and asks it again. */
+/** Calls the engine of the clone, moves the modules there, and calls it again. */
 const script = `
   import { readFileSync, renameSync } from 'node:fs';
   import { createBuiltinTranscription } from './src/engines/builtin/transcription.ts';
@@ -58,12 +58,12 @@ describe('a clone without the modules', () => {
     );
   });
 
-  it('has no problem where no model needs them', async () => {
+  it('has no problem if no model needs them', async () => {
     const chat = '{id: eliza, type: chat, engine: builtin, price: {input: 0, output: 0}}';
     expect(await doctor(`server: {port: 0}\nmodels: [${chat}]\n`)).toMatchObject({ problems: 0 });
   });
 
-  it.skipIf(missing !== undefined)('refuses to transcribe, and begins to when they are there', async () => {
+  it.skipIf(missing !== undefined)('refuses to transcribe, and starts to when they are there', async () => {
     cpSync(hearingFolder, clone.file('modules'), { recursive: true, dereference: true });
     writeFileSync(clone.file('speech.wav'), wavFile(await speak('A light rain had fallen.')));
     writeFileSync(clone.file('ask.ts'), script);

@@ -44,7 +44,7 @@ const testPicture = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=25'];
 
 const sentence =
   'A light rain had fallen during the night, and the stones along the water were still dark and wet.';
-/** For tests in which the words do not matter: its recognition takes a fraction of the sentence's. */
+/** A recording for tests whose words do not matter: it takes a fraction of the sentence's time. */
 const phrase = 'A light rain had fallen during the night.';
 const story =
   'My sister had promised to bring bread, cheese and a basket of apples. She arrived an hour late with a broken wheel ' +
@@ -117,7 +117,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     });
   });
 
-  describe('answers a broken file with a code, and the next request as usual', () => {
+  describe('answers a broken file with a code, and the next request normally', () => {
     const chanceBytes = Uint8Array.from({ length: 100_000 }, (_, at) => (at * at * 7919) >> 5);
     const claims = { channels: 1, sampleRate: 16_000, bitsPerSample: 16, dataBytes: 32_000 };
     const bad: readonly [string, string, Uint8Array, string][] = [
@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(textOf(events)).not.toContain('dark');
   });
 
-  it('refuses a fragment of a file, which would be a success without most of its words', async () => {
+  it('refuses a fragment of a file instead of losing most of its words', async () => {
     const whole = await encode(spokenSentence, 'mp3', '-c:a', 'libmp3lame');
     const fragment = transcribe(whole.subarray(0, whole.length / 4));
     await expect(fragment).rejects.toMatchObject({
@@ -187,7 +187,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     });
   });
 
-  it('names the codec for which it has no decoder', async () => {
+  it('names a codec without a decoder', async () => {
     const file = await encode(spokenPhrase, 'mp4', '-c:a', 'eac3');
     await expect(transcribe(file)).rejects.toMatchObject({
       code: 'unsupported_file_format',
@@ -195,7 +195,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     });
   });
 
-  it('takes the first stream of audio that it can decode', async () => {
+  it('reads the first stream of audio that it can decode', async () => {
     const streams = ['-map', '0:a', '-map', '0:a', '-c:a:0', 'eac3', '-c:a:1', 'aac'];
     const events = await transcribe(await encode(spokenPhrase, 'mp4', ...streams));
     expect(wordErrorRate(phrase, textOf(events))).toBeLessThan(0.15);
@@ -340,7 +340,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
       expect(together.map(textOf)).toEqual(alone.map(textOf));
     });
 
-    it('lets a short request pass a long one on the only recogniser', async () => {
+    it('serves a short request before the end of a long one on the only recogniser', async () => {
       const single = createEngine({ recognisers: 1 });
       const stop = new AbortController();
       const audio = wavFile(joinSamples(...new Array<Int16Array>(6).fill(spokenStory)));
@@ -404,7 +404,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription ends its thre
     await expectNothingLeft(own);
   });
 
-  it('when the client leaves and nobody reads on', async () => {
+  it('when the client leaves without reading', async () => {
     const client = new AbortController();
     const { own, events } = startLong({}, client.signal);
     await events.next();
@@ -426,7 +426,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription ends its thre
     await expectNothingLeft(own);
   });
 
-  it('when the request takes longer than it may', async () => {
+  it('when the request exceeds its time', async () => {
     const { own, events } = startLong({ requestMsMax: 1500 });
     const reading = (async () => {
       while ((await events.next()).done !== true);
@@ -498,7 +498,7 @@ function doneOf(events: readonly TranscriptionEvent[]): TranscriptionEvent & { k
 /** The word error rate: insertions, deletions and substitutions per word said. */
 function wordErrorRate(said: string, heard: string): number {
   const [reference, hypothesis] = [wordsOf(said), wordsOf(heard)];
-  // Each distinct word becomes one character, so that a distance of strings is a distance of words.
+  // Replaces each distinct word by one character, so that a distance of strings is a distance of words.
   const letters = new Map([...new Set([...reference, ...hypothesis])].map((word, at) => [word, 0x4e00 + at]));
   const spell = (words: readonly string[]) =>
     String.fromCharCode(...words.map((word) => letters.get(word) ?? 0));

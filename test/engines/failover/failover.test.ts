@@ -1,4 +1,4 @@
-/** Failover: which engines a request tries, in which order, and what the client and the usage record show. */
+/** Failover: the engines that a request tries, their order, and the result for client and usage record. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -105,7 +105,7 @@ class Actor {
   }
 }
 
-/** The engines that were tried, in order. */
+/** The tried engines, in order. */
 const asked: string[] = [];
 const [a, b, c] = [new Actor('a'), new Actor('b'), new Actor('c')] as const;
 
@@ -170,7 +170,7 @@ describe.each(names)('%s with several engines', (operation) => {
     expect(worked()).toEqual(['a', 'a']);
   });
 
-  it('tries the next one if one cannot have begun, without the client noticing', async () => {
+  it('tries the next one if one cannot have begun, and the client does not notice', async () => {
     a.failure = unreachable('a');
     b.failure = unreachable('b');
     const response = await ask('in-order');
@@ -240,7 +240,7 @@ describe('a model with several engines', () => {
     return data.map(({ id }: { id: string }) => id);
   };
 
-  it('can be called while one of them is available, and else says why not', async () => {
+  it('can be called while one of them is available, otherwise says why not', async () => {
     for (const actor of [a, b])
       actor.availability = { available: false, reason: `${actor.name} is missing.` };
     expect(await listed()).toContain('chat-in-order');
@@ -347,7 +347,7 @@ describe('a transcription model with several engines', () => {
     const engine = (tellsTimes?: boolean) =>
       fakeTranscription(tellsTimes === undefined ? {} : { tellsTimes });
     const several = (...engines: [TranscriptionEngine, TranscriptionEngine]) =>
-      failoverTranscription(engines, 'in-order').tellsTimes;
+      failoverTranscription(engines, { balance: 'in-order' }).tellsTimes;
     expect(several(engine(), engine(true))).toBe(true);
     expect(several(engine(), engine(false))).toBe(false);
   });
@@ -390,7 +390,22 @@ describe('the engines of a model', () => {
     ],
     [
       'type: speech, engine: [a, b], balance: random',
-      ['`models[0].balance` is "random", but must be one of in-order, round-robin.'],
+      ['`models[0].balance` is "random", but must be one of in-order, round-robin, least-busy.'],
+    ],
+    ['type: speech, engine: [a, b], balance: least-busy, weights: {a: 3}', []],
+    [
+      'type: speech, engine: [a, b], balance: least-busy, weights: {aa: 3}',
+      ['The model `m` has no engine `aa`. It has: a, b.'],
+    ],
+    [
+      'type: speech, engine: [a, b], weights: {a: 0}',
+      ['`models[0].weights.a` is 0, but must be a whole number from 1 to 1000.'],
+    ],
+    [
+      'type: speech, engine: a, weights: {a: 3}',
+      [
+        '`weights` needs several engines, but the model `m` has one. Write `engine` as a list, or leave `weights` out.',
+      ],
     ],
   ])('are checked with the rest of the file: %s', (model, messages) =>
     expect(findings(model)).toEqual(messages),

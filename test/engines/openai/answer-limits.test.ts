@@ -1,4 +1,4 @@
-/** Answers of an upstream that are larger than what was asked of it, or larger once parsed. */
+/** Answers of an upstream that are larger than the request allows, or larger once parsed. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question, readEvents } from '../../support/chat-answers.ts';
@@ -18,7 +18,7 @@ const ask = (body: object = {}) => parley.postJson(path, { ...question, max_toke
 const balance = async () => (await parley.app.store.accounts.find(parley.accountId))?.balance;
 const jsonType = { 'content-type': 'application/json' };
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
-/** A whole answer with one more member. */
+/** A whole answer with an additional member. */
 const withMember = (text: string) => JSON.stringify(completion()).replace(/}$/, `,"own":${text}}`);
 
 describe('a whole answer', () => {
@@ -52,7 +52,7 @@ describe('a streamed answer', () => {
   const stream = (body: object = {}) => ask({ stream: true, ...body });
   const many = Buffer.from(`data: ${JSON.stringify(chunk({ content: 'word ' }))}\n\n`.repeat(1_000));
 
-  it('of more bytes than were asked for breaks off, stops the upstream and costs nothing', async () => {
+  it('of more bytes than allowed breaks off, stops the upstream and costs nothing', async () => {
     upstream.answer(path, eventText(Array(400).fill(many)));
     const before = await balance();
     const response = await stream();
@@ -66,7 +66,7 @@ describe('a streamed answer', () => {
     expect(await balance()).toBe(before);
   });
 
-  it('of the same bytes is passed on to a client that asked for as many', async () => {
+  it('of the same bytes is passed on to a client with a higher limit', async () => {
     const usage = { prompt_tokens: 9, completion_tokens: 4_000, total_tokens: 4_009 };
     const last = [chunk({}, { finish_reason: 'stop' }, { usage })];
     const text = `data: ${JSON.stringify(last[0])}\n\ndata: [DONE]\n\n`;

@@ -30,7 +30,7 @@ function keptLog() {
 }
 
 describe('the log', () => {
-  it('names errors that the operator must fix, and never has their sentences, which may repeat a prompt', async () => {
+  it('names errors that the operator must fix, without their messages, which may repeat a prompt', async () => {
     const { log, lines } = keptLog();
     const parley = await behind(upstream.baseUrl, { log });
     for (const status of [400, 422, 429, 401, 500]) {
@@ -171,7 +171,7 @@ describe('an upstream that repeatedly cannot be reached', () => {
     expect(JSON.stringify(lines[0]?.fields['err'])).toContain('ECONNREFUSED');
   });
 
-  it('is back as soon as the trial has a connection, however long the answer takes', async () => {
+  it('is available again as soon as the trial has a connection, however long the answer takes', async () => {
     const { down, ask } = await stopped();
     for (let round = 0; round < 3; round++) await ask();
     await down.listen();
@@ -193,7 +193,7 @@ describe('an upstream that repeatedly cannot be reached', () => {
     expect(down.connections).toBe(0);
   });
 
-  it('is not one that answers with any status, nor a slow one', async () => {
+  it('is not an upstream that answers with any status, nor a slow one', async () => {
     const parley = await behind(upstream.baseUrl, { engine });
     for (const answer of [failure(400), failure(429), failure(500), failure(503), silence]) {
       upstream.answer(path, answer);
@@ -203,7 +203,7 @@ describe('an upstream that repeatedly cannot be reached', () => {
     }
   });
 
-  it('may be one that accepts connections and drops them', async () => {
+  it('may be an upstream that accepts connections and drops them', async () => {
     const parley = await behind(upstream.baseUrl, { engine });
     upstream.answer(path, resetAtOnce);
     for (let round = 0; round < 3; round++) await parley.postJson(path, question);
@@ -231,7 +231,7 @@ describe('too many requests at once', () => {
     expect(upstream.requests.length).toBe(before + 3);
   });
 
-  it('free their slots however they end', async () => {
+  it('free their slots in every way of ending', async () => {
     const parley = await behind(upstream.baseUrl, { engine: { ...quick, ...engine } });
     const endings: Answer[] = [
       json(completion()),

@@ -111,7 +111,7 @@ describe('a request', () => {
     expect(lastRequest().stream_options).toEqual({ include_usage: true, include_obfuscation: false });
   });
 
-  it('is limited to what the account can pay', async () => {
+  it('is limited by the credits of the account', async () => {
     const poor = await parley.newKey({ credits: '0.0002' });
     const init = { headers: { authorization: `Bearer ${poor}` } };
     expect((await parley.postJson(path, question, init)).status).toBe(200);
@@ -131,7 +131,7 @@ describe('a request', () => {
     ['that name beside another', { max_tokens: 5, n_predict: 4000 }, 5],
     ['another case, as Go reads it', { max_tokens: 5, Max_Tokens: 4000, 'max_to\u212aens': 3000 }, 5],
     ['more than the model gives', { max_completion_tokens: 1e6 }, 4096],
-  ])('with a limit as %s has the one limit that is held for', async (_, limits, limit) => {
+  ])('with a limit as %s has only the limit of the hold', async (_, limits, limit) => {
     expect((await ask(limits)).status).toBe(200);
     expect(lastRequest()).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: limit });
   });
@@ -152,7 +152,7 @@ describe('a request', () => {
       store: 'yes',
       modalities: 'text',
     },
-  ])('passes %j for the model to judge', async (members) => {
+  ])('passes %j on, as the model decides about it', async (members) => {
     expect((await ask(members)).status).toBe(200);
     const limit = { max_tokens: expect.any(Number) };
     expect(lastRequest()).toEqual({
@@ -212,7 +212,7 @@ const twoChoices = [0, 1].map((index) => ({
 }));
 
 describe('a plain answer', () => {
-  it("comes back unchanged but for the client's model name, and is charged by its usage", async () => {
+  it("comes back unchanged except for the client's model name, and is charged by its usage", async () => {
     const before = await balance();
     const answer = completion('hello', {
       system_fingerprint: 'fp',
@@ -410,7 +410,7 @@ describe('a streamed answer', () => {
     expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
   });
 
-  it('ends with [DONE], whatever follows', async () => {
+  it('ends with [DONE] and ignores later data', async () => {
     const text = [
       ...chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`),
       'data: [DONE]\n\n',
@@ -424,7 +424,7 @@ describe('a streamed answer', () => {
 
 describe('a client that leaves a stream', () => {
   const image = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }];
-  /** Leaves after the first text, before the upstream has sent all. */
+  /** Leaves after the first text, before the upstream has sent everything. */
   const leaveAfterText = async (body: object) => {
     const leave = new AbortController();
     const response = await parley.postJson(
@@ -441,7 +441,7 @@ describe('a client that leaves a stream', () => {
     usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
   });
 
-  it('pays for a prompt with references and for hidden reasoning what the upstream reports at its end', async () => {
+  it("pays the upstream's final report for a prompt with references and for hidden reasoning", async () => {
     const last = { ...chunk({}), choices: [], ...report(9_000, 2_000) };
     const parts = [chunk({ content: 'hello' }), chunk({}, { finish_reason: 'stop' }), last];
     upstream.answer(path, events(parts, { everyMs: 150 }));
@@ -469,7 +469,7 @@ describe('a client that leaves a stream', () => {
     expect(upstream.requests.at(-1)?.isAborted).toBe(true);
   });
 
-  it('pays our own count if the upstream fails while it is read on', async () => {
+  it('pays our own count if the upstream fails afterwards', async () => {
     upstream.answer(
       path,
       events([chunk({ content: 'hello' }), chunk({ content: 'you' })], {

@@ -1,4 +1,4 @@
-/** The context of a chat model without `contextTokens`: what the upstream tells, or none. */
+/** The context of a chat model without `contextTokens`: the one that the upstream reports, or none. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { completion, question } from '../../support/chat-answers.ts';
@@ -61,7 +61,7 @@ describe('the context of a model without `contextTokens`', () => {
     await parley.close();
   });
 
-  it('is not asked for if it is written', async () => {
+  it('is not requested if it is configured', async () => {
     const asked = upstream.requests.length;
     const parley = await startBehind(upstream.baseUrl);
     expect((await parley.postJson('/chat/completions', question)).status).toBe(200);
@@ -77,7 +77,7 @@ async function ask(parley: Parley) {
 describe('a prompt over the context', () => {
   const long = { model: 'eliza', messages: [{ role: 'user', content: 'hello '.repeat(5_000) }] };
 
-  it('is refused before the engine where the count is certain, and costs nothing', async () => {
+  it('is refused before the engine if the count is certain, and costs nothing', async () => {
     const parley = await startParley();
     const response = await parley.postJson('/chat/completions', long);
     expect(await errorOf(response.clone())).toMatchObject({ status: 400, code: 'invalid_messages' });

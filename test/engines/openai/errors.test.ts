@@ -1,4 +1,4 @@
-/** Failures of an upstream: what the client gets, what it costs, and what the upstream sees. */
+/** Failures of an upstream: the client's answer, the cost, and the upstream's view. */
 import { describe, expect, it } from 'vitest';
 import { makeCertificate } from '../../support/certificates.ts';
 import { chunk, chunks, completion, question, readEvents } from '../../support/chat-answers.ts';
@@ -49,7 +49,7 @@ describe("an upstream's status", () => {
     [502, /failed/],
     [503, /busy/],
     [529, /failed/],
-  ])("%i is passed through with Parley's wording, and costs nothing", async (status, words) => {
+  ])("%i is passed on with Parley's wording, and costs nothing", async (status, words) => {
     upstream.answer(path, failure(status));
     const before = [upstream.requests.length, await balance()];
     for (const stream of [false, true]) {
@@ -109,7 +109,7 @@ describe("an upstream's status", () => {
     expect(seconds).toBeLessThanOrEqual(inSeconds);
   });
 
-  it('is answered at once, however long or slow its body is', async () => {
+  it('is answered at once, also with a long or slow body', async () => {
     const patient = await behind(upstream.baseUrl, {
       engine: { firstByteMs: 600_000, idleMs: 600_000, totalMs: 600_000 },
     });
@@ -139,7 +139,7 @@ describe("an upstream's status", () => {
   });
 });
 
-/** All before the client has got anything of the answer. */
+/** All occur before the client has received any of the answer. */
 const failures: [string, Answer][] = [
   ['a reset at once', resetAtOnce],
   ['a reset within the headers', rawBytes('HTTP/1.1 200 OK\r\nContent-Type: appl', 'reset')],
@@ -251,7 +251,7 @@ describe('time', () => {
     await upstream.requests.at(-1)?.aborted;
   });
 
-  it('in total is bounded, however steadily an answer arrives', async () => {
+  it('in total is limited, even if an answer arrives steadily', async () => {
     const event = text(chunk({ content: 'x' })).join('');
     const drip = eventText(Array(100).fill(event), { everyMs: 50 });
     for (const answer of [drip, endless(event, eventStream)]) {
@@ -263,7 +263,7 @@ describe('time', () => {
     }
   });
 
-  it('that a slow client takes does not count against the upstream', async () => {
+  it('of a slow client does not count against the upstream', async () => {
     const long = chunks(...Array<string>(3_000).fill('x'.repeat(1_000)));
     upstream.answer(path, events(long));
     const patient = await behind(upstream.baseUrl, { engine: { ...quick, totalMs: 60_000 } });

@@ -10,7 +10,7 @@ import { events, json } from '../../support/upstream-answers.ts';
 
 const path = '/chat/completions';
 const upstream = await startScriptedUpstream();
-// Free, so that no run ends without credits.
+// Free, so that no run ends for lack of credits.
 const free = {
   id: 'served',
   type: 'chat',
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 type Json = Record<string, unknown>;
 
-/** Members that no schema names, without those that mark an answer as an error. */
+/** Members that no schema names, except those that mark an answer as an error. */
 function unknown(schema: DescMessage): fc.Arbitrary<Json> {
   const known = new Set([...schema.fields.map(({ jsonName }) => jsonName), 'error', 'stream', '__proto__']);
   const name = fc.oneof(
@@ -38,7 +38,7 @@ function unknown(schema: DescMessage): fc.Arbitrary<Json> {
   // JSON has no -0.
   return fc
     .dictionary(
-      // Servers may read names in any case, so Parley drops those that look like one that it relies on.
+      // Servers may read names in any case, so Parley drops names that look like a checked one.
       name.filter((text) => !known.has(text) && !known.has(text.toUpperCase().toLowerCase())),
       value,
       { maxKeys: 4 },
@@ -159,8 +159,8 @@ function oneOfEach(): Places {
 
 const ask = (body: unknown) => parley.postJson(path, body);
 const received = () => upstream.requests.at(-1)?.json;
-// Bounds the search for the smallest failing case, too.
-/** The limit that Parley always sends; a prompt with references may leave less room. */
+// Also limits the search for the smallest failing case.
+/** The limit that Parley always sends. A prompt with references may leave less room. */
 const limit = { max_tokens: expect.any(Number) };
 const run = { numRuns: 60, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: true };
 

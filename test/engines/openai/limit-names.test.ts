@@ -1,4 +1,4 @@
-/** Under which name an upstream is told the limit of an answer. */
+/** The name under which an upstream gets the limit of an answer. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { defaultLimitNames, tokenizerOf } from '../../../src/engines/openai/chat/limit-names.ts';
 import { type BehindOptions, startBehind } from '../../support/behind-upstream.ts';
@@ -12,11 +12,11 @@ it.each([
   ['https://me.services.ai.azure.com/openai/v1', 'max_completion_tokens'],
   ['http://127.0.0.1:8000/v1', 'max_tokens'],
   ['https://api.openai.com.example.org/v1', 'max_tokens'],
-])('%s takes %s', (baseUrl, name) => {
+])('%s gets %s', (baseUrl, name) => {
   expect(defaultLimitNames(baseUrl)).toBe(name);
 });
 
-it('knows the vocabulary of hosted OpenAI models alone', () => {
+it('knows only the vocabulary of hosted OpenAI models', () => {
   expect(tokenizerOf('https://api.openai.com/v1', 'gpt-4.1-mini')).toBe('o200k');
   expect(tokenizerOf('https://api.openai.com/v1', 'gpt-3.5-turbo')).toBeUndefined();
   expect(tokenizerOf('http://127.0.0.1:8000/v1', 'gpt-4.1-mini')).toBeUndefined();
@@ -58,7 +58,7 @@ describe('an upstream that refuses the name of the limit', async () => {
     [400, openAiWords],
     [400, 'Unrecognized request argument supplied: max_tokens'],
     [422, '[{"type":"extra_forbidden","loc":["body","max_tokens"],"msg":"Extra inputs are not permitted"}]'],
-  ])('by %i %s is asked again under the other, once', async (status, words) => {
+  ])('by %i %s gets the request again with the other name, once', async (status, words) => {
     await within({}, async (ask) => {
       refuse(words, status);
       expect((await ask()).status).toBe(200);
@@ -71,7 +71,7 @@ describe('an upstream that refuses the name of the limit', async () => {
     });
   });
 
-  it('is not asked again for another reason, or where the name is configured', async () => {
+  it('gets no second request for another reason, or if the name is configured', async () => {
     await within({}, async (ask) => {
       refuse(
         "'max_tokens' or 'max_completion_tokens' is too large: 7. The maximum context length is 4 tokens.",

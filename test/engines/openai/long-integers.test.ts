@@ -23,7 +23,7 @@ afterAll(async () => {
   await upstream.stop();
 });
 
-/** A Parley whose model is that of another, over gRPC. */
+/** A Parley whose model is served by another Parley over gRPC. */
 async function startInFront({ baseUrl, apiKey }: Parley): Promise<Parley> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-front-'));
   const apiKeyFile = join(folder, 'key');
@@ -35,7 +35,7 @@ async function startInFront({ baseUrl, apiKey }: Parley): Promise<Parley> {
   return started;
 }
 
-/** A request as a client writes it, whose numbers JavaScript could not hold. */
+/** The text of a client's request, with numbers that JavaScript could not represent. */
 function requestWith(members: string): string {
   const at = `{"role":"user","content":"say hello","sent_ns":${digits}}`;
   return `{"model":"served","messages":[${at}],${members}}`;
@@ -103,7 +103,7 @@ describe('an integer beyond 2^53', () => {
     expect((await post(parley, requestWith(`"seed":${asDouble}`), headers)).status).toBe(409);
   });
 
-  it('is no limit that Parley could hold for, and no reference', async () => {
+  it('is neither a limit that Parley could hold credits for, nor a reference', async () => {
     answerWhole();
     const response = await post(parley, requestWith(`"n_predict":${digits},"min_tokens":${digits}`));
     expect(response.status).toBe(200);
@@ -113,7 +113,7 @@ describe('an integer beyond 2^53', () => {
       const refused = await post(parley, requestWith(`"${member}":${digits}`));
       expect((await errorOf(refused)).code).toBe('invalid_parameter');
     }
-    // A prompt with references would be held for as the whole context.
+    // A prompt with references would hold credits for the whole context.
     const key = await parley.newKey({ credits: '0.006' });
     const held = await post(parley, requestWith('"max_tokens":1'), { authorization: `Bearer ${key}` });
     expect(held.status).toBe(200);

@@ -1,4 +1,4 @@
-/** One Parley in front of another over REST: speech and transcripts of the inner one arrive unchanged. */
+/** A Parley in front of another over REST: speech and transcripts of the inner one arrive unchanged. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)('transcription', () => {
     expect(relayed.transcript).toEqual(heard.transcript);
     const { audioMsIn = 0, fairUseUnits } = heard.record;
     expect(relayed.record).toMatchObject({ state: 'ok', fairUseUnits });
-    // Decoders round the duration that a header states.
+    // Decoders round the duration in a header.
     expect(Math.abs((relayed.record.audioMsIn ?? 0) - audioMsIn)).toBeLessThan(20);
   });
 

@@ -48,7 +48,7 @@ const unpaid = { state: 'failed', fairUseUnits: 0 };
 beforeEach(() => upstream.answer(path, audio(audioAs('mp3'))));
 
 describe('a request', () => {
-  it('reaches the upstream with the four fields of the contract and no other', async () => {
+  it('reaches the upstream with only the four fields of the contract', async () => {
     const more = { speed: 2, instructions: 'None', stream_format: 'sse', voice_settings: { a: 1 } };
     await speak({ voice: 'bill', response_format: 'mp3', ...more });
     const request = upstream.requests.at(-1);
@@ -140,7 +140,7 @@ describe('the audio', () => {
     const reader = readerOf(await speak());
     await reader.read();
     const stalled = await restOf(() => sent);
-    // The buffers of the sockets between client, Parley and upstream.
+    // The size of the socket buffers between client, Parley and upstream.
     expect(stalled * piece.length).toBeLessThan(40_000_000);
     for (let read = 0; read < 20_000_000; ) read += (await reader.read()).value?.length ?? Number.NaN;
     expect(await restOf(() => sent)).toBeGreaterThan(stalled);
@@ -151,7 +151,7 @@ describe('the audio', () => {
     ['pcm', audioAs('pcm', 95_996), 2_000],
     ['wav', wav(24_000, 48_000), 1_000],
     ['mp3', audioAs('mp3'), undefined],
-  ])('in %s has its length in the record, where the bytes show it', async (format, body, ms) => {
+  ])('in %s has its length in the record, if the bytes show it', async (format, body, ms) => {
     upstream.answer(path, pieces([body.subarray(0, 30), body.subarray(30)], { everyMs: 5 }));
     const response = await speak({ response_format: format });
     await response.arrayBuffer();
@@ -164,7 +164,7 @@ describe('the audio', () => {
   });
 });
 
-describe('an answer that is not the audio asked for is an error, and costs nothing', () => {
+describe('an answer that is not the requested audio is an error, and costs nothing', () => {
   const inPieces = [...'RIFF and more'];
   it.each<[string, Answer, string]>([
     ['JSON', json({ error: 'upstream words' }), 'mp3'],
@@ -251,7 +251,7 @@ function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> {
   return response.body.getReader();
 }
 
-/** The value once it no longer changes. */
+/** The value after it stops changing. */
 async function restOf(value: () => number): Promise<number> {
   for (let last = Number.NaN; ; ) {
     const now = value();

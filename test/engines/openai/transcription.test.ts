@@ -107,13 +107,13 @@ describe('a request', () => {
     ]);
   });
 
-  it('asks for the times of words only if the client wants them', async () => {
+  it('requests the times of words only if the client wants them', async () => {
     upstream.answer(path, json({ ...heard, words: heardWords }));
     await inFormat('verbose_json', { fields: [wordsToo] });
     expect((await lastForm()).getAll('timestamp_granularities[]')).toEqual(['segment', 'word']);
   });
 
-  it('asks a server without times for the text alone, whatever format the client wants', async () => {
+  it('requests the text alone from a server without times, in any format of the client', async () => {
     upstream.answer(path, json({ text: 'Hello.' }));
     await inFormat('verbose_json', { at: textOnly });
     const form = await lastForm();
@@ -146,7 +146,7 @@ describe('a request', () => {
     expect(await hintsSent()).toEqual([['prompt', 'A lecture. Ångström, Curie']]);
   });
 
-  it('sends lists to a model that takes them', async () => {
+  it('sends lists to a model that accepts them', async () => {
     await transcribe({ fields: lists, at: takesLists });
     expect((await hintsSent()).sort()).toEqual(lists.toSorted());
   });
@@ -164,7 +164,7 @@ describe('a request', () => {
     expect(await hintsSent()).toEqual([['language', 'en']]);
   });
 
-  it('takes parameters of SDKs that no engine has a use for', async () => {
+  it('accepts parameters of SDKs that no engine uses', async () => {
     const response = await transcribe({
       fields: [
         ['chunking_strategy', 'auto'],
@@ -179,7 +179,7 @@ describe('a request', () => {
     expect([...form.keys()]).toEqual(['model', 'response_format', 'timestamp_granularities[]']);
   });
 
-  it('refuses a temperature that is no number', async () => {
+  it('refuses a temperature that is not a number', async () => {
     const before = upstream.requests.length;
     const error = await errorOf(await transcribe({ fields: [['temperature', 'warm']] }));
     expect(error).toMatchObject({ status: 400, code: 'invalid_input', param: 'temperature' });
@@ -226,7 +226,7 @@ describe('a request', () => {
     ['is empty', Buffer.alloc(0), 'invalid_file'],
     ['is no audio', Buffer.from('Not audio at all. '.repeat(100)), 'invalid_file'],
     ['is of another format', Buffer.from('caff'.padEnd(1000, '\0')), 'unsupported_file_format'],
-  ])('whose file %s does not reach the upstream', async (_, file, code) => {
+  ])('with a file that %s does not reach the upstream', async (_, file, code) => {
     const before = upstream.requests.length;
     expect(await errorOf(await transcribe({ file }))).toMatchObject({ status: 400, code });
     expect(upstream.requests.length).toBe(before);
@@ -433,32 +433,26 @@ describe('an answer without times', () => {
     ['vtt', [], 'unsupported_response_format', 'response_format'],
     ['verbose_json', [wordsToo], 'invalid_input', 'timestamp_granularities'],
   ];
-  it.each(cannot)(
-    'refuses %s at once where the server knows no times',
-    async (format, fields, code, param) => {
-      const before = upstream.requests.length;
-      const response = await inFormat(format, { at: textOnly, fields });
-      expect(await errorOf(response)).toMatchObject({ status: 400, code, param });
-      expect(upstream.requests.length).toBe(before);
-      expect(await textOnly.recordOf(response)).toMatchObject({ state: 'refused', code });
-    },
-  );
+  it.each(cannot)('refuses %s at once if the server gives no times', async (format, fields, code, param) => {
+    const before = upstream.requests.length;
+    const response = await inFormat(format, { at: textOnly, fields });
+    expect(await errorOf(response)).toMatchObject({ status: 400, code, param });
+    expect(upstream.requests.length).toBe(before);
+    expect(await textOnly.recordOf(response)).toMatchObject({ state: 'refused', code });
+  });
 
   it('says what works instead of subtitles', async () => {
     const { message } = await errorOf(await inFormat('srt', { at: textOnly }));
     expect(message).toMatch(/no times.*`json`, `text` or `verbose_json`/);
   });
 
-  it.each(cannot)(
-    'fails %s where the times turn out to be missing, and costs nothing',
-    async (format, fields) => {
-      const response = await inFormat(format, { fields });
-      const error = await errorOf(response);
-      expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
-      expect(error.message).toContain('no times');
-      expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', fairUseUnits: 0 });
-    },
-  );
+  it.each(cannot)('fails %s if the times are missing, and costs nothing', async (format, fields) => {
+    const response = await inFormat(format, { fields });
+    const error = await errorOf(response);
+    expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
+    expect(error.message).toContain('no times');
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', fairUseUnits: 0 });
+  });
 
   it('does not ask for words if the answer would not show them', async () => {
     const response = await inFormat('json', { at: textOnly, fields: [wordsToo] });
@@ -598,7 +592,7 @@ describe('the length of the audio', () => {
       const before = upstream.requests.length;
       const error = await errorOf(await transcribe({ at: poor }));
       expect(error).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
-      // The request's own reservation does not reduce what is left.
+      // The request's own reservation does not reduce its remaining limit.
       expect(error.message).toMatch(/needs \d+ fair-use units, and 59 of this month's 59 are left/);
       expect(upstream.requests.length).toBe(before);
       upstream.answer(path, json({ ...heard, duration: 2 }));

@@ -1,4 +1,4 @@
-/** The voices of an upstream's models: from its list, in every shape that servers send, or from the configuration. */
+/** The voices of an upstream's models: from its list, in every form that servers send, or from the configuration. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../../src/core/values/log.ts';
 import { type BehindOptions, startBehind } from '../../support/behind-upstream.ts';
@@ -44,7 +44,7 @@ const voicesOf = async (parley: Parley) => (await modelsOf(parley))[0]?.voices;
 const speak = (parley: Parley) => parley.postJson('/audio/speech', { model: 'speaker', input: 'Hello.' });
 const soon = { timeout: 10_000, interval: 50 };
 
-/** Answers by the model in the query, as servers with several speech models do. */
+/** Answers by the model in the query, like servers with several speech models. */
 const byModel =
   (name: string, answers: Readonly<Record<string, Answer>>): Answer =>
   (exchange) => {
@@ -124,7 +124,7 @@ describe('the voices that an upstream lists', () => {
   const old = 'speaches-of-old';
   const names = [...Object.keys(atVoices), ...Object.keys(atModel), old];
 
-  it('are read in every shape', async () => {
+  it('are read in every form', async () => {
     const upstream = await startUpstream();
     const shaped = Object.entries(atVoices).map(([name, [body]]): [string, Answer] => [name, json(body)]);
     upstream.answer('/audio/voices', byModel('model', Object.fromEntries(shaped)));
@@ -230,7 +230,7 @@ describe('the list', () => {
     await request?.aborted;
   });
 
-  it('may come late: a model whose upstream is down at the start is available once it is up', async () => {
+  it('may come late: a model whose upstream is down at the start is available once the upstream is up', async () => {
     const upstream = await startUpstream();
     upstream.answer('/audio/voices', json({ voices: ['anna'] }));
     upstream.answer('/audio/speech', whole('audio', { headers: { 'content-type': 'audio/mpeg' } }));

@@ -1,4 +1,4 @@
-/** One engine on several machines: calls are shared among those that serve, and continue while some do not. */
+/** One engine on several machines: calls are shared among available machines, and continue if some are not. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Server, ServerCredentials, type ServerUnaryCall, type ServerWritableStream } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import { EngineNodes } from '../../support/engine-nodes.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import { openRemote, type RemoteEngine, saying } from '../../support/remote-engine.ts';
 
-/** The time within which a machine that is back is found again. */
+/** The time within which a restarted machine is found again. */
 const soon = { timeout: 20_000 };
 
 let nodes: EngineNodes;
@@ -79,7 +79,7 @@ async function askOften(remote: RemoteEngine, times: number): Promise<Record<str
 }
 
 describe('an address', () => {
-  it('of two machines shares the calls, continues with one when the other is gone, and with both when it is back', async () => {
+  it('of two machines shares the calls, continues with one when the other stops, and with both when it is back', async () => {
     const a = await nodes.start({ engines: chatOf('a') });
     let b = await nodes.start({ engines: chatOf('b') });
     const remote = open(addressOf(a, b));
@@ -168,31 +168,31 @@ describe('a machine that drains', () => {
     await Promise.all([closed, b.close()]);
   });
 
-  it('gets none while it reports that it does not serve, although its connection works', async () => {
+  it('gets no calls while it reports that it does not serve, although its connection works', async () => {
     const sick = await SickServer.start('sick');
     const b = await nodes.start({ engines: chatOf('b') });
     const remote = open(addressOf(sick, b));
     await expect.poll(() => askOften(remote, 4), soon).toEqual({ sick: 2, b: 2 });
 
-    sick.tell(ServingStatus.NOT_SERVING);
+    sick.setStatus(ServingStatus.NOT_SERVING);
     await expect.poll(() => askOften(remote, 4), soon).toEqual({ b: 4 });
     expect(await askOften(remote, 20)).toEqual({ b: 20 });
-    sick.tell(ServingStatus.SERVING);
+    sick.setStatus(ServingStatus.SERVING);
     await expect.poll(() => askOften(remote, 4), soon).toEqual({ sick: 2, b: 2 });
 
-    sick.tell(ServingStatus.NOT_SERVING);
+    sick.setStatus(ServingStatus.NOT_SERVING);
     await b.close();
     await expect.poll(() => ask(remote), soon).toBe('upstream_error 502');
-    sick.tell(ServingStatus.SERVING);
+    sick.setStatus(ServingStatus.SERVING);
     await expect.poll(() => ask(remote), soon).toBe('sick');
     sick.close();
   });
 
-  it('and then goes away does not count as serving in between', async () => {
+  it('and then disappears does not count as serving in between', async () => {
     const sick = await SickServer.start('sick');
     const remote = open(addressOf(sick));
     await expect.poll(() => ask(remote), soon).toBe('sick');
-    sick.tell(ServingStatus.NOT_SERVING);
+    sick.setStatus(ServingStatus.NOT_SERVING);
     await expect.poll(() => ask(remote), soon).toBe('upstream_error 502');
     sick.close();
     await new Promise((then) => setTimeout(then, 200));
@@ -204,11 +204,11 @@ describe('a machine that drains', () => {
     const sick = await SickServer.start('sick');
     const remote = open(addressOf(sick));
     await expect.poll(() => ask(remote), soon).toBe('sick');
-    sick.tell(ServingStatus.NOT_SERVING);
+    sick.setStatus(ServingStatus.NOT_SERVING);
     await expect.poll(() => ask(remote), soon).toBe('upstream_error 502');
     sick.endWatches();
     expect(await ask(remote)).toBe('upstream_error 502');
-    sick.tell(ServingStatus.SERVING);
+    sick.setStatus(ServingStatus.SERVING);
     await expect.poll(() => ask(remote), soon).toBe('sick');
     sick.close();
   });
@@ -250,7 +250,7 @@ class SickServer {
     return sick;
   }
 
-  tell(status: ServingStatus): void {
+  setStatus(status: ServingStatus): void {
     this.#status = status;
     for (const call of this.#watches) call.write(this.#response());
   }

@@ -1,4 +1,4 @@
-/** Machines that end without a word while they work for this one: no call without output is lost. */
+/** Machines that are killed while they work for this one: no call without output is lost. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { toParleyError } from '../../../src/core/values/errors.ts';
@@ -6,7 +6,7 @@ import { type Folder, type Serving, scratchFolder, serve } from '../../support/c
 import { EngineNodes } from '../../support/engine-nodes.ts';
 import { openRemote, type RemoteEngine, saying } from '../../support/remote-engine.ts';
 
-/** As many as run at once. */
+/** The number of calls that run at once. */
 const clients = 16;
 /** Calls before and after each kill. */
 const callsBetween = 80;
@@ -68,7 +68,7 @@ class Load {
 
 const never = new AbortController().signal;
 
-/** The text of an answer, if it is one answer to its client: an id, and a role for its only choice. */
+/** The text of an answer, if the client got exactly one: an id, and a role for its only choice. */
 async function* whole({ chat }: RemoteEngine): AsyncGenerator<unknown> {
   yield await chat.complete(saying(`I need ${randomBytes(500).toString('hex')}.`), never);
 }
@@ -88,7 +88,7 @@ async function* spoken({ speech }: RemoteEngine): AsyncGenerator<unknown> {
   yield* speech.synthesize({ input: 'Hello.', voice: 'slt', format: 'pcm' }, never).audio;
 }
 
-it('of two machines one is killed again and again under load', async () => {
+it('one of two machines is killed repeatedly under load', async () => {
   const [a, b] = await Promise.all([start(), start()]);
   const address = `ipv4:127.0.0.1:${portOf(a)},127.0.0.1:${portOf(b)}`;
   const remote = openRemote({ address, apiKey: nodes.apiKey });

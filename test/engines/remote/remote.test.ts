@@ -84,7 +84,7 @@ describe('the models of a remote Parley', () => {
     expect((await failureOf(remote.chat.complete(saying('x'), never))).httpStatus).toBe(502);
     const inner = await startParley({ engines: playingEngines(), settings: { server: { port } } });
     await expect.poll(() => remote.logged.map(({ level }) => level), soon).toEqual(['warn', 'info', 'error']);
-    // It has no key, and logs that once.
+    // The server has no key, and logs that once.
     expect(remote.logged.at(-1)?.message).toContain('could not be read');
     await Promise.all([remote.close(), inner.close()]);
   });
@@ -448,7 +448,7 @@ describe('a connection', () => {
   it('gets others beside it when it is full, up to a limit', async () => {
     const inner = await startParley({ engines: playingEngines() });
     const remote = openRemote({ address: addressOf(inner), apiKey: inner.apiKey, connectionsMax: 2 });
-    // The engine's own call for the list of models would take a slot.
+    // The engine's own call for the list of models would use a slot.
     await expect.poll(() => remote.speech.availability(), soon).toEqual({ available: true });
     const stop = new AbortController();
     const waiting = Array.from({ length: 180 }, () =>
@@ -456,7 +456,7 @@ describe('a connection', () => {
     );
     const full = await failureOf(remote.chat.complete(saying(play('say one')), never));
     expect(full).toMatchObject({ code: 'overloaded', hasNotRun: true, retryAfterSeconds: 1 });
-    // All have reached an engine: none waits for another to end.
+    // All have reached an engine, so no call waits for another to end.
     await expect.poll(() => runningOf(inner), soon).toBe(180);
     stop.abort(new ParleyError('request_cancelled'));
     await Promise.all(waiting);
@@ -532,7 +532,7 @@ describe('transcription by a remote', () => {
     expect((await events.next()).done).toBe(true);
   });
 
-  it('puts each word into its segment if words are wanted', async () => {
+  it('puts each word into its segment if words are requested', async () => {
     goOn();
     const events = await all(remote.transcription.transcribe({ ...request, words: true }));
     expect(events.slice(1)).toEqual([...segments.map((segment) => ({ kind: 'segment', segment })), done]);
@@ -571,7 +571,7 @@ describe('transcription by a remote', () => {
   });
 });
 
-describe('a remote whose model tells no times', () => {
+describe('a remote whose model reports no times', () => {
   it('is asked for text, and refuses subtitles before its work', async () => {
     let calls = 0;
     const transcription = fakeTranscription({
@@ -629,7 +629,7 @@ async function startBefore(inner: Parley, settings: object): Promise<Parley> {
 }
 
 describe('speech by a remote', () => {
-  it('arrives as it is made, in the voice of the model, with its length if known', async () => {
+  it('arrives while it is produced, in the voice of the model, with its length if known', async () => {
     const asked: unknown[] = [];
     const speech = fakeSpeech({
       synthesize: (request) => {

@@ -15,10 +15,13 @@ const wires: readonly (readonly [path: string, type: string])[] = [
   [chat, 'application/proto'],
   [chat, 'application/json'],
   ['/parley.chat.v1.ChatService/StreamChatCompletion', 'application/connect+json'],
+  ['/nvidia.riva.asr.RivaSpeechRecognition/Recognize', 'application/grpc'],
+  ['/nvidia.riva.asr.RivaSpeechRecognition/StreamingRecognize', 'application/grpc'],
+  ['/nvidia.riva.tts.RivaSpeechSynthesis/SynthesizeOnline', 'application/grpc'],
 ];
 const encodings = ['identity', 'gzip', 'br', 'cow'];
 const answerMsMax = 30_000;
-/** gRPC's UNKNOWN and INTERNAL would be faults of the server, unless a refusal explains them. */
+/** gRPC's UNKNOWN and INTERNAL are errors of the server, unless a refusal explains them. */
 const faults = new Set(['2', '13']);
 
 const message = toBinary(
@@ -41,6 +44,7 @@ export const envelopes: FuzzTarget = {
     sent(5, message),
     sent(6, '{"params":{"model":"eliza","messages":[{"role":"user","content":{"text":"Hi."}}]}}'),
     sent(7, Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from('{}')])),
+    ...[8, 9, 10].map((wire) => sent(wire, envelope)),
   ],
   words: [
     '\0\0\0\0\0',

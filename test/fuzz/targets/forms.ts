@@ -39,7 +39,7 @@ export const forms: FuzzTarget = {
           throw new Error('a file has more bytes than its form');
         for (const [name, values] of fields) {
           const bytes = Math.max(...values.map((value) => Buffer.byteLength(value)));
-          // Each byte that is not UTF-8 becomes a character of three.
+          // Each byte that is not UTF-8 becomes a character of three bytes.
           if (bytes > 3 * (used.get(name) ?? 0)) throw new Error(`${name} has ${bytes} bytes`);
         }
       } catch (error) {

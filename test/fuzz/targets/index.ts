@@ -1,6 +1,6 @@
 import type { FuzzTarget } from '../target.ts';
 
-/** Loads each target alone: coverage takes longer the more code there is. */
+/** Loads only one target, as more code slows coverage down. */
 export const targets: Readonly<Record<string, () => Promise<FuzzTarget>>> = {
   forms: async () => (await import('./forms.ts')).forms,
   'chat-json': async () => (await import('./chat-json.ts')).chatJson,

@@ -63,7 +63,7 @@ function eventsOf(chunks: readonly JsonValue[]): ResponseEvent[] {
   return [...events, ...answer.finish()];
 }
 
-/** Items begin and end once, in the order of their places, and no event is out of its item. */
+/** Each item begins and ends once, in order, and each event is within its item. */
 function checkEvents(events: readonly ResponseEvent[]): void {
   const states: ('open' | 'ended')[] = [];
   for (const [index, event] of events.entries()) {

@@ -1,4 +1,4 @@
-/** The program in this thread, so that coverage sees it. */
+/** The program in this thread, so that coverage includes it. */
 import { type Parley, startParley } from '../../support/parley.ts';
 
 export async function withParley(read: (parley: Parley, input: Buffer) => Promise<void>) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type SseEvent, SseReader } from '../../../src/engines/openai/chat/sse.ts';
 import type { FuzzTarget } from '../target.ts';
 
-/** The first byte is the length of the pieces. However the bytes are cut, the events are the same. */
+/** The first byte is the length of the pieces. The events must not depend on how the bytes are cut. */
 export const sse: FuzzTarget = {
   seeds: [
     '\x03data: {"a":1}\n\ndata: [DONE]\n\n',

@@ -15,7 +15,7 @@ import {
 const missing = missingHearing() ?? missingPrograms('ffmpeg');
 if (missing !== undefined) process.stderr.write(`decoder.test.ts is skipped: ${missing}\n`);
 
-/** A tone, so that a decoded sample can be told from nothing. */
+/** A tone, so that decoded samples differ from silence. */
 function tone(seconds: number): Int16Array {
   return Int16Array.from(
     { length: seconds * 16_000 },
@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)('decoding', () => {
     expect(Math.abs(statedMs - 3000)).toBeLessThan(100);
   });
 
-  it('takes the first of several audio streams, and no picture', async () => {
+  it('decodes the first of several audio streams, and no picture', async () => {
     const inputs = [
       '-f',
       'lavfi',
@@ -103,7 +103,7 @@ describe.skipIf(missing !== undefined)('decoding', () => {
     expect(samplesOf(Buffer.concat([header, data]))).toEqual([]);
   });
 
-  it('gives the samples that ffmpeg gives', async () => {
+  it('gives the same samples as ffmpeg', async () => {
     const file = await encode(tone(5), 'mp3', '-ar', '44100', '-ac', '2');
     const [own, byHand] = [samplesOf(file), await decodeByHand(file)];
     expect(Math.abs(own.length - byHand.length)).toBeLessThan(2);

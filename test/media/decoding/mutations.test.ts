@@ -1,4 +1,4 @@
-/** Recordings with random faults: some audio, or a refusal; never anything else. Many more of them: test/slow/hostile-recordings.test.ts. */
+/** Recordings with random faults: they give some audio or are refused. test/slow/hostile-recordings.test.ts has many more. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../../src/media/hearing-files.ts';
 import { missingPrograms } from '../../support/audio-files.ts';
@@ -19,7 +19,7 @@ describe.skipIf(missing !== undefined)('a recording with random faults', () => {
   });
   afterAll(() => pools.close());
 
-  it('is decoded where it is intact', async () => {
+  it('is decoded up to the fault', async () => {
     for (const recording of good) {
       const { samples, code } = await outcomeOf(pools, recording, hourOfSamples);
       expect(code).toBeUndefined();

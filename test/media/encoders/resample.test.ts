@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Resampler } from '../../../src/media/encoders/resample.ts';
+import { loadFilter, type RunFilter, runInJavaScript } from '../../../src/media/encoders/resample-filter.ts';
 import { noise, signalToErrorDb } from '../signals.ts';
 
 const rates = [8000, 11_025, 16_000, 22_050, 44_100, 48_000];
@@ -11,8 +12,20 @@ function tone(sampleRate: number, hertz: number, samples: number): Int16Array {
   );
 }
 
-function resample(samples: Int16Array, from: number, to: number, chunk = samples.length): Int16Array {
-  const resampler = new Resampler(from, to);
+/** Where set-up has not built the one in WebAssembly, both are in JavaScript. */
+const filters: [string, RunFilter][] = [
+  ['JavaScript', runInJavaScript],
+  ['WebAssembly', await loadFilter()],
+];
+
+function resampledBy(
+  run: RunFilter,
+  samples: Int16Array,
+  from: number,
+  to: number,
+  chunk = samples.length,
+): Int16Array {
+  const resampler = new Resampler(from, to, run);
   const output: number[] = [];
   for (let offset = 0; offset < samples.length; offset += chunk) {
     output.push(...resampler.process(samples.subarray(offset, offset + chunk)));
@@ -24,7 +37,10 @@ function resample(samples: Int16Array, from: number, to: number, chunk = samples
 /** Without the ends, where the sudden start of a tone is noise. */
 const inner = (samples: Int16Array) => samples.subarray(400, -400);
 
-describe('Resampler', () => {
+describe.each(filters)('the resampler in %s', (_, run) => {
+  const resample = (samples: Int16Array, from: number, to: number, chunk?: number) =>
+    resampledBy(run, samples, from, to, chunk);
+
   it.each(rates)('keeps a tone from %i Hz unchanged and in time', (rate) => {
     for (const hertz of [100, 1000, 0.4 * Math.min(rate, target)]) {
       const output = resample(tone(rate, hertz, rate), rate, target);
@@ -73,4 +89,12 @@ describe('Resampler', () => {
     expect(Math.max(...output)).toBe(32_767);
     expect(Math.min(...output)).toBe(-32_768);
   });
+});
+
+it.each(rates)('gives samples from %i Hz that differ between the filters by rounding only', (rate) => {
+  const samples = noise(rate, 1);
+  const [one = [], other = []] = filters.map(([, run]) => resampledBy(run, samples, rate, target));
+  const differences = Array.from(one, (sample, index) => Math.abs(sample - (other[index] ?? Number.NaN)));
+  expect(Math.max(...differences)).toBeLessThanOrEqual(1);
+  expect(differences.filter((difference) => difference > 0).length).toBeLessThan(one.length / 100);
 });

@@ -28,7 +28,7 @@ afterEach(async () => {
   process.off('worker', noteThread);
 });
 
-/** A source that counts samples read and releases. After its chunks it ends or hangs. */
+/** A source that counts its read samples and its releases. After its chunks it ends or hangs. */
 class WatchedSource implements PcmSource, AsyncIterator<Int16Array> {
   readonly sampleRate = rate;
   readonly samples = { [Symbol.asyncIterator]: () => this };
@@ -71,25 +71,22 @@ async function drain(audio: AsyncIterable<Uint8Array>): Promise<Buffer> {
 const iterate = (audio: AsyncIterable<Uint8Array>) => audio[Symbol.asyncIterator]();
 
 describe('the flow of a stream', () => {
-  it.each(audioFormats)(
-    'takes nothing from the source beyond what the reader of %s asked for',
-    async (format) => {
-      const source = new WatchedSource(endless(160));
-      const audio = iterate(pool.encode(format, source, never()));
-      await sleep(20);
-      expect(source.samplesTaken).toBe(0);
+  it.each(audioFormats)('reads no more from the source than the reader of %s requested', async (format) => {
+    const source = new WatchedSource(endless(160));
+    const audio = iterate(pool.encode(format, source, never()));
+    await sleep(20);
+    expect(source.samplesTaken).toBe(0);
 
-      for (let pull = 0; pull < 20; pull += 1) {
-        const before = source.samplesTaken;
-        await audio.next();
-        await sleep(2);
-        expect(source.samplesTaken - before).toBeLessThanOrEqual(pcmInFlightSamplesMax);
-      }
-      await audio.return?.();
-    },
-  );
+    for (let pull = 0; pull < 20; pull += 1) {
+      const before = source.samplesTaken;
+      await audio.next();
+      await sleep(2);
+      expect(source.samplesTaken - before).toBeLessThanOrEqual(pcmInFlightSamplesMax);
+    }
+    await audio.return?.();
+  });
 
-  it.each(audioFormats)('lets %s out before the source has ended', async (format) => {
+  it.each(audioFormats)('emits %s before the source has ended', async (format) => {
     const source = new WatchedSource([speech], 'hangs');
     const { value } = await iterate(pool.encode(format, source, never())).next();
     expect(value?.length).toBeGreaterThan(0);
@@ -183,7 +180,7 @@ describe('the end of a stream', () => {
     expect(threads.length).toBe(1);
   });
 
-  it('by itself calls no return and leaves no listener', async () => {
+  it('returns normally and leaves no listener', async () => {
     const { signal } = new AbortController();
     const source = new WatchedSource([speech]);
     await drain(pool.encode('flac', source, signal));

@@ -98,11 +98,11 @@ describe('a file', () => {
     }
   });
 
-  it.each(audioFormats)('is a valid %s without audio where the source has none', async (format) => {
+  it.each(audioFormats)('is a valid %s without audio if the source has none', async (format) => {
     for (const rate of rates) {
       const file = await encode(format, rate, new Int16Array(0));
       if (format === 'pcm') expect(file.length).toBe(0);
-      // Codecs work in frames: Opus may leave a part of one, MP3 always has some.
+      // Codecs work in frames: Opus may keep a part of a frame, MP3 always has some.
       else
         expect((await decode(file, rate)).length).toBeLessThanOrEqual(
           format === 'mp3' ? 0.5 * rate : 0.02 * rate,

@@ -8,7 +8,7 @@ const bytes = (...parts: readonly (string | readonly number[])[]): Uint8Array =>
   );
 const padding = (count: number): readonly number[] => new Array<number>(count).fill(0);
 
-/** MPEG 1 layer III, 128 kbit/s, 44.1 kHz: 417 bytes a frame. */
+/** MPEG 1 layer III, 128 kbit/s, 44.1 kHz: 417 bytes per frame. */
 const mp3Frame = bytes([0xff, 0xfb, 0x90, 0x00], padding(413));
 const mp3Frames = Buffer.concat([mp3Frame, mp3Frame, mp3Frame, mp3Frame]);
 /** A tag of 10 bytes after its 10-byte head. */
@@ -101,7 +101,7 @@ describe('the format of a file', () => {
     expect(codeOf(content, 'song.mp3')).toEqual(['invalid_file', 'file']);
   });
 
-  it('lets the name decide between MP4 and QuickTime if the file states no brand', () => {
+  it('depends on the name if the file states no brand: MP4 or QuickTime', () => {
     const unbranded = bytes([0, 0, 0, 8], 'wide', [0, 0, 1, 0], 'mdat', padding(40));
     expect(detectContainer(unbranded, 'voice.M4A')).toBe('mp4');
     expect(codeOf(unbranded, 'voice.mov')).toEqual(['unsupported_file_format', 'file']);

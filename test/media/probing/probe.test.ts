@@ -1,4 +1,4 @@
-/** Durations read from containers: exact for good files; for hostile ones in bounded time, or undefined. */
+/** Durations that are read from containers: exact for good files; for hostile files undefined or found in bounded time. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { detectContainer } from '../../../src/media/formats/file-format.ts';
 import { missingHearing } from '../../../src/media/hearing-files.ts';
@@ -33,7 +33,7 @@ function mp4OfDuration(duration: number): Buffer {
   return Buffer.concat([ftyp, box('moov', box('mvhd', mvhd)), box('mdat', Buffer.alloc(1000))]);
 }
 
-/** A WebM of open length with these elements. */
+/** A WebM of unknown length with these elements. */
 function webm(elements: string): Buffer {
   const head =
     '1a45dfa39f4286810142f7810142f2810442f381084282847765626d42878104428581021853806701ffffffffffffff';
@@ -124,14 +124,14 @@ describe.skipIf(unheard !== undefined)('an impossible duration is not believed',
 const frames = Buffer.concat(new Array<Buffer>(3).fill(Buffer.from('ffe318c4'.padEnd(144, '0'), 'hex')));
 
 describe.skipIf(unheard !== undefined)('a hostile file', () => {
-  it('does not block the server, nor the file behind it for long', async () => {
+  it('blocks neither the server nor the next file for long', async () => {
     const hostile = Buffer.concat([frames, Buffer.alloc(largest, 0xff)]);
     const probing = probe.durationMs(hostile, 'mp3');
     expect(await probe.durationMs(wavFile(samples), 'wav')).toBe(6000);
     expect(await probing).toBeLessThan(1000);
   });
 
-  it('of random bytes never breaks the parser', async () => {
+  it('with random bytes never crashes the parser', async () => {
     const heads = ['OggS', 'fLaC', 'RIFF\0\0\0\0WAVEfmt ', 'ID3\x04'].map((head) =>
       Buffer.from(head, 'latin1'),
     );

@@ -1,4 +1,4 @@
-/** A root folder with an executable and the C library it needs, and a network of its own that leads nowhere. */
+/** A root folder with an executable and its C library, and with a separate network that leads nowhere. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,14 +6,14 @@ import { dirname, join } from 'node:path';
 
 const namespaces = ['--net', '--mount'];
 
-/** Why there can be no such root here; undefined where there can. */
+/** The reason why this machine cannot have such a root; undefined if it can. */
 export const noCleanRoot =
   spawnSync('unshare', [...namespaces, 'true']).status === 0
     ? undefined
     : 'this user may not make a network and a root folder of its own (unshare)';
 
 export interface CleanRoot {
-  /** The folder, seen from outside. */
+  /** The folder as seen from outside. */
   readonly path: string;
   /** Starts the executable, as `/parley`, in the root. */
   start(...args: string[]): ChildProcess;
@@ -36,7 +36,7 @@ export async function cleanRoot(executable: string): Promise<CleanRoot> {
     mkdirSync(join(path, dirname(library)), { recursive: true });
     copyFileSync(library, join(path, library));
   }
-  // It keeps the network and the mounts for as long as its standard input is open.
+  // The process keeps the network and the mounts for as long as its standard input is open.
   const script = 'mount -t proc proc "$0/proc" && ip link set lo up && echo ready && exec cat';
   const keeper = spawn('unshare', [...namespaces, 'sh', '-c', script, path]);
   await new Promise((resolve, reject) => {
@@ -58,7 +58,7 @@ export async function cleanRoot(executable: string): Promise<CleanRoot> {
   };
 }
 
-/** To find `chroot`. In the root it leads nowhere. */
+/** A PATH that finds `chroot`. In the root it leads nowhere. */
 function withPath() {
   return { PATH: process.env['PATH'] };
 }

@@ -1,4 +1,4 @@
-/** Clients that are too large for the project's own dependencies, installed once for each list of their versions. */
+/** Clients that are too large for the project's own dependencies. They are installed once for each list of versions. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,12 +9,12 @@ const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), '
 /** For hundreds of megabytes on a busy machine. */
 export const installMsMax = 1_200_000;
 
-/** A client in its folder, or the reason why it is not there. */
+/** A client in its folder, or the reason why it is missing. */
 export type Installed = { readonly folder: string } | { readonly missing: string };
 
 /**
- * Copies `source` and runs `install` in the copy, which is kept by the content of `versions`. It may be deleted at any time. Says
- * on standard error what is not tested where the installation fails.
+ * Copies `source` and runs `install` in the copy, which is kept by the content of `versions`. It may be deleted at any
+ * time. If the installation fails, prints what is not tested on standard error.
  */
 export async function installClient(
   source: string,
@@ -35,7 +35,7 @@ export async function installClient(
     process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
     return { missing };
   }
-  // The programs in it may have changed since.
+  // The programs in it may have changed meanwhile.
   cpSync(source, folder, { recursive: true });
   return { folder };
 }

@@ -1,11 +1,11 @@
-/** Programs of Go's module proxy, at the version that `package.txt` in their folder names. */
+/** Programs from Go's module proxy, at the version in `package.txt` in their folder. */
 
 import { mustRun } from '../../clients/shell.ts';
 import { missingPrograms } from '../../support/audio-files.ts';
 import { type Installed, installClient, installMsMax } from './cache.ts';
 
 /**
- * The folder of the program has it in `bin/`.
+ * The program is in `bin/` of its folder.
  * @param more a command that runs in the folder afterwards, with the path of the package and its version as $1 and $2
  */
 export async function installGo(name: string, more = ''): Promise<Installed> {

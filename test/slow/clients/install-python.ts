@@ -1,9 +1,9 @@
-/** Python's clients from PyPI, each in a virtual environment of its own. */
+/** Python's clients from PyPI, each in a separate virtual environment. */
 import { spawnSync } from 'node:child_process';
 import { mustRun } from '../../clients/shell.ts';
 import { type Installed, installClient, installMsMax } from './cache.ts';
 
-/** Pythons by their names on the PATH, and those of pyenv, newest last. */
+/** Python versions by their names on the PATH, and those of pyenv, newest last. */
 function findPython(minorMin: number): string | undefined {
   const found = spawnSync(
     'sh',

@@ -3,7 +3,7 @@ interface KnownDifference {
   readonly why: string;
   /** Names of cases. */
   readonly cases: RegExp;
-  /** The suite's report of each. */
+  /** The suite's report of each case. */
   readonly problem: RegExp;
 }
 

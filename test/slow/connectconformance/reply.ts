@@ -1,4 +1,7 @@
-/** Adds headers, trailers, codes and details that the suite asks for to the answers of Parley's transports, which send none of a client's choice. */
+/**
+ * Adds the headers, trailers, codes and details that the suite requests to the answers of Parley's transports, which do
+ * not let clients choose any.
+ */
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
@@ -6,7 +9,7 @@ import { ConnectError, type Interceptor } from '@connectrpc/connect';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import { calls, type Header, type SuiteCall } from './service.ts';
 
-/** For Connect and gRPC-Web, around Parley's functions. */
+/** Wraps Parley's functions for Connect and gRPC-Web. */
 export const withReply: Interceptor = (next) => async (request) => {
   const call = calls.getStore() ?? { headers: {} };
   try {
@@ -56,7 +59,7 @@ function append(headers: Headers, more: readonly Header[] = []): void {
   for (const { name, value } of more) for (const each of value) headers.append(name, each);
 }
 
-/** @param isWhole whether nothing of the answer has been sent: then the error carries headers and trailers */
+/** @param isWhole whether the answer has not begun: then the error carries headers and trailers */
 function wantedError({ definition, error }: SuiteCall, thrown: unknown, isWhole = true): ConnectError {
   const own = ConnectError.from(thrown);
   if (error === undefined) return own;
@@ -72,7 +75,10 @@ function wantedError({ definition, error }: SuiteCall, thrown: unknown, isWhole 
   return wanted;
 }
 
-/** For gRPC over HTTP/2: changes what Parley sends on a stream, whose events reach the service as parts of the call. */
+/**
+ * For gRPC over HTTP/2: changes the data that Parley sends on a stream. The service receives the events of the stream
+ * as parts of the call.
+ */
 export function setReplyOnStream(stream: ServerHttp2Stream, call: SuiteCall): void {
   const emit = stream.emit.bind(stream);
   stream.emit = (...event: Parameters<typeof emit>) => calls.run(call, () => emit(...event));

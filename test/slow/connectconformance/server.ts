@@ -1,6 +1,6 @@
 /**
- * The suite's server: its service on the port and the transports of Parley. Reads what the suite wants from standard input, and
- * writes where it listens to standard output. The argument is the file with the suite's schemas.
+ * The suite's server: its service on Parley's port and transports. Reads the suite's request from standard input, and
+ * writes its address to standard output. The argument is the file with the suite's schemas.
  */
 import { readFileSync } from 'node:fs';
 import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from '@bufbuild/protobuf';
@@ -45,7 +45,7 @@ const quiet = () => undefined;
 async function serve(bytesMax: number): Promise<number> {
   const rpcs = suiteRpcs(registry, bytesMax);
   const deps = {
-    // Only a path that is not served asks it.
+    // Only an unknown path calls it.
     gate: { recordUnserved: unused } as unknown as Gate,
     clock: { now: Date.now },
     log: { info: quiet, warn: quiet, error: quiet },
@@ -56,6 +56,7 @@ async function serve(bytesMax: number): Promise<number> {
       waitMsMax: minute,
     }),
     timeLimit: requestTimeLimit(10 * minute),
+    sessionTimeLimit: requestTimeLimit(10 * minute),
   };
   const rpcLimits = { messageBytesMax: bytesMax, requestElementsMax: 100_000 };
   const connect = createConnectHandler(rpcs, rpcLimits, deps, {
@@ -74,7 +75,7 @@ async function serve(bytesMax: number): Promise<number> {
         response.end();
         return;
       }
-      // Each call has a client of its own: the calls without a key on a connection are limited.
+      // Each call counts as a separate client, since calls without a key are limited per connection.
       calls.run({ headers: request.headers }, () => connect(request, response, { ...client }));
     },
     grpc: (stream, headers, client) => {
@@ -86,7 +87,7 @@ async function serve(bytesMax: number): Promise<number> {
   return Number(new URL(server.origin).port);
 }
 
-/** The first message of standard input: four bytes with its length, and its bytes. The suite leaves the input open. */
+/** The first message of standard input: its length in four bytes, then its bytes. The suite leaves the input open. */
 async function readMessage(): Promise<Buffer> {
   let bytes = Buffer.alloc(0);
   for await (const piece of process.stdin) {

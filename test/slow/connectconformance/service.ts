@@ -12,14 +12,14 @@ export interface Header {
   readonly value: readonly string[];
 }
 
-/** An error as the suite asks for it. Parley has fewer codes, and details of its own. */
+/** An error as the suite requests it. Parley has fewer codes, and other details. */
 interface WantedError {
   readonly code: number;
   readonly message?: string;
   readonly details: readonly Any[];
 }
 
-/** How the suite wants a call answered. One message has `response`, a stream `responseData` and `error`. */
+/** The answer that the suite requests. A single message has `response`, a stream `responseData` and `error`. */
 interface Definition {
   readonly responseHeaders: readonly Header[];
   readonly responseTrailers: readonly Header[];
@@ -34,7 +34,7 @@ interface SuiteRequest {
   readonly fullDuplex?: boolean;
 }
 
-/** A running call, beside what Parley's own functions get and give. */
+/** A running call, with more than Parley's own functions receive and return. */
 export interface SuiteCall {
   readonly headers: IncomingHttpHeaders;
   definition?: Definition | undefined;
@@ -82,7 +82,7 @@ class Suite {
     yield this.#payload(response?.value as Uint8Array | undefined, this.#callInfo(call, sent));
   }
 
-  /** In full duplex each request has its answer at once, else all requests come first. */
+  /** In full duplex each request is answered at once. Otherwise all requests come first. */
   async *stream(requests: AsyncIterable<Message>): AsyncGenerator<Message> {
     const call = callNow();
     let isFullDuplex = false;
@@ -128,7 +128,7 @@ class Suite {
     return this.#create(`${payloadType}.RequestInfo`, { ...more, requests });
   }
 
-  /** @param sent what no answer has reported yet; undefined if one has */
+  /** @param sent data that no answer has reported yet; undefined if one has */
   #errorOf(call: SuiteCall, wanted: WantedError, sent: readonly Message[] | undefined): ParleyError {
     const info = sent && this.#callInfo(call, sent);
     const details = info ? [...wanted.details, anyPack(this.#desc(info.$typeName), info)] : wanted.details;

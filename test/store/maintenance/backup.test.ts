@@ -37,7 +37,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const nowMs = Date.UTC(2026, 10, 21);
 const audit = { id: 'aud_1', createdAtMs: 1, actor: 'cli', action: 'a', target: 'b', details: {} };
 
-/** These tests tell databases apart by their accounts. */
+/** These tests distinguish databases by their accounts. */
 async function withAccount(name: string): Promise<void> {
   const store = await openStore(dataDir);
   const entry = { ...audit, id: `aud_${name}` } as Parameters<typeof store.accounts.create>[1];
@@ -131,7 +131,7 @@ describe('a backup', () => {
     const database = await openDatabase(dataDir);
     database.exec("insert into limit_counts values ('acc_a', 'fair_use', '2026-11', 7)");
     await expect(backUp(dataDir, file)).rejects.toThrow('used units');
-    const sums = '0, 0, 0, 0, 0, 7, 0';
+    const sums = '0, 0, 0, 0, 0, 7, 0, 0, 0';
     database.exec(
       `insert into usage_rollups values ('2026-11-30', 'acc_a', 'key_a', 'speech', 'm', 'ok', 1, ${sums})`,
     );
@@ -153,7 +153,7 @@ describe('a restore', () => {
     expect(readdirSync(dataDir).filter((name) => statSync(join(dataDir, name)).mode & 0o077)).toEqual([]);
   });
 
-  it('creates a missing folder, and keeps nothing if asked to', async () => {
+  it('creates a missing folder, and keeps nothing with --no-keep', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     rmSync(dataDir, { recursive: true });
@@ -171,7 +171,7 @@ describe('a restore', () => {
     writer.exec(
       "insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('acc_b', 'b', 1, 0, 0)",
     );
-    // As after a kill: the database with its log, not open anywhere.
+    // The state after a kill: the database with its log, not open anywhere.
     const left = ['parley.db', 'parley.db-wal'].map(
       (name) => [name, readFileSync(join(dataDir, name))] as const,
     );
@@ -264,7 +264,7 @@ describe('parley backup and parley restore', () => {
     const at = ['--data-dir', dataDir];
     const server = await serve(['--demo', ...at], options);
     const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
-    // It runs during the backup, which contains its reservation.
+    // This request runs during the backup, which contains its reservation.
     const long = await fetch(`${server.baseUrl}/audio/speech`, {
       method: 'POST',
       headers: { authorization: `Bearer ${apiKey}` },

@@ -32,7 +32,7 @@ const firstDayMs = Date.UTC(2026, 9, 1);
 interface Request {
   readonly account: 0 | 1;
   readonly atMs: number;
-  /** How long before its start a request got its id. */
+  /** Time between the id of a request and its start. */
   readonly idLeadMs: number;
   readonly operation: RecordStart['operation'];
   readonly model: string | undefined;
@@ -44,7 +44,8 @@ interface Request {
 
 const request: fc.Arbitrary<Request> = fc.record({
   account: fc.constantFrom(0, 1),
-  // Over two months, often at the very end or start of a day or month. Many share the day and all other dimensions.
+  // Records over two months, often at the very end or start of a day or month. Many share the day and all other
+  // dimensions.
   atMs: fc
     .tuple(fc.constantFrom(0, 30, 31, 61), fc.constantFrom(0, 1, day / 2, day - 1))
     .map(([days, ms]) => firstDayMs + days * day + ms),
@@ -165,7 +166,7 @@ describe('pruning', () => {
     return new Archive(await folder.open()).open();
   };
 
-  it('leaves every total unchanged, for any usage and however often it runs', async () => {
+  it('leaves every total unchanged, for any usage and after any number of runs', async () => {
     const history = fc.tuple(
       fc.array(request, { maxLength: 60 }),
       fc.array(fc.integer({ min: 0, max: 62 * 4 }), { minLength: 1, maxLength: 3 }),
@@ -218,7 +219,15 @@ describe('pruning', () => {
     expect(await archive.records()).toEqual([]);
     const query = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 10 };
     const totals = await archive.store.usage.totals({ ...query, groupBy: ['operation', 'model', 'state'] });
-    const sums = { characters: 0n, audioMsIn: 0n, audioMsOut: 0n, promptTokens: 0n, completionTokens: 0n };
+    const sums = {
+      characters: 0n,
+      audioMsIn: 0n,
+      audioMsOut: 0n,
+      promptTokens: 0n,
+      completionTokens: 0n,
+      cachedTokens: 0n,
+      cacheWriteTokens: 0n,
+    };
     expect(totals).toEqual([
       {
         of: { operation: 'chat', model: '', state: 'refused' },

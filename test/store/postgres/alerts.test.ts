@@ -1,4 +1,4 @@
-/** Several nodes that look at the same accounts at once: each alert is raised and sent by one of them. */
+/** Several nodes check the same accounts at once: each alert is raised and sent by one of them. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Alerts } from '../../../src/core/alerts/alerts.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
@@ -100,7 +100,7 @@ it('stops without waiting for a webhook, and leaves its alert pending', async ()
   receiver.holds = true;
   const alerts = startAlerts(store, { raised: () => undefined, attempted: () => undefined });
   await expect.poll(() => receiver.received.length).toBe(1);
-  // An attempt could go on for ten minutes.
+  // An attempt could take ten minutes.
   await alerts.close();
   const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   expect(items).toMatchObject([{ delivery: { state: 'pending', attempts: 1, lastFailure: undefined } }]);

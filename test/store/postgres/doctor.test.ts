@@ -40,7 +40,7 @@ async function found(subject: string, { url = database.url, now = Date.now, conn
 const databaseName = () => new URL(database.url.replace('@/', '@host/')).pathname.slice(1);
 
 describe('parley doctor', () => {
-  it('finds nothing wrong with a fresh database but the missing admin key, and changes nothing', async () => {
+  it('finds only the missing admin key in a new database, and changes nothing', async () => {
     const { stdout } = await parley(['doctor', '--json'], options());
     const checks: Found[] = JSON.parse(stdout).checks;
     const ofDatabase = checks.filter(({ area }) => area === 'database');
@@ -61,13 +61,13 @@ describe('parley doctor', () => {
     expect(await database.query('select from nodes')).toEqual([]);
   });
 
-  it('counts the servers at work by their version', async () => {
-    expect(await found('servers')).toMatchObject({ found: 'None is at work.' });
+  it('counts the running servers by their version', async () => {
+    expect(await found('servers')).toMatchObject({ found: 'No server is running.' });
     await database.query(`insert into nodes (name, version, lease_until) values
       ('a', '1.2.3', now() + interval '1 hour'), ('b', '1.2.3', now() + interval '1 hour'),
       ('c', '1.3.0', now() + interval '1 hour'), ('gone', '1.2.3', now())`);
     expect(await found('servers')).toMatchObject({
-      found: 'At work: 2 of version 1.2.3, 1 of version 1.3.0.',
+      found: 'Running: 2 of version 1.2.3, 1 of version 1.3.0.',
     });
   });
 
@@ -94,7 +94,7 @@ describe('parley doctor', () => {
     expect(await found('transactions')).toMatchObject({ state: 'warning' });
   });
 
-  it('accepts settings that a storage service makes up for', () => {
+  it('accepts settings that a storage service makes safe', () => {
     const off = new Map([
       ['fsync', 'off'],
       ['full_page_writes', 'off'],
@@ -114,17 +114,20 @@ describe('parley doctor', () => {
     await database.query(`alter database ${databaseName()} connection limit 25`);
     expect(await found('connections')).toMatchObject({
       state: 'ok',
-      found: 'It takes 25 connections: 2 servers with 11 each (one more than `store.connectionsMax`).',
+      found:
+        'The database accepts 25 connections: 2 servers with 11 each (one more than `store.connectionsMax`).',
     });
     expect(await found('connections', { connectionsMax: 20 })).toMatchObject({ state: 'warning' });
   });
 
-  it('reports clocks that are apart', async () => {
+  it('reports clocks that differ', async () => {
     const hourMs = 3_600_000;
     for (const offMs of [hourMs, -hourMs]) {
       const clocks = await found('clocks', { now: () => Date.now() + offMs });
       expect(clocks?.state).toBe('problem');
-      expect(clocks?.found).toMatch(/^Its clock and that of this machine are (3600|3599)\d{3} ms apart\.$/);
+      expect(clocks?.found).toMatch(
+        /^The clocks of the database and of this machine differ by (3600|3599)\d{3} ms\.$/,
+      );
     }
   });
 
@@ -167,7 +170,7 @@ describe.skipIf(missingPgbouncer !== undefined)(`a pooler${missingPgbouncer ?? '
     }
   });
 
-  it('that loses prepared statements is reported by serve as by doctor', async () => {
+  it('that loses prepared statements is reported by serve and by doctor', async () => {
     const pooler = await startPgbouncer(database.url, 'transaction');
     try {
       const finding = await found('pooler', { url: pooler.url });

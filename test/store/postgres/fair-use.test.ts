@@ -1,4 +1,4 @@
-/** Fair use beside nodes of the version that has a table for it. */
+/** Fair use beside nodes of the previous version, which has a table for it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
 import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
@@ -39,7 +39,7 @@ const startOf = () => recordStart({ accountId, keyId }, { ...speech, id: newRequ
 const taken = async () => (await store?.requests.taken([fairUse(accountId, 0, 0)]))?.[0];
 
 describe('an upgrade', () => {
-  it('keeps used and reserved units, and releases those of a dead node of the version before', async () => {
+  it('keeps used and reserved units, and releases those of a dead node of the previous version', async () => {
     const pool = openPool({ url: database.url, connectionsMax: 1, name: 'test' });
     await migrate(pool, Object.fromEntries(earlier.map((name) => [name, postgresMigrations[name] as never])));
     await pool.end();
@@ -85,7 +85,7 @@ describe('nodes of two versions', () => {
     await requests.settle(running.id, recordEnd('ok', { audioMsOut: 1, fairUseUnits: 8 }));
     expect(await other()).toMatchObject([{ used_units: 20n, reserved_units: 0n }]);
     const { faults } = await readPostgresBooks(database);
-    // The requests of the other version are not there.
+    // The requests of the other version are not included.
     expect(faults.filter((fault) => !fault.startsWith('used units'))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** Another program that keeps the row of an account: only requests of that account wait. */
+/** Another program locks the row of an account: only requests of that account wait. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
 import { type AccountId, newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/values/ids.ts';
@@ -40,7 +40,7 @@ const reserve = async (accountId: AccountId) => {
 };
 const end = recordEnd('ok', { cost: nanoCredits(3n) });
 
-it('holds up neither the requests of other accounts nor, once it is gone, those of its own', async () => {
+it('delays no requests of other accounts, and its own only until it is released', async () => {
   const running = await Promise.all([locked, locked, locked, free].map(reserve));
   await withClient(database.url, async (client) => {
     await client.query('begin');

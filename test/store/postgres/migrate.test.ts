@@ -1,4 +1,4 @@
-/** Programs of several versions before one database. */
+/** Programs of several versions on one database. */
 import { type Kysely, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ const newer = { ...older, ...migrationsOf('postgres', { '9001-adds': adds }) };
 const newest = { ...newer, ...migrationsOf('postgres', { '9002-removes': removes }) };
 
 describe('a migration that only adds', () => {
-  it('lets programs of the version before go on, and start again', async () => {
+  it('lets programs of the previous version continue and restart', async () => {
     expect(await migrate(pool, newer)).toEqual(['9001-adds']);
     expect(await migrate(pool, older)).toEqual([]);
     const store = await openPostgresStore({ url: database.url });
@@ -68,7 +68,7 @@ it('changes nothing if one of the migrations fails', async () => {
   expect(await schemaState(pool, newer)).toMatchObject({ pending: ['9001-adds'] });
 });
 
-it('is done once by programs that start at once on an empty database', async () => {
+it('happens once if programs start at the same time on an empty database', async () => {
   await database.query('drop schema public cascade');
   await database.query('create schema public');
   const done = await Promise.all([1, 2, 3, 4].map(() => migrate(pool)));

@@ -1,4 +1,4 @@
-/** Several nodes on one database: exact together, and one that stops or dies leaves nothing behind. */
+/** Several nodes on one database: they are exact together, and one that stops or dies leaves no holds. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -62,7 +62,7 @@ async function startNode() {
 }
 
 describe('nodes', () => {
-  it('hold exactly the available credits together, of ten thousand requests at once', async () => {
+  it('hold exactly the available credits together, with ten thousand requests at once', async () => {
     const nodes = [await open(), await open(), await open()];
     const reservation = { hold: { amount: nanoCredits(1n), price } };
     // A busy machine may refuse some as `overloaded`.
@@ -76,7 +76,7 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 100n }] });
   });
 
-  it('release what a killed one held', async () => {
+  it('release the holds of a killed one', async () => {
     const { child, requestId } = await startNode();
     expect(await books()).toMatchObject({ accounts: [{ held: 40n }], units: [{ reserved: 6 }] });
     const [store] = stores;
@@ -94,7 +94,7 @@ describe('nodes', () => {
     await expect.poll(claimed).toEqual({ kind: 'claimed' });
   });
 
-  it('release what a stopped one held, which cannot charge it when it goes on', async () => {
+  it('release the holds of a stopped one, which cannot charge them when it continues', async () => {
     const { child, requestId, settle, line } = await startNode();
     const [store] = stores;
     await store?.requests.recover(Date.now());
@@ -106,7 +106,7 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 0n }] });
   });
 
-  it('release the requests of a node whose row is gone', async () => {
+  it('release the requests of a node whose row is missing', async () => {
     const { child } = await startNode();
     child.kill('SIGKILL');
     await once(child, 'exit');
@@ -118,7 +118,7 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ held: 0n }], units: [{ reserved: 0 }] });
   });
 
-  it('end a free chat that one left', async () => {
+  it('end a free chat of a dead node', async () => {
     const [store] = stores;
     const free = { inputPerMillion: nanoCredits(0n), outputPerMillion: nanoCredits(0n) };
     const record = start();
@@ -143,7 +143,7 @@ describe('nodes', () => {
     expect(others).toEqual([]);
   });
 
-  it('leave a live one alone', async () => {
+  it('do not touch a live one', async () => {
     const { settle, line } = await startNode();
     const [store] = stores;
     await store?.requests.recover(Date.now());

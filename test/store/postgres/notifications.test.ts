@@ -1,4 +1,4 @@
-/** Nodes hear of changes that others make. */
+/** Nodes are notified of changes by others. */
 import { afterEach, expect, it, vi } from 'vitest';
 import { newAccountId, newKeyId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
@@ -9,16 +9,16 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('a revoked key is read anew on another node, before the life of what it keeps ends', async () => {
+it('a revoked key is read again on another node before its cache entry expires', async () => {
   const database = await newDatabase();
   const [here, there] = [await openPostgresStore(database), await openPostgresStore(database)];
   const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
   const key = storedKey(keyId, accountId);
   await here.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
   await here.keys.create(key, auditEntry());
-  // Listens with its first heartbeat.
+  // The store listens from its first heartbeat on.
   await Promise.all([here.requests.recover(1), there.requests.recover(1)]);
-  // Cached keys never grow old.
+  // Cached keys never expire.
   vi.spyOn(performance, 'now').mockReturnValue(0);
   const revokedAtMs = async () => (await there.keys.find(key.hash))?.key.revokedAtMs;
   expect(await revokedAtMs()).toBeUndefined();

@@ -49,7 +49,7 @@ const total = async () => {
 };
 
 describe('usage records', () => {
-  it('are in partitions by month, and those of other times in one of their own', async () => {
+  it('are in partitions by month, and all others in a default partition', async () => {
     for (const atMs of [november, november, december, 5]) await store.requests.record(startAt(atMs), refused);
     expect(await counts()).toEqual({
       usage_records_2026_11: 2,
@@ -58,7 +58,7 @@ describe('usage records', () => {
     });
   });
 
-  it('get new partitions as time goes on', async () => {
+  it('get new partitions as time passes', async () => {
     expect(await partitions()).toEqual(['2026_11', '2026_12', '2027_01', 'rest']);
     nowMs = december;
     await expect.poll(partitions).toEqual(['2026_11', '2026_12', '2027_01', '2027_02', 'rest']);
@@ -75,7 +75,7 @@ describe('usage records', () => {
     expect(items.filter(({ action }) => action === 'test')).toHaveLength(3);
   });
 
-  it('keep the partition of a request that still runs', async () => {
+  it('keep the partition of a running request', async () => {
     const running = startAt(november);
     await store.requests.reserve(running, {});
     await store.requests.record(startAt(november), refused);

@@ -1,4 +1,4 @@
-/** Two servers on one database: a change that one has answered counts at once for requests to the other. */
+/** Two servers on one database: after one has answered a change, it applies at once to requests on the other. */
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
@@ -45,7 +45,7 @@ const answered = async (response: Response) => {
 };
 
 describe('a change on one server', () => {
-  it('ends a key on the other', async () => {
+  it('revokes a key on the other', async () => {
     expect(await answered(await chat())).toBe(200);
     await here.services.accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: key.id }), cliCall);
     expect(await errorOf(await chat())).toMatchObject({ status: 401, code: 'invalid_api_key' });

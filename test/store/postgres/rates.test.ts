@@ -1,4 +1,4 @@
-/** Three servers on one database: the limits of a minute, and of requests at once, hold over all of them. */
+/** Three servers on one database: the limits per minute, and of requests at once, apply to all together. */
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
@@ -60,7 +60,7 @@ afterEach(async () => {
   await folder.remove();
 });
 
-/** Gives transactions another time: the minute is that of the database. */
+/** Gives transactions another time, as the database decides about the minute. */
 async function setClock(time: string): Promise<void> {
   await folder.execute(`
     create schema if not exists fake;
@@ -78,7 +78,7 @@ async function keyWith(limits: WantedLimits) {
   const request = create(pb.CreateKeyRequestSchema, { accountId, name: 'limited', limits });
   const { secret } = await accounts().createKey(request, cliCall);
   const messages = [{ role: 'user', content: 'a' }];
-  /** Asks the servers in turn. */
+  /** Calls the servers in turn. */
   return (n: number, maxTokens = 1) =>
     fetch(`${servers[n % servers.length]?.baseUrl}/chat/completions`, {
       ...bearer(secret),
@@ -94,31 +94,31 @@ const rates = () => folder.execute('select minute, requests, tokens, running fro
 const noneRuns = () => expect.poll(rates, soon).toMatchObject([{ running: 0n }]);
 
 describe('three servers', () => {
-  it('admit exactly the requests of a minute', async () => {
+  it('admit exactly the requests per minute', async () => {
     const ask = await keyWith({ requestsPerMinute: 10 });
     expect(countStatuses(await atOnce(60, (n) => ask(n)))).toEqual({ 200: 10, 429: 50 });
     const refused = await ask(1);
     expect(await errorOf(refused)).toMatchObject({
       code: 'rate_limit_exceeded',
-      message: expect.stringContaining('This API key may send 10 requests a minute.'),
+      message: expect.stringContaining('This API key may send 10 requests per minute.'),
     });
     expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
   });
 
-  it('begin a minute together, with that of the database', async () => {
+  it('start a minute together, by the clock of the database', async () => {
     const ask = await keyWith({ requestsPerMinute: 6 });
     expect(countStatuses(await atOnce(6, (n) => ask(n)))).toEqual({ 200: 6 });
     const [{ minute: before } = {}] = await rates();
     await setClock('12:01:00');
     expect(countStatuses(await atOnce(2, (n) => ask(n)))).toEqual({ 200: 2 });
     expect(await rates()).toMatchObject([{ minute: (before as bigint) + 1n, requests: 2n, running: 0n }]);
-    // A database that another one replaces may have an earlier time.
+    // A database that replaces another one may have an earlier time.
     await setClock('11:00:00');
     expect((await ask(2)).status).toBe(200);
     expect(await rates()).toMatchObject([{ minute: (before as bigint) + 1n, requests: 3n }]);
   });
 
-  it('run exactly as many requests at once as they may', async () => {
+  it('run exactly as many requests at once as allowed', async () => {
     const ask = await keyWith({ concurrentRequests: 4 });
     const held = Promise.withResolvers<void>();
     goesOn = held.promise;
@@ -133,14 +133,14 @@ describe('three servers', () => {
     expect((await ask(0)).status).toBe(200);
   });
 
-  it('share the tokens of a minute, and return the unused ones', async () => {
+  it('share the tokens per minute, and return the unused ones', async () => {
     const ask = await keyWith({ tokensPerMinute: 1200 });
     const statuses = countStatuses(await atOnce(9, (n) => ask(n, 300)));
     expect(statuses).toEqual({ 200: 3, 429: 6 });
     const [{ tokens } = {}] = await rates();
     expect(tokens).toBe(903n);
     const { message } = await errorOf(await ask(2, 300));
-    expect(message).toContain('may use 1200 tokens a minute; 297 are left');
+    expect(message).toContain('may use 1200 tokens per minute; 297 are left');
   });
 
   it('refuse a chat that loses every race for the last tokens of a minute until the next one', async () => {
@@ -149,7 +149,7 @@ describe('three servers', () => {
     expect((await ask(1)).status).toBe(200);
     const requests = servers[0]?.store.requests as RequestStore;
     const reserve = requests.reserve.bind(requests);
-    // Before each attempt another server takes a part of what the first one has heard to be left.
+    // Before each attempt another server uses a part of the amount that the first one believes to be left.
     const reserving = vi.spyOn(requests, 'reserve').mockImplementation(async (...attempt) => {
       await folder.execute('update rates set tokens = tokens + 400');
       return reserve(...attempt);
@@ -161,11 +161,11 @@ describe('three servers', () => {
     expect(refused.headers.has('x-should-retry')).toBe(false);
   });
 
-  it('give back what a server of an older version has ended', async () => {
+  it('return the reservations that a server of an older version has ended', async () => {
     const ask = await keyWith({ concurrentRequests: 1 });
     expect((await ask(0)).status).toBe(200);
     const uses = `select json_agg(json_build_object('owner', owner, 'minute', minute, 'tokens', 0))::text from rates`;
-    // As that version leaves them: the record has ended, and its uses are still there.
+    // The state that the older version leaves: the record has ended, and its uses still exist.
     await folder.execute(`update usage_records set rate_uses = (${uses})`);
     await folder.execute('update rates set running = 1');
     expect((await ask(1)).status).toBe(429);
@@ -174,11 +174,11 @@ describe('three servers', () => {
     expect(await folder.execute('select from usage_records where rate_uses is not null')).toEqual([]);
   });
 
-  it('plan with the tokens that are free now, not with those that were', async () => {
+  it('plan with the currently free tokens, not with an earlier number', async () => {
     const ask = await keyWith({ tokensPerMinute: 3000 });
     const held = Promise.withResolvers<void>();
     goesOn = held.promise;
-    // One server holds the whole minute, which another hears of.
+    // One server holds the whole minute, and another is notified.
     const first = ask(0, 2800);
     await expect.poll(() => running, soon).toBe(1);
     expect((await ask(1, 2800)).status).toBe(429);
@@ -186,11 +186,11 @@ describe('three servers', () => {
     held.resolve();
     goesOn = Promise.resolve();
     expect((await first).status).toBe(200);
-    // More than a minute has, so that the answer is limited to what is left of it.
+    // More than a whole minute, so that the answer is limited to the rest of the minute.
     expect((await ask(1, 3500)).status).toBe(200);
   });
 
-  it('release what a lost one ran', async () => {
+  it('release the requests of a lost one', async () => {
     const ask = await keyWith({ concurrentRequests: 2, tokensPerMinute: 1000 });
     const held = Promise.withResolvers<void>();
     goesOn = held.promise;

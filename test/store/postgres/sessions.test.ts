@@ -22,7 +22,7 @@ afterEach(async () => {
   await folder.remove();
 });
 
-it('end on all of them when the holder signs out at one, also those of a key of the environment', async () => {
+it('end on all of them when the holder signs out on one, also sessions of a key from the environment', async () => {
   const [one, other] = servers.map(({ baseUrl }) => new URL(baseUrl).origin) as [string, string];
   const own = (origin: string) => ({ origin, 'sec-fetch-site': 'same-origin' });
   const signedIn = await fetch(`${one}/console/session`, {

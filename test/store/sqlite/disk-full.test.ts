@@ -1,4 +1,4 @@
-/** Full disks, exceeded quotas, data folders that were moved away, and databases that another program locks. */
+/** Full disks, exceeded quotas, removed data folders, and databases that another program locks. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
@@ -29,7 +29,7 @@ import { bearer, errorOf, type Parley, startParley } from '../../support/parley.
 import { replacing } from '../../support/replacing.ts';
 import { withRequests } from '../../support/reservations.ts';
 
-/** Enough for anything that happens at once, even on a busy machine. */
+/** Enough for a test in which nothing waits, even on a busy machine. */
 const soon = { timeout: 120_000 };
 
 /** Tests set `meanwhile` to act while an engine runs. */
@@ -77,7 +77,7 @@ const engines = withFakes({
 /** A way to make writes fail, and to let them succeed again. */
 interface Trouble {
   readonly what: string;
-  /** Why this machine cannot do it. */
+  /** The reason why this machine cannot do it. */
   readonly missing: string | undefined;
   /** Creates the place for data folders. Default: the folder for temporary files. */
   readonly prepare?: () => { readonly folder: string; readonly release: () => void };
@@ -162,7 +162,7 @@ function hasProgram(name: string): boolean {
   }
 }
 
-/** The database goes on in files that nobody finds again. */
+/** The database continues in files that nobody finds again. */
 function movedAway(): Trouble {
   const elsewhere = (dataDir: string) => `${dataDir}.elsewhere`;
   return {
@@ -244,7 +244,7 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
         expect(response.headers.get('retry-after')).toBe('2');
         refused.push(response);
       }
-      // Only a failed write tells that writes fail: the request whose write it is may have run.
+      // Only a failed write shows that writes fail, so the first such request may have run.
       expect(engine.runs).toBeLessThanOrEqual(1);
       trouble.end(parley.dataDir);
       await expect.poll(() => accountOf(key), soon).toMatchObject(untouched);
@@ -252,7 +252,7 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
       expect(response.status).toBe(200);
       await response.arrayBuffer();
       expect(await parley.recordOf(response)).toMatchObject({ state: 'ok' });
-      // Those that were refused have their records once the outage is over.
+      // The refused requests get their records when the outage is over.
       for (const one of refused) {
         const expected = { state: 'failed', httpStatus: 503, code: 'overloaded', cost: undefined };
         expect(await parley.recordOf(one)).toMatchObject(expected);
@@ -332,7 +332,7 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
     const init = { ...json(hello), ...named(key, 'once') };
     expect((await parley.call('/chat/completions', init)).status).toBe(503);
     engine.meanwhile = () => undefined;
-    // Until the failure can be written, the key stays claimed.
+    // The key stays claimed until the failure can be written.
     expect([409, 503]).toContain((await parley.call('/chat/completions', init)).status);
     trouble.end(parley.dataDir);
     const statusOf = async () => (await parley.call('/chat/completions', init)).status;
@@ -502,7 +502,7 @@ describe('a database that another program locks', () => {
       answered++;
       return response;
     });
-    // The process is free for other work meanwhile.
+    // The process can do other work meanwhile.
     expect((await fetch(new URL('/healthz', parley.baseUrl))).status).toBe(200);
     expect(answered).toBeLessThan(operations.length);
     await free();
@@ -528,7 +528,7 @@ describe('a database that another program locks', () => {
 describe('a read-only data folder', () => {
   const missing = canMount() ? '' : ' (skipped: only root can mount a file system)';
 
-  it.skipIf(missing !== '')(`is a clear reason not to start${missing}`, async () => {
+  it.skipIf(missing !== '')(`is reported clearly when the server does not start${missing}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=1m', 'parley-test', folder]);
     try {

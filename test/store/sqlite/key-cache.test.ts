@@ -78,7 +78,7 @@ describe('the key cache', () => {
     expect(await store.ledger.available(accountId)).toBe(5n);
   });
 
-  it('finds a new key that it did not find before', async () => {
+  it('finds a new key after it was unknown', async () => {
     expect(await store.keys.find('later')).toBeUndefined();
     await store.keys.create({ ...key, id: newKeyId(2), hash: 'later' }, auditEntry());
     expect((await store.keys.find('later'))?.account?.id).toBe(accountId);

@@ -68,7 +68,7 @@ async function canOwn(): Promise<boolean> {
 }
 
 describe('the owner of a database', () => {
-  it('is one process at a time, and nothing but the database says so', async () => {
+  it('is one process at a time, as locked in the database itself', async () => {
     const other = await owner();
     for (const name of readdirSync(dataDir)) {
       if (!name.startsWith('parley.db')) rmSync(join(dataDir, name));
@@ -86,7 +86,7 @@ describe('the owner of a database', () => {
     expect(await canOwn()).toBe(true);
   });
 
-  it('may begin while other programs read, but not beside another owner', async () => {
+  it('may start while other programs read, but not beside another owner', async () => {
     expect(await canOwn()).toBe(true);
     const reading = await reader();
     expect(await canOwn()).toBe(true);
@@ -126,7 +126,7 @@ describe('the owner of a database', () => {
     expect(await canOwn()).toBe(false);
   });
 
-  it('is the server, whatever else is removed from the folder', async () => {
+  it('is the server, even if other files of the folder are removed', async () => {
     const server = await serve(['--data-dir', dataDir], { cwd: folder });
     for (const name of readdirSync(dataDir)) {
       if (/\.db$/.test(name) && name !== 'parley.db') rmSync(join(dataDir, name));

@@ -1,4 +1,4 @@
-/** Running requests, whose reservations are in memory: what is written when, and what a failed or late write leaves. */
+/** Running requests with reservations in memory: the times of their writes, and the effects of a failed or late write. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ import { fairUse } from '../../support/reservations.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
-/** An executor whose batches wait until they are let through, or fail. */
+/** An executor whose batches wait until a test releases them or makes them fail. */
 class Gated implements BatchExecutor {
   readonly #executor: DirectExecutor;
   #gate = Promise.resolve();
   #open: () => void = () => undefined;
   isFull = false;
   jobs = 0;
-  /** Batches that are committed are acknowledged once it resolves. */
+  /** Committed batches are acknowledged once it resolves. */
   acknowledges: Promise<void> = Promise.resolve();
 
   constructor(executor: DirectExecutor) {
@@ -114,7 +114,7 @@ const reserved = async (reservation: Reservation = { hold }) => {
 };
 const booked = () => readBooks(dataDir);
 const states = () => booked().records.map(({ state }) => state);
-/** Lets everything go on that can. */
+/** Releases everything that waits. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a request', () => {
@@ -131,7 +131,7 @@ describe('a request', () => {
     expect(records).toMatchObject([{ id, state: 'ok', cost: 30n }]);
   });
 
-  it('shows its debit in the balance as soon as in its record', async () => {
+  it('shows its debit in the balance and in its record at the same time', async () => {
     const id = await reserved({ hold: { ...hold, amount: nanoCredits(60n) } });
     const { promise, resolve } = Promise.withResolvers<void>();
     gate.acknowledges = promise;
@@ -142,12 +142,12 @@ describe('a request', () => {
     const meanwhile = await funds();
     resolve();
     await settled;
-    // The hold is given back when the write is acknowledged, and is never shown as more than the balance.
+    // The hold is released when the write is acknowledged, and is never shown as more than the balance.
     expect(meanwhile).toEqual([40n, 40n]);
     expect(await funds()).toEqual([40n, 0n]);
   });
 
-  it('that runs on gets its started record, with its hold', async () => {
+  it('that keeps running gets its started record, with its hold', async () => {
     const id = await reserved({ hold, counted: [fairUse(accountId, 6, 9)] });
     await expect.poll(states).toEqual(['started']);
     expect(booked()).toMatchObject({ faults: [], accounts: [{ held: 40n }], units: [] });
@@ -177,7 +177,7 @@ describe('a request', () => {
     expect(states()).toEqual(['ok']);
   });
 
-  it('that ends after its started record could not be written is written whole', async () => {
+  it('that ends after its started record could not be written is written as a whole', async () => {
     const id = await reserved();
     gate.shut();
     gate.isFull = true;
@@ -203,7 +203,7 @@ describe('a request', () => {
     expect(await funds()).toEqual([30n, 0n]);
   });
 
-  it('takes a cost above its hold from what others do not hold, also while it is being written', async () => {
+  it('debits a cost above its hold from credits that others do not hold, also while it is being written', async () => {
     const [one, other] = [await reserved(), await reserved()];
     gate.shut();
     const settled = store.requests.settle(one, end(70n));
@@ -237,7 +237,7 @@ describe('an adjustment', () => {
     return store.ledger.enter({ ...entry, id: newLedgerEntryId(2), accountId, createdAtMs: 1 }, auditEntry());
   };
 
-  it('that takes is not available while it is written, and one that gives is once it is written', async () => {
+  it('makes its amount unavailable at once if it takes, and available after its write if it gives', async () => {
     gate.shut();
     const taken = adjust(-70n, 'take');
     await turn();
@@ -254,7 +254,7 @@ describe('an adjustment', () => {
     expect(await store.requests.reserve(start(), { hold })).toMatchObject({ kind: 'reserved' });
   });
 
-  it('gives back what it took if it cannot be written', async () => {
+  it('returns its amount if it cannot be written', async () => {
     gate.isFull = true;
     await expect(adjust(-70n, 'take')).rejects.toMatchObject({ code: 'overloaded' });
     gate.isFull = false;

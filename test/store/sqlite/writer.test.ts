@@ -1,4 +1,4 @@
-/** The writer thread: batches, their durability, and the failures of one job or of the database. */
+/** The writer thread: batches, their durability, and failures of one job or of the database. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,7 +90,7 @@ afterEach(async () => {
 const rows = () => other.prepare('select id, value from t').raw().all();
 
 describe('the writer', () => {
-  it('has written a job, for all to see, when it resolves', async () => {
+  it('has written a job, visibly for all, when it resolves', async () => {
     await writer.run(inserting(1, 5));
     expect(rows()).toEqual([[1, 5]]);
     expect(await writer.run({ steps: [step(find, { id: 1 })] })).toEqual([{ row: { value: 5 } }]);
@@ -122,9 +122,9 @@ describe('the writer', () => {
     ]);
   });
 
-  it('sums up the additions to a row, and writes the sum once', async () => {
+  it('adds up the additions to a row, and writes the sum once', async () => {
     await writer.run(inserting(1, 10));
-    // One after the other they would pass through a negative value.
+    // If they were applied one by one, the value would be negative in between.
     await Promise.all([writer.run(adding(1, -15n)), writer.run(adding(1, 7n, 1n))]);
     expect(rows()).toEqual([[1, 3]]);
     await expect(writer.run(adding(2, 1n))).rejects.toThrow('no row to add to');
@@ -151,13 +151,13 @@ describe('the writer', () => {
     expect(told).toEqual(['locked', 'works']);
   }, 60_000);
 
-  it('ends the process if a constraint refuses what the rules in memory allowed', async () => {
+  it('ends the process if a constraint refuses a write that the rules in memory allowed', async () => {
     await writer.run(inserting(1));
     await expect(writer.run(adding(1, -1n))).rejects.toThrow('CHECK');
     expect(told).toEqual(['The books in memory are not those of the database.', expect.any(Error)]);
   });
 
-  it('ends the process after a failed sync, and takes nothing of the batch for written', async () => {
+  it('ends the process after a failed sync, and counts nothing of the batch as written', async () => {
     thread.instead = { failure: { message: 'disk I/O error', code: 'SQLITE_IOERR_FSYNC' } };
     await expect(writer.run(inserting(1))).rejects.toMatchObject({ code: 'overloaded' });
     expect(told).toEqual(['The disk could not be synced.', expect.any(Error), 'unwritable']);

@@ -30,14 +30,14 @@ const rules = {
 const idOf = (prefix: string, column: string) =>
   `'${prefix}_' || replace(${column}::text, '-', '') as ${column}`;
 
-/** The tables as SQLite has them: ids are texts, and a debit has its request as reference. */
+/** The tables in the form of SQLite: ids are texts, and a debit has its request as reference. */
 const views = [
   `accounts as select ${idOf('acc', 'id')}, name, balance_nano_credits, held_nano_credits from public.accounts`,
   `ledger_entries as select ${idOf('led', 'id')}, ${idOf('acc', 'account_id')}, kind, amount_nano_credits,
     coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
   `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')},
     operation, state, http_status, code, characters,
-    started_at_ms, prompt_tokens, completion_tokens, tokens_source, reserved_units, reserved_month, hold_nano_credits,
+    started_at_ms, prompt_tokens, completion_tokens, tokens_source, cached_tokens, cache_write_tokens, reserved_units, reserved_month, hold_nano_credits,
     fair_use_units, cost_nano_credits, overrun_nano_credits from public.usage_records`,
 ];
 

@@ -10,7 +10,7 @@ export async function withClient<T>(url: string, use: (client: Client) => Promis
   const deadline = Date.now() + startMsMax;
   for (;;) {
     const client = newClient({ url, name: 'test' });
-    // Its queries fail as well.
+    // The queries of such a client fail as well.
     client.on('error', () => undefined);
     try {
       await client.connect();

@@ -1,4 +1,4 @@
-/** Starts a PostgreSQL for a run of tests. PARLEY_TEST_POSTGRES_URL names another one to use, as a user who may create databases. */
+/** Starts a PostgreSQL for a run of tests. PARLEY_TEST_POSTGRES_URL names another one, as a user who may create databases. */
 import type { TestProject } from 'vitest/node';
 import { postgresPrograms } from './programs.ts';
 import { PostgresServer } from './server.ts';

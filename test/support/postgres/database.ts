@@ -1,10 +1,10 @@
-/** Databases of the tests' PostgreSQL, each a copy of one with all tables. */
+/** Databases in the PostgreSQL of the tests. Each is a copy of one with all tables. */
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { withClient } from './client.ts';
 
-/** Says why tests on PostgreSQL do not run; undefined if they do. */
+/** The reason why tests on PostgreSQL do not run; undefined if they do. */
 export const missingPostgres =
   inject('postgresUrl') === ''
     ? 'PostgreSQL is not installed (Debian package postgresql), and PARLEY_TEST_POSTGRES_URL is not set'
@@ -17,13 +17,13 @@ export interface TestDatabase {
   readonly url: string;
   /** Runs SQL as another program. */
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Ends all connections, lets nobody connect again, and returns a copy. */
+  /** Ends all connections, refuses new ones, and returns a copy. */
   cutOff(): Promise<TestDatabase>;
   /** Ends all connections and removes it. */
   drop(): Promise<void>;
 }
 
-/** A new database with all tables, and nothing in them. */
+/** A new database with all tables, which are empty. */
 export async function newDatabase(): Promise<TestDatabase> {
   templated ??= makeTemplate();
   await templated;

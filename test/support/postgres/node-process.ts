@@ -1,6 +1,7 @@
 /**
- * A node in a process of its own, to be stopped or killed: `node-process.ts URL LEASE_MS ACCOUNT KEY`. It begins a request that holds credits
- * and units and claims a key, writes the id of the request, and ends it when it reads a line. It writes how that went.
+ * A node in a separate process, which tests stop or kill: `node-process.ts URL LEASE_MS ACCOUNT KEY`. It begins a
+ * request that holds credits and units and claims a key, and writes the id of the request. When it reads a line, it
+ * ends the request and writes the outcome.
  */
 import { createInterface } from 'node:readline';
 import { toParleyError } from '../../../src/core/values/errors.ts';

@@ -1,4 +1,4 @@
-/** Several servers before one PostgreSQL, each a process of its own, and their paying clients. */
+/** Several servers on one PostgreSQL, each a separate process, and their paying clients. */
 import { writeFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Books } from '../books.ts';
@@ -11,7 +11,10 @@ import { withClient } from './client.ts';
 import { DatabaseProxy } from './proxy.ts';
 import type { PostgresServer } from './server.ts';
 
-/** Statuses of a database that is away, of a request that ran on a node that seemed dead, and of an Idempotency-Key whose first request still runs on another node. */
+/**
+ * Statuses for an unreachable database, for a request whose node was marked dead, and for an Idempotency-Key whose
+ * first request still runs on another node.
+ */
 const refusals: ReadonlySet<number> = new Set([503, 409]);
 
 export interface RunningNode {
@@ -26,9 +29,9 @@ interface UsedOptions {
 }
 
 export class Nodes {
-  /** Where the books are. */
+  /** The PostgreSQL with the books. */
   postgres: PostgresServer;
-  /** Between the nodes and PostgreSQL. */
+  /** A proxy between the nodes and PostgreSQL. */
   readonly wire: DatabaseProxy;
   readonly #folder: Folder = scratchFolder();
   readonly #random: Random;
@@ -36,7 +39,7 @@ export class Nodes {
   readonly #clients: PayingClients[] = [];
   #keys: Omit<Server, 'baseUrl'> | undefined;
   #started = 0;
-  /** Answered errands of clients that were forgotten. */
+  /** Answered errands of clients that were removed from the list. */
   #carefulBefore = 0;
 
   private constructor(postgres: PostgresServer, wire: DatabaseProxy, random: Random, settings: object) {
@@ -48,7 +51,7 @@ export class Nodes {
 
   /**
    * Opens the accounts in the database of a PostgreSQL that runs.
-   * @param settings of the servers, beside those of the store and of fair use
+   * @param settings of the servers, except those of the store and of fair use
    */
   static async create(postgres: PostgresServer, random: Random, settings: object = {}): Promise<Nodes> {
     const nodes = new Nodes(postgres, await DatabaseProxy.open(postgres.url), random, settings);
@@ -59,7 +62,7 @@ export class Nodes {
     return nodes;
   }
 
-  /** Forgets the clients of servers before. */
+  /** Removes the clients of earlier servers from the list. */
   forgetClients(): void {
     this.#carefulBefore += this.#carefulDone;
     this.#clients.length = 0;
@@ -86,7 +89,7 @@ export class Nodes {
     return this.#keys;
   }
 
-  /** Starts a server. @param database Default: the one that all share */
+  /** Starts a server. @param database Default: the shared one */
   serve(
     args: readonly string[] = [],
     env: Readonly<Record<string, string>> = {},
@@ -103,7 +106,7 @@ export class Nodes {
     return serve(['--data-dir', dataDir, ...args], { cwd: this.#folder.path, env });
   }
 
-  /** Starts a server and the clients that use it, until it is gone or they leave. */
+  /** Starts a server and the clients that use it, until it ends or they leave. */
   async startUsed({ env = {} }: UsedOptions = {}): Promise<RunningNode> {
     const serving = await this.serve([], env);
     const mayRefuse = (status: number) => refusals.has(status);
@@ -122,7 +125,7 @@ export class Nodes {
     return { serving, clients, leave };
   }
 
-  /** Once nothing runs any more: repeats what was not answered, then holds the books against what all clients were told. */
+  /** After all requests have ended: repeats unanswered ones, then compares the books with the answers of all clients. */
   async check({ baseUrl }: Serving): Promise<Books> {
     for (const clients of this.#clients) {
       await until(async () => {
@@ -143,7 +146,11 @@ export class Nodes {
     return books;
   }
 
-  /** The books once nothing runs any more: they are exact, whatever clients were told. @param url of the database. Default: that of the servers */
+  /**
+   * Checks that the books are exact after all requests have ended, whatever answers clients got.
+   *
+   * @param url of the database. Default: that of the servers
+   */
   async settledBooks(url = this.postgres.url): Promise<Books> {
     await until(async () => runningIn(await readPostgresBooks({ url })).length === 0);
     const books = await readPostgresBooks({ url });

@@ -22,7 +22,7 @@ interface Pooler {
 export async function startPgbouncer(url: string, mode: 'session' | 'transaction'): Promise<Pooler> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-pgbouncer-'));
   const port = await freePort();
-  // The socket's folder is no host of a URL.
+  // The folder of the socket cannot be the host of a URL.
   const { username, hostname, pathname, searchParams } = new URL(url.replace('@/', '@none/'));
   const host = searchParams.get('host') ?? hostname;
   const settings = [

@@ -1,4 +1,4 @@
-/** Stands between a store and PostgreSQL, and slows or breaks the connection as it is told. */
+/** A proxy between a store and PostgreSQL. Tests make it slow, or make it break connections. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, Socket } from 'node:net';
@@ -24,9 +24,9 @@ export class DatabaseProxy {
   #onLost: () => void = () => undefined;
   /** Delay of each piece, in each direction, in milliseconds. */
   delayMs = 0;
-  /** The share of commits that are delivered, and whose answer is lost with the connection. */
+  /** The share of delivered commits whose answer is lost with the connection. */
   lostShare = 0;
-  /** Commits whose answer was lost. */
+  /** The number of commits whose answer was lost. */
   lost = 0;
 
   private constructor(url: string) {
@@ -34,7 +34,7 @@ export class DatabaseProxy {
     this.lead(url);
   }
 
-  /** Forwards the connections of from now on to this PostgreSQL. */
+  /** Forwards new connections to this PostgreSQL. */
   lead(url: string): void {
     const { searchParams, hostname, port } = parse(url);
     const folder = searchParams.get('host');
@@ -73,12 +73,12 @@ export class DatabaseProxy {
     await closed;
   }
 
-  /** Forwards nothing any more, in either direction, as a network without a route does. */
+  /** Stops forwarding in both directions, like a network without a route. */
   hang(): void {
     this.#isMute = true;
   }
 
-  /** Delivers the next commit, and then ends its connection without its answer. Resolves when that has happened. */
+  /** Delivers the next commit, and then ends its connection without the answer. Resolves when that has happened. */
   loseCommit(): Promise<void> {
     this.#losesCommit = true;
     return new Promise((resolve) => {
@@ -139,7 +139,7 @@ export class DatabaseProxy {
   }
 }
 
-/** The host of a folder of sockets is a parameter, which leaves the host of the URL empty. */
+/** A folder of sockets is a parameter, and the host of the URL is empty. */
 function parse(url: string): URL {
   return new URL(url.replace('@/', '@localhost/'));
 }

@@ -1,4 +1,4 @@
-/** A PostgreSQL of the tests' own, in a temporary folder: no service of the system. */
+/** A PostgreSQL of the tests in a temporary folder, independent of the services of the system. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ const userInstead = 'nobody';
 interface PostgresOptions {
   /** Settings of the server. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Called with the folder of the data before it is filled. */
+  /** Called with the folder of the data while that is empty. */
   readonly prepare?: (dataFolder: string) => void;
   /** Further arguments of initdb. */
   readonly initdb?: (dataFolder: string) => readonly string[];
@@ -33,7 +33,7 @@ export class PostgresServer {
     this.#asOther = otherUser(this.folder, this.data);
   }
 
-  /** Does not wait until it accepts connections. @param programs the folder of PostgreSQL's programs */
+  /** Starts the server, without waiting until it accepts connections. @param programs the folder of PostgreSQL's programs */
   static async create(programs: string, options: PostgresOptions = {}): Promise<PostgresServer> {
     const server = new PostgresServer(programs, options);
     const names = ['-D', server.data, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8'];
@@ -64,7 +64,7 @@ export class PostgresServer {
     return join(this.folder, 'data');
   }
 
-  /** The main process, whose children serve the connections. */
+  /** The main process. Its children serve the connections. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -75,7 +75,7 @@ export class PostgresServer {
     );
   }
 
-  /** Where it listens. */
+  /** The folder of its socket. */
   get socket(): string {
     return join(this.folder, '.s.PGSQL.5432');
   }
@@ -117,12 +117,12 @@ export class PostgresServer {
 
   #run(command: readonly string[]): ChildProcess {
     const [program = '', ...args] = [...this.#asOther, ...command];
-    // Where a person interrupts the tests, the set-up stops the server.
+    // If a person interrupts the tests, the set-up stops the server.
     return spawn(program, args, { cwd: this.folder, stdio: ['ignore', 'ignore', 'inherit'], detached: true });
   }
 }
 
-/** The beginning of commands that run as another user than root. The server ends with the tests, however they end. */
+/** The first words of commands that run as another user than root. The server ends with the tests, even if they are killed. */
 function otherUser(...folders: readonly string[]): string[] {
   const withParent = ['setpriv', '--pdeathsig', 'INT'];
   if (process.getuid?.() !== 0) return withParent;

@@ -1,5 +1,5 @@
 /**
- * Checks the internals of grpc-js and of Node that the gRPC transport relies on, so that an upgrade fails here first:
+ * Checks the internals of grpc-js and of Node on which the gRPC transport relies, so that an upgrade fails here first.
  * grpc-js has no public way to serve a stream of a connection that it shares with other protocols.
  */
 

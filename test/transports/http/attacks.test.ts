@@ -1,4 +1,4 @@
-/** Attacks on the port that cost the attacker little. Each ends in time, costs the server little, and the server survives. */
+/** Attacks on the port that cost the attacker little. Each ends in time, costs the server little, and the server continues. */
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -49,7 +49,7 @@ afterAll(() => port.parley.close());
 afterEach(() => port.isWell());
 
 /**
- * Each is done on as many connections as the server takes. That it then serves another client says that it has its sockets
+ * Each runs on as many connections as the server accepts. If the server then serves another client, it has its sockets
  * back, while the other ends are still open.
  */
 describe('the port loses clients that', () => {
@@ -134,12 +134,12 @@ describe('the port loses clients that', () => {
       await client.write(repeated(atOnce, (index) => openedAndReset(1 + 2 * (requests + index))));
       await sleep(5);
     }
-    // nghttp2 ends it with an internal error if it is the first to count too many.
+    // nghttp2 ends it with an internal error if it counts too many first.
     expect([enhanceYourCalm, internalError]).toContain(client.goawayCode);
     expect(requests).toBeGreaterThan(200);
   });
 
-  it('are none of these, but change their mind now and then', async () => {
+  it('only reset a request now and then', async () => {
     const session = port.openSession();
     for (let round = 0; round < 10; round++) {
       const streams = Array.from({ length: 10 }, () => session.request({ ':path': '/' }));

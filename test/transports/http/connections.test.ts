@@ -1,4 +1,7 @@
-/** Connections without a valid key, then idle ones, make room for others: within the share of their address, and on a full port. */
+/**
+ * Connections without a valid key, then idle ones, are closed to make room: within the share of their address, and on a
+ * full port.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
@@ -109,7 +112,7 @@ describe('a port with as many connections as one address may have', () => {
     expect(openOf(idle)).toBe(perAddress - 1);
   });
 
-  it('closes the oldest idle one if all had a valid key, whatever was asked with it', async () => {
+  it('closes the oldest idle one if all had a valid key, after any request', async () => {
     await start();
     const keyed = await Client.many(perAddress, '127.0.0.2');
     const noScope = await parley.newKey({ scopes: ['chat'] });
@@ -123,7 +126,7 @@ describe('a port with as many connections as one address may have', () => {
     expect(await keyed[1]?.status()).toBe(200);
   });
 
-  it('closes the new one if all had a valid key and have a request that runs', async () => {
+  it('closes the new one if all had a valid key and have a running request', async () => {
     await start();
     const keyed = await Client.many(perAddress, '127.0.0.2');
     for (const client of keyed) {
@@ -154,7 +157,7 @@ describe('a port with as many connections as one address may have', () => {
     }
   });
 
-  it('does not keep those that had an invalid one', async () => {
+  it('does not keep connections with an invalid key', async () => {
     await start();
     const failed = await Client.many(perAddress, '127.0.0.2');
     await Promise.all(failed.map((client) => client.status('Bearer pk_wrong')));
@@ -164,7 +167,7 @@ describe('a port with as many connections as one address may have', () => {
   });
 });
 
-it('a trusted proxy has no share of its own, and does not make room', async () => {
+it('a trusted proxy has no share, and its connections are not closed to make room', async () => {
   await start({ trustedProxies: ['127.0.0.2', '::1'] });
   const proxied = await Client.many(all, '127.0.0.2');
   const further = await Client.open('127.0.0.3');
@@ -175,7 +178,7 @@ it('a trusted proxy has no share of its own, and does not make room', async () =
 describe('a full port', () => {
   const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
-  it('makes room by the connection that has been without a key for the longest time', async () => {
+  it('closes the connection that has been without a key for the longest time', async () => {
     await start();
     const [keyed] = await Client.many(1, '127.0.0.5');
     expect(await keyed?.status()).toBe(200);
@@ -189,7 +192,7 @@ describe('a full port', () => {
     expect(await keyed?.status()).toBe(200);
   });
 
-  it('makes room by a connection that watches the health without a key, too', async () => {
+  it('also closes a connection that watches the health without a key', async () => {
     await start({ headersMsMax: 600_000, pingEveryMs: 600_000 });
     const watching: Client[] = [];
     for (const address of addresses) watching.push(...(await Client.many(perAddress, address)));
@@ -203,7 +206,7 @@ describe('a full port', () => {
   });
 });
 
-describe('a connection has had a key', () => {
+describe('a connection counts as one with a key', () => {
   const isKept = async (carrier: { destroy(): unknown; readonly closed?: boolean }) => {
     clients.push({ socket: carrier });
     const further = await Client.open('127.0.0.1');

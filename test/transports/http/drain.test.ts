@@ -7,7 +7,7 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { chatBody, inTime, LimitedPort, speechBody } from '../../support/limited-port.ts';
 import { frameTypes, preface, request, settings } from '../../support/raw-http2.ts';
 
-/** The time that requests in flight get. A port that waits for all of it outlasts its test. */
+/** The time that running requests get. A port that waits for all of it exceeds the time of its test. */
 const drainMs = 3_600_000;
 const inEvents = { ...chatBody, stream: true };
 const isWhole = /data: \[DONE\]\n\n$/;
@@ -23,7 +23,7 @@ describe('a stopping port', () => {
     open.splice(open.indexOf(port), 1);
     return port.parley.close();
   };
-  /** Waits until so many requests run: a stream has its record before its first byte. */
+  /** Waits until this many requests run: a stream has its record before its first byte. */
   const running = (port: LimitedPort, count: number) =>
     expect
       .poll(
@@ -89,7 +89,7 @@ describe('a stopping port', () => {
     await expect.poll(() => idle.received(frameTypes.headers, 1).length, inTime).toBe(1);
     const stopping = stop(port);
     await expect.poll(() => idle.isClosed, inTime).toBe(true);
-    // It would leave its end open for ever.
+    // This socket would leave its end open for ever.
     idle.close();
     await stopping;
   });

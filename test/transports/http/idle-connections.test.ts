@@ -1,4 +1,7 @@
-/** How connections over HTTP/1 end between two requests: a client that sends one at that moment gets its answer, or may repeat it. */
+/**
+ * How HTTP/1 connections end between two requests: a client that sends a request at that moment gets its answer, or may
+ * repeat it.
+ */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -25,7 +28,7 @@ const stop = () => {
 
 class Client {
   readonly socket: Socket;
-  /** How it ended: undefined while it is open. */
+  /** How it ended; undefined while it is open. */
   readonly closed: Promise<string>;
   received = '';
 
@@ -57,7 +60,7 @@ class Client {
   }
 }
 
-/** Keeps the server, which is in this process, from everything. */
+/** Blocks the server, which is in this process. */
 function stall(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -73,7 +76,7 @@ it('an idle connection says how long it stays, and ends with 408 and without a r
   expect(client.received).toMatch(/^connection: close\r$/im);
 });
 
-it('a request that crosses the end of its connection gets the 408, and does not run', async () => {
+it('a request that is sent while its connection is closed gets the 408, and does not run', async () => {
   await start({ keepAliveMs: 1 });
   const client = new Client();
   client.ask();
@@ -86,7 +89,7 @@ it('a request that crosses the end of its connection gets the 408, and does not 
   expect(items.map(({ operation }) => operation)).toEqual(['catalog']);
 });
 
-it('a connection is not idle once a request has arrived, however late the server reads it', async () => {
+it('a connection is not idle once a request has arrived, even if the server reads it later', async () => {
   await start({ keepAliveMs: 1 });
   const client = new Client();
   client.ask();
@@ -118,7 +121,7 @@ it.each(['on a kept connection', 'on a new connection'])(
   },
 );
 
-it('a stopping server ends idle connections as their timeout does', async () => {
+it('a stopping server ends idle connections by their timeout', async () => {
   await start();
   const client = new Client();
   client.ask();

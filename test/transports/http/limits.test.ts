@@ -69,7 +69,7 @@ describe('the port ends a request', () => {
   const isEnded = (client: RawHttp2, streamId: number, what: string) =>
     expect.poll(() => client.resetCode(streamId), { ...inTime, message: what }).toBe(cancel);
 
-  it('whose body does not come, and no other', async () => {
+  it('whose body does not arrive, and no other', async () => {
     const client = await port.openHttp2();
     const path = '/parley.catalog.v1.CatalogService/ListModels';
     const cases: [string, RequestFrame][] = [
@@ -88,7 +88,7 @@ describe('the port ends a request', () => {
     await expect.poll(() => client.received(frameTypes.headers, 11).length, inTime).toBe(1);
   });
 
-  it('that was answered but does not end, without taking the answer back', async () => {
+  it('that was answered but does not end, and the answer stays valid', async () => {
     const client = await port.openHttp2();
     const path = '/parley.catalog.v1.CatalogService/ListModels';
     const tooLarge = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]);
@@ -146,7 +146,7 @@ describe('the port ends a request', () => {
       const begun = once(client.socket, 'data').then(() => client.socket.pause());
       await client.write(port.http1Post(path, body));
       await begun;
-      // A timer that finds the system still taking bytes starts again.
+      // A timer starts again if the system still accepts bytes.
       await sleep(6 * limits.stallMsMax);
       client.socket.resume();
       await expect.poll(() => client.isClosed, { ...inTime, message: path }).toBe(true);
@@ -159,7 +159,7 @@ describe('the port ends a request', () => {
   it.each([
     ['pings', [frameTypes.settings]],
     ['the settings', [frameTypes.ping]],
-  ])('with the connection, whose client does not answer %s', async (_, answers) => {
+  ])('with the connection, if its client does not answer %s', async (_, answers) => {
     const client = await port.openHttp2({ answers });
     await client.write(port.http2Post(1, '/chat/completions', inEvents));
     await expect.poll(() => client.isClosed, inTime).toBe(true);
@@ -190,7 +190,7 @@ describe('the port ends a request', () => {
 });
 
 describe('the port does not end', () => {
-  it('a request whose client reads slowly, but reads', async () => {
+  it('whose client reads slowly, but reads', async () => {
     const start = Buffer.concat([preface, settings([initialWindowSize, 0])]);
     const client = await port.openHttp2({ start });
     await client.write(port.http2Post(1, '/audio/speech', speechBody));
@@ -204,7 +204,7 @@ describe('the port does not end', () => {
     expect(parts.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(50_000);
   });
 
-  it('a request whose engine is silent for longer than a client or an idle connection may be', async () => {
+  it('whose engine is silent for longer than a client or an idle connection may be', async () => {
     const rest = [
       eventsOverHttp2(),
       port.parley.postJson('/chat/completions', inEvents).then((answer) => answer.text()),
@@ -265,7 +265,7 @@ it('the port closes an HTTP/2 connection that is idle after a request of any kin
   await Promise.all(closings);
 });
 
-describe('the port takes no more than', () => {
+describe('the port accepts no more than', () => {
   const many = (count: number): HeaderList =>
     Array.from({ length: count }, (_, index) => [`x-${index}`, '1']);
 
@@ -322,7 +322,7 @@ describe('the port takes no more than', () => {
     await expect.poll(() => port.speaking, inTime).toBe(streamsPerConnectionMax);
   });
 
-  it('its limit of connections, of all protocols together, and takes the next when one leaves', async () => {
+  it('its limit of connections, of all protocols together, and accepts the next when one leaves', async () => {
     const { connectionsMax } = limits;
     const path = '/audio/speech';
     const open = async (index: number) => {
@@ -336,7 +336,7 @@ describe('the port takes no more than', () => {
       return client;
     };
     const all = await Promise.all(Array.from({ length: connectionsMax }, (_, index) => open(index)));
-    // Without a key yet, one of them would make room.
+    // Without a valid key, one of them would be closed to make room.
     await expect.poll(() => port.speaking, inTime).toBe(connectionsMax);
     const further = await port.openHttp1();
     await expect.poll(() => further.isClosed, inTime).toBe(true);
@@ -347,7 +347,7 @@ describe('the port takes no more than', () => {
 });
 
 describe('a message of an RPC', () => {
-  /** The least that can be set; below what a client of Node keeps for a connection. */
+  /** The smallest valid setting, which is shorter than Node's client keeps a connection. */
   const rpcMessageBytesMax = 4_200_000;
   let parley: Parley;
   beforeAll(async () => {
@@ -399,7 +399,7 @@ describe('a message of an RPC', () => {
     return Buffer.concat(Array.from({ length: megabytes }, () => member));
   };
 
-  it('costs no more memory than its limit, however well it is compressed', async () => {
+  it('uses no more memory than its limit, however well it is compressed', async () => {
     const body = new Uint8Array(bombOf(500));
     const path = '/parley.catalog.v1.CatalogService/ListModels';
     const headers = {

@@ -1,4 +1,4 @@
-/** Every answer tells browsers not to guess its type: successes, errors, streams and pages, over both versions of HTTP. */
+/** Every answer forbids browsers to guess its type: successes, errors, streams and pages, over both versions of HTTP. */
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Parley, startParley } from '../../support/parley.ts';

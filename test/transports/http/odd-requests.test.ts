@@ -1,4 +1,4 @@
-/** Requests of HTTP/1 that no library sends. Each gets the JSON error with its status, and none replaces the answer to another. */
+/** HTTP/1 requests that no library sends. Each gets the JSON error with its status, and none replaces the answer to another. */
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
@@ -162,7 +162,7 @@ it.each([
   socket.on('error', (error) => failures.push(error));
   socket.write(`${earlier}nonsense\r\n\r\n`);
   expect(await text(socket)).toContain('HTTP/1.1 400 ');
-  // Only a connection that the server has closed refuses what is sent.
+  // Only a connection that the server has closed refuses sent data.
   await expect.poll(() => socket.write('a') && failures.length, { timeout: 10_000 }).not.toBe(0);
 });
 

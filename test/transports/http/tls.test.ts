@@ -73,7 +73,7 @@ describe('TLS', () => {
     return subject.CN;
   };
 
-  it('is asked for in plain HTTP by a client that sends plain HTTP', async () => {
+  it('is requested in plain HTTP by a client that sends plain HTTP', async () => {
     for (const method of ['GET', 'POST']) {
       const socket = connectTcp({ host: 'localhost', port: Number(new URL(origin).port) });
       socket.on('error', () => undefined);
@@ -214,7 +214,7 @@ describe('TLS', () => {
     );
   });
 
-  it('does not answer HTTP without TLS, and serves on', async () => {
+  it('does not answer HTTP without TLS, and continues to serve', async () => {
     const socket = connectTcp(Number(new URL(origin).port), '127.0.0.1');
     socket.write('GET /api/v1/models HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(await text(socket).catch(() => '')).not.toContain('HTTP/1.1 200');
@@ -254,7 +254,7 @@ describe('TLS', () => {
       await once(session, 'connect');
       write(makeCertificate('second'));
       await expect.poll(issuedTo, waitMs).toBe('second');
-      expect(logged).toContainEqual({ level: 'info', message: 'took the new certificate' });
+      expect(logged).toContainEqual({ level: 'info', message: 'loaded the new certificate' });
       expect(await statusOver(session)).toBe(200);
       session.close();
     });
@@ -282,7 +282,7 @@ describe('TLS', () => {
         () => rmSync(files.cert),
         /`tls\.cert`: .* cannot be read \(there is no such file or folder\)/,
       ],
-    ])('keeps the pair before them where they hold %s, and says so once', async (_, spoil, words) => {
+    ])('keeps the previous pair if the files contain %s, and logs that once', async (_, spoil, words) => {
       const before = errors().length;
       spoil();
       await expect.poll(() => errors().length, waitMs).toBe(before + 1);
@@ -293,17 +293,17 @@ describe('TLS', () => {
     it('waits for the second file of a pair if only the first has changed', async () => {
       const before = errors().length;
       const pair = makeCertificate('written slowly');
-      // Between two looks, which are two seconds apart: the test before this one has ended with one.
+      // Checks are two seconds apart, and the previous test ended with one.
       await sleep(1000);
       writeFileSync(files.cert, pair.cert);
-      // Long enough for one look at them, too short for two.
+      // Long enough for one check, too short for two.
       await sleep(1500);
       writeFileSync(files.key, pair.key);
       await expect.poll(issuedTo, waitMs).toBe('written slowly');
       expect(errors().length).toBe(before);
     });
 
-    it('takes the next good pair, with the minimum of TLS 1.2 as before', async () => {
+    it('uses the next good pair, with the minimum of TLS 1.2 as before', async () => {
       write(makeCertificate('fourth'));
       await expect.poll(issuedTo, waitMs).toBe('fourth');
       const old = { maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
@@ -332,7 +332,7 @@ describe('the settings of TLS', () => {
       { PARLEY_TLS_KEY: 'a.pem' },
       '`tls.cert` is missing. It must be the file of the certificate of `tls.key`.',
     ],
-  ])('is both files, not %j alone', (env, finding) => {
+  ])('must be both files, not %j alone', (env, finding) => {
     expect(() => loadConfig({ env })).toThrow(finding);
   });
 
@@ -367,7 +367,7 @@ describe('the settings of TLS', () => {
       path('other-key.pem', makeCertificate('other').key),
       `other-key.pem is not the key of the certificate in ${folder}/good.pem.`,
     ],
-  ])('is files %s, or the server does not start', async (_, cert, key, words) => {
+  ])('must be files %s, or the server does not start', async (_, cert, key, words) => {
     await expect(start({ cert, key })).rejects.toThrow(words);
   });
 });

@@ -42,7 +42,7 @@ describe('the address of a client', () => {
     expect(clientOf('forwarded', value)).toBe(address);
   });
 
-  it('is that of the connection if it is no trusted proxy', () => {
+  it('is that of the connection if the connection is not from a trusted proxy', () => {
     expect(clientOf('x-forwarded-for', '198.51.100.7', '203.0.113.1')).toBe('203.0.113.1');
     expect(clientOf('forwarded', 'for=198.51.100.7', '203.0.113.1')).toBe('203.0.113.1');
   });

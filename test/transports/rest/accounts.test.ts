@@ -39,7 +39,7 @@ describe('the account and admin paths', () => {
     });
   });
 
-  it('create accounts, start their trial once and load credits once for each idempotency key', async () => {
+  it('create accounts, start their trial once and load credits once per idempotency key', async () => {
     await admin('POST', '/accounts', { name: 'acme' });
     await expect(admin('POST', '/accounts', { name: 'acme' })).rejects.toThrow('already');
     expect(await admin('POST', '/accounts/acme/trial')).toMatchObject({ subscription: { state: 'trial' } });
@@ -120,7 +120,7 @@ describe('the account and admin paths', () => {
     ['GET', '/usage?account=acme', undefined, 'account', /`account_id`/],
     ['GET', '/usage?account_id=account-1&account_id=acme', undefined, 'account_id', /more than once/],
     ['GET', '/accounts/account-1?page_size=5', undefined, 'page_size', /no query parameters/],
-  ])('refuse %s %s with %j, and name what was meant', async (method, path, body, param, words) => {
+  ])('refuse %s %s with %j, and suggest the right name', async (method, path, body, param, words) => {
     const response = await parley.call(`/admin${path}`, {
       method,
       ...bearer(parley.adminKey),
@@ -131,7 +131,7 @@ describe('the account and admin paths', () => {
     expect(error.message).toMatch(words);
   });
 
-  it('count the characters of names, not their halves', async () => {
+  it('count the characters of names, not their UTF-16 units', async () => {
     const longest = '🎉'.repeat(100);
     expect(await admin('POST', '/accounts', { name: longest })).toMatchObject({ name: longest });
     await expect(admin('POST', '/accounts', { name: `${longest} ` })).rejects.toThrow('"param":"name"');
@@ -144,7 +144,7 @@ describe('the account and admin paths', () => {
     expect((await parley.call('/models?types=speech')).status).toBe(200);
   });
 
-  it('take a body that repeats the path', async () => {
+  it('accept a body that repeats the path', async () => {
     const request = { name: 'twice', account_id: 'account-1' };
     expect(await admin('POST', '/accounts/account-1/keys', request)).toHaveProperty('secret');
   });
@@ -170,7 +170,7 @@ describe('the account and admin paths', () => {
     expect((await parley.call('/admin/accounts', { headers: { authorization: '' } })).status).toBe(401);
   });
 
-  it('keep no key in the clear in the data folder', async () => {
+  it('keep no secret key in the data folder', async () => {
     const { readdirSync, readFileSync, statSync } = await import('node:fs');
     for (const name of readdirSync(parley.dataDir)) {
       const path = `${parley.dataDir}/${name}`;

@@ -42,7 +42,7 @@ describe('a wrong path', () => {
     ['GET', '/api/v1/audio/speech', 'POST'],
     ['PUT', '/api/v1/models', 'GET'],
     ['DELETE', '/api/v1/admin/accounts', 'GET or POST'],
-  ])('is one without this method, too: %s %s is told to use %s', async (method, path, right) => {
+  ])('with another method gets advice, too: %s %s should be %s', async (method, path, right) => {
     expect(await send(method, path)).toBe(
       `404 not_found There is nothing at this path for this method. Use ${right}.`,
     );
@@ -60,7 +60,7 @@ describe('a wrong path', () => {
     ['/console/sessions', 'POST /api/v1/completions'],
     ['/api/v1/%zzaudio/voices', 'GET /api/v1/audio/voices'],
     ['/api/v1/admin/account', 'POST /api/v1/admin/accounts'],
-  ])('%s is answered with the paths that there are, first %s', async (path, nearest) => {
+  ])('%s is answered with the existing paths, first %s', async (path, nearest) => {
     const refused = await send('GET', path);
     expect(refused).toMatch(/^404 not_found There is nothing at this path\. Paths, nearest first: /);
     const listed = refused
@@ -152,13 +152,13 @@ describe('an unknown value', () => {
 });
 
 describe('an account without', () => {
-  it('a plan learns who opens one, and how', async () => {
+  it('a plan names the person who opens one, and the way', async () => {
     const headers = bearer(await parley.newKey({ credits: '1' }));
     const refused = await refusal(parley.postJson('/audio/speech', { model: 'flite', input: 'x' }, headers));
     expect(refused).toMatch(/^402 subscription_required .*operator.*`parley plan start-trial <account>`/);
   });
 
-  it('credits learns who loads them, and how', async () => {
+  it('credits names the person who loads them, and the way', async () => {
     const headers = bearer(await parley.newKey());
     const body = { model: 'eliza', messages: [{ role: 'user', content: 'x' }] };
     expect(await refusal(parley.postJson('/chat/completions', body, headers))).toMatch(

@@ -87,7 +87,7 @@ describe('POST /chat/completions', () => {
     expect(textOf(chunks)).toBe(plain.choices[0].message.content);
   });
 
-  it('gives the usage in a chunk of its own with empty choices if include_usage asks for it', async () => {
+  it('gives the usage in a separate chunk with empty choices if include_usage asks for it', async () => {
     const { chunks, isDone } = await readEvents(
       await post({ ...hello, stream: true, stream_options: { include_usage: true } }),
     );
@@ -122,7 +122,7 @@ describe('POST /chat/completions', () => {
     expect(error).toMatchObject({ status: 400, code, param });
   });
 
-  it('takes 100 levels of nesting, and refuses more, however large', async () => {
+  it('accepts 100 levels of nesting, and refuses more, of any size', async () => {
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     const send = (levels: number, headers = {}) => {
       const body = JSON.stringify(hello).replace('{', `{"own":${nested(levels - 1)},`);
@@ -224,7 +224,7 @@ describe('POST /chat/completions with a scripted model', () => {
     expect((await recordOf(response)).tokens?.source).toBe('estimated');
   });
 
-  it('takes usage from a chunk after the finish reason', async () => {
+  it('reads usage from a chunk after the finish reason', async () => {
     const usage = create(ChatCompletionChunkSchema, {
       usage: { promptTokens: 7, completionTokens: 9, totalTokens: 16 },
     });
@@ -239,7 +239,7 @@ describe('POST /chat/completions with a scripted model', () => {
     expect((await recordOf(response)).tokens).toMatchObject({ promptTokens: 7, source: 'reported' });
   });
 
-  it('takes a negative report as none', async () => {
+  it('treats a negative report as none', async () => {
     const { postJson, recordOf } = await start(streaming(chunk('hi', 'stop', { prompt: -5, completion: 1 })));
     const response = await postJson(chat, { ...hello, stream: true });
     await readEvents(response);
@@ -248,7 +248,7 @@ describe('POST /chat/completions with a scripted model', () => {
     expect(tokens?.promptTokens).toBeGreaterThan(0);
   });
 
-  it('reports a failure in mid-stream by an error event without [DONE], and costs nothing', async () => {
+  it('reports a failure in the middle of a stream by an error event without [DONE], and costs nothing', async () => {
     const { postJson, recordOf } = await start(streaming(chunk('some'), new ParleyError('upstream_error')));
     const response = await postJson(chat, { ...hello, stream: true });
     const { isDone, error, chunks } = await readEvents(response);

@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 describe('POST /completions', () => {
-  it('asks for a chat with the parameters that a chat has, and answers in the legacy form', async () => {
+  it('becomes a chat with the parameters of a chat, and answers in the legacy form', async () => {
     upstream.answer(path, json(completion('hello there')));
     const shared = {
       temperature: 0.5,
@@ -52,7 +52,7 @@ describe('POST /completions', () => {
     });
   });
 
-  it('refuses several prompts with so much beside them that all together would be too much', async () => {
+  it('refuses several prompts if the other fields, times the prompts, are too large', async () => {
     const ask = (prompts: number) =>
       parley.call('/completions', {
         method: 'POST',
@@ -71,7 +71,7 @@ describe('POST /completions', () => {
     expect(await refused.json()).toMatchObject({ error: { code: 'invalid_input', param: 'prompt' } });
   });
 
-  it('holds credits for what goes along with each of several prompts', async () => {
+  it('holds credits for the fields that are sent with each of several prompts', async () => {
     const n = upstream.requests.length;
     upstream.answer(path, json(completion('hello there')));
     const body = {
@@ -101,7 +101,7 @@ describe('POST /completions', () => {
     ]);
   });
 
-  it('has usage on every piece that asks for it, null on all but the last', async () => {
+  it('has usage on every piece if requested, null on all but the last', async () => {
     upstream.answer(path, events(chunks('hel', 'lo')));
     const stream = await client.completions.create({
       model: 'served',
@@ -114,7 +114,7 @@ describe('POST /completions', () => {
     expect(told).toEqual([...[1, 1, 1].map((choices) => [choices, null]), [0, reported]]);
   });
 
-  it('sends each of several prompts as a chat, and counts all where one has no report', async () => {
+  it('sends each of several prompts as a chat, and counts all if one has no report', async () => {
     const n = upstream.requests.length;
     const two = [1, 0].map((index) => ({ index, message: { content: 'hi' }, finish_reason: 'stop' }));
     upstream.answer(
@@ -138,7 +138,7 @@ describe('POST /completions', () => {
     );
   });
 
-  it('throws where the upstream leaves out the answer to the second of several prompts', async () => {
+  it('throws if the upstream leaves out the answer to the second of several prompts', async () => {
     upstream.answer(path, events(chunks('hel', 'lo')), events([]));
     const stream = await client.completions.create({ model: 'served', prompt: ['a', 'b'], stream: true });
     const read = async () => {
@@ -147,7 +147,7 @@ describe('POST /completions', () => {
     await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
   });
 
-  it('throws where the upstream breaks off', async () => {
+  it('throws if the upstream breaks off', async () => {
     upstream.answer(path, events(chunks('hel').slice(0, 2), { done: false }));
     const stream = await client.completions.create({ model: 'served', prompt: 'Go on', stream: true });
     const read = async () => {

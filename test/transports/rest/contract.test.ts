@@ -1,4 +1,4 @@
-/** Plays every operation of the OpenAPI document to every status that it states, and holds the answers to it. */
+/** Runs every operation of the OpenAPI document to every status that it states, and checks the answers against it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/data.ts';
 import { isObject } from '../../../src/codec/shape.ts';
@@ -13,19 +13,19 @@ import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/
 
 const document = new ApiDocument();
 
-/** Statuses that other tests hold to the document. */
+/** Statuses that other tests check against the document. */
 const elsewhere: ReadonlySet<string> = new Set([
   // probe-routes.test.ts: a server that stops.
   'getReadiness 503',
 ]);
 
 let parley: Parley;
-/** It allows one failed key. */
+/** This server allows one failed key. */
 let wary: Parley;
 let plainKey: string;
 let managerKey: string;
 let webhooks: WebhookReceiver;
-/** The error of the database, while it has one. */
+/** The current error of the database; undefined for none. */
 let trouble: Error | undefined;
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([parley.close(), wary.close(), webhooks.close()]));
 
-/** The real store, whose operations fail on command. */
+/** The real store, with operations that fail on command. */
 const openBreakable: OpenStore = async (...args) => {
   const breakable = <T extends object>(part: T): T =>
     new Proxy(part, {
@@ -65,16 +65,16 @@ const openBreakable: OpenStore = async (...args) => {
 
 interface Change {
   readonly server?: Parley;
-  /** Undefined sends none. */
+  /** Undefined sends no body. */
   readonly key?: string | undefined;
   readonly query?: string;
   readonly pathValue?: string;
   readonly idempotencyKey?: string;
-  /** The act of the engine, if the operation has one. Default: `say one`. */
+  /** The script of the engine, if the operation has one. Default: `say one`. */
   readonly step?: Step;
-  /** Members in place of those of the example. */
+  /** Members that replace those of the example. */
   readonly members?: Readonly<Record<string, unknown>>;
-  /** In place of the whole body. */
+  /** Replaces the whole body. */
   readonly body?: string;
 }
 
@@ -115,7 +115,7 @@ function ownKey(operation: ApiOperation): string | undefined {
   return isManagement(operation) ? managerKey : parley.apiKey;
 }
 
-/** The members that hold the text of a request, by the operation's id. */
+/** The members that contain the text of a request, by the operation's id. */
 function textMembers(id: string, text: string): Record<string, unknown> {
   if (id === 'createChatCompletion') return { messages: [{ role: 'user', content: text }] };
   if (id === 'createCompletion') return { prompt: text };
@@ -149,7 +149,7 @@ function exampleOf({ json }: ApiOperation): Record<string, unknown> {
 }
 
 let names = 0;
-/** Names are unique. */
+/** Names must be unique. */
 function nameOf(example: Record<string, unknown>): Record<string, string> {
   return 'name' in example ? { name: `name-${++names}` } : {};
 }
@@ -183,7 +183,7 @@ async function newKeyId(account: string): Promise<string> {
   return (key as { id: string }).id;
 }
 
-/** How each status comes about. */
+/** How to get each status. */
 const plays: Readonly<Record<string, (operation: ApiOperation) => Promise<Response>>> = {
   200: async (operation) => {
     if (!/sendTestAlert/i.test(operation.id)) return send(operation);

@@ -10,7 +10,7 @@ import { ByteBudget } from '../../../src/transports/byte-budget.ts';
 import { Exchange } from '../../../src/transports/rest/exchange.ts';
 import { ServedCall } from '../../../src/transports/run-call.ts';
 
-/** More than the buffers of the system take. */
+/** More than the buffers of the system hold. */
 const bigPart = Buffer.alloc(32 * 1024 * 1024);
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -31,13 +31,14 @@ function servedCall(requestMsMax: number): ServedCall {
     tracer: noTracer,
     bytes,
     timeLimit: requestTimeLimit(requestMsMax),
+    sessionTimeLimit: requestTimeLimit(requestMsMax),
   });
 }
 
-describe('an answer whose client reads nothing', () => {
+describe('an answer whose client does not read', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('waits as long as the request may take: stalled clients are the business of the port', async () => {
+  it('waits as long as the request may take: the port ends stalled clients', async () => {
     const minute = 60_000;
     let write: Promise<void> | undefined;
     const server = createServer((request, response) => {

@@ -32,7 +32,7 @@ const parley = await startParley();
 afterAll(() => parley.close());
 
 describe('GET /models', () => {
-  it('lists every model that the key can call, in the shape that SDKs read', async () => {
+  it('lists every model that the key can call, in the form that SDKs read', async () => {
     const models = await modelsOf(parley);
     expect(models.map(({ id, type }) => [id, type])).toEqual([
       ['flite', 'speech'],
@@ -45,7 +45,7 @@ describe('GET /models', () => {
         created: expect.any(Number),
         owned_by: expect.any(String),
       });
-      // Not 1970: when the server started.
+      // The time when the server started, not 1970.
       expect(Math.abs(Date.now() / 1000 - model.created)).toBeLessThan(3600);
     }
   });
@@ -109,7 +109,7 @@ describe('GET /models', () => {
       expect(await (await parley.call('/models/flite')).json()).toEqual(flite);
     });
 
-    it('is not_found for one that the key cannot call', async () => {
+    it('is not_found for a model that the key cannot call', async () => {
       const key = await parley.newKey();
       const hidden = await parley.call('/models/flite', bearer(key));
       expect(await errorOf(hidden)).toMatchObject({ status: 404, code: 'not_found' });
@@ -163,7 +163,7 @@ describe('the paths that clients with a choice of voices ask for', () => {
     expect(ids(models)).toEqual(['tts-1', 'tts-2']);
   });
 
-  it('list nothing for a key without a plan, and need one', async () => {
+  it('list nothing for a key without a plan, and need a key', async () => {
     const key = await parley.newKey();
     expect(await get('/audio/voices', key)).toEqual({ voices: [] });
     expect(await get('/audio/models', key)).toEqual({ models: [] });
@@ -171,7 +171,7 @@ describe('the paths that clients with a choice of voices ask for', () => {
     expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 
-  it('are open to everybody where the operator says so, but to no wrong key', async () => {
+  it('are open to everybody if the operator says so, except to wrong keys', async () => {
     const open = await startParley({ file, settings: { voices: { access: 'open' } } });
     try {
       const bare = (path: string, init?: RequestInit) => fetch(open.baseUrl + path, init);
@@ -236,7 +236,7 @@ describe('GET /models with an operator’s own entries', () => {
   });
 });
 
-describe('GET /models as time goes on', () => {
+describe('GET /models over time', () => {
   it('lists no transcription if its programs are not installed', async () => {
     const transcription = fakeTranscription({
       availability: () => ({ available: false, reason: 'Install it.' }),

@@ -12,7 +12,7 @@ const fileNameOf = (disposition: string) => parse(file(disposition) + end).file?
 const invalid = expect.objectContaining({ code: 'invalid_request_error' });
 
 describe('a form', () => {
-  it('has its file and the values of the fields that are used, in order', () => {
+  it('returns its file and the values of the used fields, in order', () => {
     const { file: found, fields } = parse(
       part('name="list[]"', 'one') +
         file() +
@@ -32,7 +32,7 @@ describe('a form', () => {
     expect(parse((file() + end).slice(0, -2)).file?.name).toBe('a.wav');
   });
 
-  it('either has its file or is refused, whichever byte is changed or missing', () => {
+  it('returns its file or is refused, whichever byte is changed or missing', () => {
     const whole = part('name="model"', 'm') + file() + end;
     for (let at = 0; at < whole.length; at++) {
       for (const byte of ['', '\0', '\n', '"', '-', '\\', 'é']) {
@@ -64,19 +64,19 @@ describe('a form', () => {
     expect(parse(text).file).toMatchObject({ name: 'a.wav', bytes: Buffer.from('RIFF') });
   });
 
-  it('may hold its boundary inside of a line, and at the beginning of a longer one', () => {
+  it('may contain its boundary inside a line, and at the beginning of a longer one', () => {
     const content = '--b x --b--\r\n--bc\r\n-\r\n--a';
     expect(parse(file(undefined, content) + end).file?.bytes).toEqual(Buffer.from(content));
   });
 
-  it('may have a file of bytes that are no text', () => {
+  it('may have a file of bytes that are not text', () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
     const [head = '', tail = ''] = (file(undefined, '*') + end).split('*');
     const form = parseForm(Buffer.concat([Buffer.from(head), bytes, Buffer.from(tail)]), 'b', used);
     expect(form.file?.bytes).toEqual(bytes);
   });
 
-  it('may have many and large fields that are not used', () => {
+  it('may have many large unused fields', () => {
     const others = [
       part('name="prompt"', 'x'.repeat(70_000)),
       part('name="known_speaker_references[]"', 'x'.repeat(150_000)),

@@ -1,4 +1,4 @@
-/** The reference's files as a client without a browser sees them. */
+/** The files of the reference, for a client that is not a browser. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:http2';
@@ -51,8 +51,9 @@ describe('/console', () => {
   it.each([
     ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/server'],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
+    ...['/console/playground/live', '/console/playground/conversation'],
     ...['/console/accounts', '/console/accounts/acme', '/console/audit'],
-  ])('%s is a page that may load nothing but its own files', async (path) => {
+  ])('%s is a page that may load only its own files', async (path) => {
     const response = await fetch(origin + path);
     expect(response.status).toBe(200);
     const policy = response.headers.get('content-security-policy') ?? '';
@@ -73,12 +74,12 @@ describe('/console', () => {
     expect(sizeOf(/^console\/assets\/(?!main|console).*\.gz$/)).toBeLessThan(120 * 1024);
   });
 
-  it('has nothing at a path that is no page or file', async () => {
+  it('has nothing at an unknown path', async () => {
     for (const path of ['/console/nowhere', '/console/assets/main-00000000.js', '/console/index.html'])
       expect(await errorOf(await fetch(origin + path))).toMatchObject({ status: 404, code: 'not_found' });
   });
 
-  it('is not there where a setting says so, and the reference still is', async () => {
+  it('is missing if a setting says so, and the reference still works', async () => {
     const closed = await startParley({ pages, settings: { console: { access: 'off' } } });
     const there = new URL(closed.baseUrl).origin;
     expect(await errorOf(await fetch(`${there}/console`))).toMatchObject({ status: 404 });
@@ -89,7 +90,7 @@ describe('/console', () => {
 
 describe('/docs', () => {
   it.each(['/docs', '/docs/', '/docs/rpcs'])(
-    '%s is a page that may load nothing but its own files',
+    '%s is a page that may load only its own files',
     async (path) => {
       const response = await fetch(origin + path);
       expect(response.status).toBe(200);
@@ -101,7 +102,7 @@ describe('/docs', () => {
     },
   );
 
-  it('names its bundle by its content, so that browsers keep it', async () => {
+  it('names its bundle by its content, so that browsers cache it', async () => {
     const html = await (await fetch(`${origin}/docs`)).text();
     const files = [...html.matchAll(/"(\/docs\/assets\/[^"]+)"/g)].map(([, file = '']) => file);
     expect(files).toHaveLength(3);
@@ -121,7 +122,7 @@ describe('/docs', () => {
     expect(loaded.reduce((sum, [, { length }]) => sum + length, 0)).toBeLessThan(60 * 1024);
   });
 
-  it('hands out the schemas, alone and as an archive that protoc compiles', async () => {
+  it('offers the schemas, alone and as an archive that protoc compiles', async () => {
     const alone = await fetch(`${origin}/docs/proto/parley/chat/v1/chat.proto`);
     expect(alone.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(await alone.text()).toContain('message ChatCompletionParams');
@@ -169,7 +170,7 @@ describe('/docs', () => {
     expect(items).toEqual([]);
   });
 
-  it('sends a connection no more than 24 files at once', async () => {
+  it('sends no more than 24 files at once on a connection', async () => {
     const session = connect(origin);
     const status = (path: string) =>
       new Promise<number>((resolve, reject) => {
@@ -184,7 +185,7 @@ describe('/docs', () => {
     expect(statuses.filter((one) => one === 429)).toHaveLength(6);
   });
 
-  it('is not there where a setting says so', async () => {
+  it('is missing if a setting says so', async () => {
     const closed = await startParley({ pages, settings: { docs: { access: 'off' } } });
     const there = new URL(closed.baseUrl).origin;
     for (const path of ['/docs', '/docs/rpcs', '/docs/parley-proto.tar.gz', '/api/v1/openapi.json'])

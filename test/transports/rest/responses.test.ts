@@ -15,7 +15,7 @@ afterAll(async () => {
 const hello = { model: 'served', input: 'hello' };
 const post = (body: object) => parley.postJson('/responses', body);
 
-/** The body that reaches the upstream, without what every chat has. */
+/** The body that reaches the upstream, without the members of every chat. */
 async function sent(body: object) {
   upstream.answer('/chat/completions', json(completion()));
   const response = await post({ ...hello, ...body });
@@ -26,7 +26,7 @@ async function sent(body: object) {
 }
 
 describe('POST /responses', () => {
-  it('asks for a chat with the parameters that a chat has', async () => {
+  it('becomes a chat with the parameters of a chat', async () => {
     const schema = { type: 'object', properties: { x: { type: ['string', 'null'] } } };
     const parameters = {
       temperature: 0.5,
@@ -77,7 +77,7 @@ describe('POST /responses', () => {
     expect(request?.body.toString()).toContain('"seed":12345678901234567890');
   });
 
-  it('keeps back what a chat has no form for, and nulls', async () => {
+  it('does not forward nulls, or members that a chat has no form for', async () => {
     const { limit, ...others } = await sent({
       store: true,
       truncation: 'auto',
@@ -250,11 +250,11 @@ describe('POST /responses', () => {
     const response = await post({ ...hello, input: [{ type: 'item_reference', id: 'msg_1' }] });
     expect(await errorOf(response)).toMatchObject({
       message:
-        '`input[0]` refers to a stored item, but this server stores none. Send the item itself; some clients do with `store: false`.',
+        '`input[0]` refers to a stored item, but this server stores none. Send the item itself, as some clients do with `store: false`.',
     });
   });
 
-  it('names the input where it is longer than the model takes', async () => {
+  it('names the input if it is longer than the model accepts', async () => {
     await using closing = new AsyncDisposableStack();
     const builtin = await startParley();
     closing.defer(() => builtin.close());

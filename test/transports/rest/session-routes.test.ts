@@ -1,4 +1,4 @@
-/** Sessions of the console, as a client without a browser sees them. */
+/** Sessions of the console, for a client that is not a browser. */
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/data.ts';
@@ -78,7 +78,7 @@ describe('signing in', () => {
     });
   });
 
-  it('tells that an operator has an admin key', async () => {
+  it('reports an admin key', async () => {
     expect(await (await signIn(parley.adminKey)).json()).toMatchObject({
       kind: 'admin',
       account_name: null,
@@ -86,7 +86,7 @@ describe('signing in', () => {
     });
   });
 
-  it('sends the cookie over TLS only, where the page came over TLS', async () => {
+  it('sends the cookie over TLS only, if the page came over TLS', async () => {
     const secure = await signIn(parley.apiKey, { ...ownPage(), origin: origin.replace('http:', 'https:') });
     expect(secure.headers.get('set-cookie')).toMatch(/^__Host-parley_session=.*; Path=\/; .*; Secure$/);
     const cookie = cookieOf(secure);
@@ -153,7 +153,7 @@ describe('a session', () => {
     expect((await get('/api/v1/admin/accounts', { cookie: await newSession() })).status).toBe(403);
   });
 
-  it('does not count in requests from pages of others', async () => {
+  it('does not count in requests from pages of other hosts', async () => {
     const cookie = await newSession();
     const json = { 'content-type': 'application/json' };
     const foreign = { ...json, cookie, origin: 'https://other.example' };
@@ -163,7 +163,7 @@ describe('a session', () => {
     expect((await post('/console/session/end', foreign)).status).toBe(403);
   });
 
-  it('gives way to a key in the request', async () => {
+  it('yields to a key in the request', async () => {
     const headers = { cookie: await newSession(), authorization: 'Bearer pk_wrong' };
     expect((await get('/api/v1/account', headers)).status).toBe(401);
   });
@@ -175,7 +175,7 @@ describe('a session', () => {
     expect(again.headers.get('set-cookie')).toBeNull();
   });
 
-  it('is renewed in no answer that a cache may keep', async () => {
+  it('is not renewed in an answer that a cache may keep', async () => {
     const cookie = await newSession();
     clock.nowMs += 6 * 60_000;
     const page = await get('/console/chart.js', { cookie });
@@ -213,7 +213,7 @@ describe('a session', () => {
     expect(await (await get('/console/session', { cookie })).json()).toEqual({ signed_in: false });
   });
 
-  it('is lost with any change of the cookie', async () => {
+  it('is invalid after any change of the cookie', async () => {
     const [name = '', token = ''] = (await newSession()).split('=');
     const [id = '', sealed = ''] = token.split('.');
     const other = (await newSession(await newKey())).split('.')[0]?.split('=')[1];
@@ -246,7 +246,7 @@ describe('a session', () => {
     expect((await get('/api/v1/account', headers)).status).toBe(401);
   });
 
-  it('is one of a thousand of its key that may end before their time', async () => {
+  it('is one of a thousand of its key that can be ended early', async () => {
     const secret = await newKey();
     const { store } = parley.app;
     const [id = ''] = cookieOf(await signIn(secret))
@@ -265,7 +265,7 @@ describe('a session', () => {
     expect((await get('/api/v1/account', { cookie })).status).toBe(401);
   });
 
-  it('ends when its holder signs out, with every copy of its cookie, and leaves other sessions', async () => {
+  it('ends when its holder signs out, with every copy of its cookie; other sessions stay', async () => {
     const [cookie, other] = [await newSession(), await newSession()];
     clock.nowMs += 10 * 60_000;
     const renewed = cookieOf(await get('/api/v1/account', { cookie }));
@@ -314,7 +314,7 @@ describe('over HTTP/2', () => {
       });
     const signedIn = await ask('/console/session', {
       ':method': 'POST',
-      // Chromium sends no Sec-Fetch-Site without TLS, but from this machine.
+      // Without TLS Chromium sends Sec-Fetch-Site only for this machine.
       origin,
       authorization: `Bearer ${parley.apiKey}`,
     });
@@ -327,7 +327,7 @@ describe('over HTTP/2', () => {
 });
 
 describe('a port for administration', () => {
-  it('has sessions of its own, for admin keys', async () => {
+  it('has separate sessions, for admin keys', async () => {
     const two = await startParley({ settings: { admin: { port: 0 } } });
     const main = new URL(two.app.baseUrl).origin;
     const admin = new URL(two.app.adminBaseUrl).origin;

@@ -33,7 +33,7 @@ describe('POST /audio/speech', () => {
       await response.arrayBuffer();
     });
 
-    it('in pcm of 24 kHz whatever the rate of the voice', async () => {
+    it('in pcm of 24 kHz at any rate of the voice', async () => {
       const seconds = async (voice: string) => {
         const response = await post({ ...hello, voice, response_format: 'pcm' });
         return (await response.arrayBuffer()).byteLength / 2 / 24_000;
@@ -43,7 +43,7 @@ describe('POST /audio/speech', () => {
       expect(await seconds('slt')).toBeLessThan(2);
     });
 
-    it('the same audio whatever other fields are sent', async () => {
+    it('the same audio with any other fields', async () => {
       const audio = async (more: object) =>
         Buffer.from(await (await post({ ...hello, response_format: 'wav', ...more })).arrayBuffer());
       const plain = await audio({});
@@ -57,7 +57,7 @@ describe('POST /audio/speech', () => {
       expect((await audio(extra)).equals(plain)).toBe(true);
     });
 
-    it('whatever is in a field that is dropped', async () => {
+    it('with any value in a field that is dropped', async () => {
       for (const levels of [150, 90_000]) {
         const nested = `${'['.repeat(levels)}${']'.repeat(levels)}`;
         const body = JSON.stringify(hello).replace('{', `{"speed":${nested},`);
@@ -86,7 +86,7 @@ describe('POST /audio/speech', () => {
       await response.arrayBuffer();
     });
 
-    it('whatever `Accept` says', async () => {
+    it('with any value of `Accept`', async () => {
       const response = await post(hello, {
         headers: { authorization: `Bearer ${parley.apiKey}`, accept: 'text/html' },
       });
@@ -109,7 +109,7 @@ describe('POST /audio/speech', () => {
   });
 
   describe('counts characters as code points', () => {
-    it('takes 4,000, even if each is two UTF-16 units', async () => {
+    it('accepts 4,000, even if each is two UTF-16 units', async () => {
       const input = 'a '.repeat(1995) + '😀'.repeat(10);
       const response = await post({ model: 'flite', voice: 'kal', input });
       expect(response.status).toBe(200);
@@ -208,7 +208,7 @@ describe('POST /audio/speech', () => {
       });
     });
 
-    it('no plan is subscription_required, whatever the credits, and not to be retried', async () => {
+    it('no plan is subscription_required, with any credits, and is not retried', async () => {
       const key = await parley.newKey({ credits: '100' });
       const response = await post('not even an object', bearer(key));
       expect(response.headers.get('x-should-retry')).toBe('false');
@@ -228,7 +228,7 @@ describe('POST /audio/speech', () => {
     }
   });
 
-  it('spends fair use by the character, never credits, and leaves a record', async () => {
+  it('uses fair use by the character, never credits, and leaves a record', async () => {
     const key = await parley.newKey({ trial: true, credits: '3' });
     const response = await post(hello, bearer(key));
     await response.arrayBuffer();
@@ -292,7 +292,7 @@ describe('POST /audio/speech over a month and a trial', () => {
   });
 });
 
-it('POST /audio/speech stops the engine for a client that reads nothing', async () => {
+it('POST /audio/speech stops the engine if a client does not read', async () => {
   let produced = 0;
   const eager: Partial<SpeechEngine> = {
     synthesize: () => ({

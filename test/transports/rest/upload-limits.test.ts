@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TranscriptionRequest } from '../../../src/core/entities/engine.ts';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
-import { liveBytes, openWatched } from '../../support/live-memory.ts';
+import { liveBytes } from '../../support/live-bytes.ts';
+import { openWatched } from '../../support/live-memory.ts';
 import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
 
@@ -45,7 +46,7 @@ describe('the 4 MB limit of an upload', () => {
   const chunk = (bytes: Uint8Array) =>
     Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 
-  it('takes a whole body of exactly that size', async () => {
+  it('accepts a whole body of exactly that size', async () => {
     uploads.length = 0;
     await open(`content-length: ${limit}`);
     await client.write(formOf(limit));
@@ -65,7 +66,7 @@ describe('the 4 MB limit of an upload', () => {
     client.close();
   });
 
-  it('holds without a Content-Length, and lets the client read the answer while it still sends', async () => {
+  it('applies without a Content-Length, and lets the client read the answer while it still sends', async () => {
     await open('transfer-encoding: chunked');
     const part = chunk(Buffer.alloc(65_536));
     await client.write(chunk(Buffer.from(head)));
@@ -74,7 +75,7 @@ describe('the 4 MB limit of an upload', () => {
     client.close();
   });
 
-  it('holds if the Content-Length is wrong', async () => {
+  it('applies if the Content-Length is wrong', async () => {
     uploads.length = 0;
     await open('content-length: 1000');
     await client.write(formOf(limit * 2));
@@ -112,7 +113,7 @@ describe('the 4 MB limit of an upload', () => {
     expect(client.received).toContain('413');
   });
 
-  it('sends 100 Continue only for a body that it would take', async () => {
+  it('sends 100 Continue only for a body that it would accept', async () => {
     await open(`content-length: ${limit * 2}`, 'expect: 100-continue');
     const refused = await client.answer();
     expect(refused.status).toBe(413);
@@ -249,7 +250,7 @@ describe('clients that are slow or do not speak HTTP', () => {
 
 describe('a body in pieces of one byte', () => {
   const bytes = 200_000;
-  /** A buffer of its own for each piece takes some 30 MB. */
+  /** A separate buffer for each piece takes some 30 MB. */
   const liveBytesMax = 10_000_000;
   const engines = withFakes({
     transcription: fakeTranscription({
@@ -294,7 +295,7 @@ describe('a body in pieces of one byte', () => {
   it.each([
     ['of one message', 'CreateChatCompletion', 'application/json', '{}'],
     ['of one in a stream', 'StreamChatCompletion', 'application/connect+proto', '\0\0\x06\0\0'],
-  ])('of an RPC %s is read, as no key is asked for before', async (_, method, type, start) => {
+  ])('of an RPC %s is read without a key', async (_, method, type, start) => {
     const client = await RawClient.open(parley.baseUrl);
     const path = `/parley.chat.v1.ChatService/${method}`;
     const headers = ['host: x', `content-type: ${type}`, 'transfer-encoding: chunked'];

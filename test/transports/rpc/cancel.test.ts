@@ -13,7 +13,7 @@ import type { WireClient } from '../../conformance/wire.ts';
 import { wires } from '../../conformance/wires.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
-/** Time for the first part of an answer; nothing else ends these calls, as the server gives them ten minutes. */
+/** Time for the first part of an answer. The server gives these calls ten minutes, so that only the test ends them. */
 const timeoutMs = 1_000;
 
 const messages = [{ role: 'user', content: { value: { case: 'text' as const, value: 'Hello there.' } } }];
@@ -110,7 +110,7 @@ describe.each(wireNames)('over %s', (wire) => {
   });
 });
 
-/** The buffers of loopback alone take some megabytes. */
+/** The buffers of loopback alone hold some megabytes. */
 const partsUnreadMax = 400;
 const restMs = 400;
 
@@ -147,7 +147,7 @@ function expectPaidFor({ records, entries, held }: Books): void {
 }
 
 describe('a slow reader', () => {
-  it.each(wireNames)('over %s slows the engine, which goes on when it reads', async (wire) => {
+  it.each(wireNames)('over %s slows the engine, which continues when it reads', async (wire) => {
     const { account, slow } = await readSlowly(originOf(parley), operator, wire);
     const atRest = await partsAtRest();
     expect(atRest).toBeLessThan(partsUnreadMax);
@@ -158,7 +158,7 @@ describe('a slow reader', () => {
     expectPaidFor(await operator.booksOf(account, 1));
   });
 
-  it.each(wireNames)('over %s stops the engine when its connection goes away', async (wire) => {
+  it.each(wireNames)('over %s stops the engine when its connection is lost', async (wire) => {
     const line = await openLine(originOf(parley));
     const { account, slow } = await readSlowly(line.origin, operator, wire);
     await partsAtRest();
@@ -171,7 +171,7 @@ describe('a slow reader', () => {
   });
 });
 
-describe('a reader that still has not read when the time is up', () => {
+describe('a reader that has not read by the end of the time', () => {
   let hasty: Parley;
   let books: Operator;
   beforeAll(async () => {
@@ -184,7 +184,7 @@ describe('a reader that still has not read when the time is up', () => {
     await hasty.close();
   });
 
-  it.each(wireNames)('over %s has left: it pays for what was sent', async (wire) => {
+  it.each(wireNames)('over %s counts as left: it pays for the sent output', async (wire) => {
     const { account, slow } = await readSlowly(originOf(hasty), books, wire);
     await watch.stopped;
     expectPaidFor(await books.booksOf(account, 1));

@@ -48,7 +48,7 @@ const getModel = '/parley.catalog.v1.CatalogService/GetModel';
 const connectHeaders = { 'content-type': 'application/proto', 'accept-encoding': 'gzip' };
 
 describe('Connect', () => {
-  it('takes a compressed request', async () => {
+  it('accepts a compressed request', async () => {
     const request = toBinary(GetModelRequestSchema, create(GetModelRequestSchema, { id: 'eliza' }));
     const headers = { ...connectHeaders, 'content-encoding': 'gzip' };
     const answer = await post(getModel, gzipSync(request), headers);
@@ -89,7 +89,7 @@ describe.each(Object.keys(transports))('%s', (wire) => {
     { role: 'user', content: { value: { case: 'text' as const, value: 'I need help. '.repeat(4) } } },
   ];
 
-  it('takes a compressed request and streams its answer', async () => {
+  it('accepts a compressed request and streams its answer', async () => {
     const chat = createClient(ChatService, transport());
     let text = '';
     const stream = chat.streamChatCompletion(
@@ -112,7 +112,7 @@ describe.each(Object.keys(transports))('%s', (wire) => {
 });
 
 describe('gRPC by grpc-js', () => {
-  it('takes a compressed request; grpc-js does not compress the answer', async () => {
+  it('accepts a compressed request; grpc-js does not compress the answer', async () => {
     const client = new Client(new URL(origin).host, credentials.createInsecure(), {
       'grpc.default_compression_algorithm': compressionAlgorithms.gzip,
     });

@@ -1,4 +1,4 @@
-/** Methods and content types that gRPC does not have are refused in the same way over both versions of HTTP. */
+/** Methods and content types outside of gRPC are refused in the same way over both versions of HTTP. */
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startConnected } from '../../support/connected-parley.ts';

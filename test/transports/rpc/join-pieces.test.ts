@@ -13,7 +13,7 @@ import { data, endHeaders, endStream, RawHttp2, request } from '../../support/ra
 const count = 20_000;
 const sent = Array.from({ length: count }, (_, index) => String(index % 10)).join('');
 
-/** Reads a body as a server does. Returns its bytes and the number of pieces. */
+/** Reads a body like a server. Returns its bytes and the number of pieces. */
 async function read(body: Readable) {
   joinPieces(body);
   const pieces: Buffer[] = [];
@@ -58,7 +58,7 @@ describe('a body in pieces of one byte', () => {
   it.each([
     ['HTTP/1', overHttp1],
     ['HTTP/2', overHttp2],
-  ])('comes whole and in a few large ones over %s', async (_, receive) => {
+  ])('arrives complete and in a few large ones over %s', async (_, receive) => {
     const body = await receive();
     expect(body.text).toBe(sent);
     expect(body.pieces).toBeLessThan(count / 20);
@@ -66,7 +66,7 @@ describe('a body in pieces of one byte', () => {
 });
 
 describe('pieces that are joined', () => {
-  it('are not held back: a single piece arrives in the next turn', async () => {
+  it('are not delayed: a single piece arrives in the next turn', async () => {
     const body = new Readable({ read: () => undefined });
     joinPieces(body);
     const read: string[] = [];

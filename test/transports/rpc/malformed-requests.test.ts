@@ -122,7 +122,7 @@ const upload = 'parley.audio.v1.TranscriptionService/UploadTranscription';
 const health = 'grpc.health.v1.Health/Check';
 const reflection = 'grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 
-/** Field 1 with a length beyond the end; a group that nothing closes; a text that is not UTF-8. */
+/** Field 1 with a length beyond the end; a group without an end; a text that is not UTF-8. */
 const malformed: Readonly<Record<string, Buffer>> = {
   'cut short': Buffer.from([0x0a, 0xff, 0x01]),
   'of an open group': Buffer.from([0x0b]),
@@ -153,7 +153,7 @@ describe.each(['gRPC', 'gRPC-Web', 'Connect stream'] as const)('over %s', (wire)
   const encoding = wire === 'Connect stream' ? 'connect-content-encoding' : 'grpc-encoding';
   const path = wire === 'Connect stream' ? chatStream : chat;
 
-  it('a message that is not the gzip that it says', async () => {
+  it('a message that is not gzip as declared', async () => {
     const packed = enveloped(Buffer.from('not gzip'));
     packed[0] = 1;
     await expectRefused(await call(wire, path, packed, { [encoding]: 'gzip' }, (bytes) => bytes));
@@ -164,7 +164,7 @@ describe.each(['gRPC', 'gRPC-Web', 'Connect stream'] as const)('over %s', (wire)
     expect(code).toBe(12);
   });
 
-  it('an upload of more messages than it may have', async () => {
+  it('an upload of more messages than allowed', async () => {
     const messages = Buffer.alloc(5 * 65_537);
     const { code, info } = await call(wire, upload, messages, {}, (bytes) => bytes);
     expect({ code, reason: info?.reason }).toEqual({ code: 3, reason: 'invalid_request_error' });
@@ -223,7 +223,7 @@ describe.each(['gRPC', 'gRPC-Web', 'Connect stream'] as const)('frames over %s',
     await expectRefused(await send(single, body), { expected: notOne });
   });
 
-  it('a compressed message where no compression is named', async () => {
+  it('a compressed message without a named compression', async () => {
     const packed = enveloped(gzipSync(hello));
     packed[0] = 1;
     await expectRefused(await send(single, packed), { expected: { ...unreadable, code: 13 } });
@@ -263,7 +263,7 @@ describe('a deadline', () => {
     ['gRPC', 'grpc-timeout', '99999999H'],
     ['gRPC-Web', 'grpc-timeout', '99999999H'],
     ['Connect', 'connect-timeout-ms', '9999999999'],
-  ] as const)('beyond any timer passes over %s', async (wire, header, timeout) => {
+  ] as const)('that is longer than any timer is accepted over %s', async (wire, header, timeout) => {
     const { code, info } = await call(wire, chat, empty, { [header]: timeout });
     expect({ code, reason: info?.reason }).toEqual({ code: 3, reason: 'missing_model' });
   });

@@ -28,6 +28,8 @@ const services = [
   'grpc.health.v1.Health',
   'grpc.reflection.v1.ServerReflection',
   'grpc.reflection.v1alpha.ServerReflection',
+  'nvidia.riva.asr.RivaSpeechRecognition',
+  'nvidia.riva.tts.RivaSpeechSynthesis',
   'parley.account.v1.AccountService',
   'parley.admin.v1.AdminService',
   'parley.alerts.v1.AlertsService',
@@ -52,7 +54,7 @@ async function* single<T>(item: T): AsyncGenerator<T> {
 type Question = v1.ServerReflectionRequest['messageRequest'];
 type Answer = v1.ServerReflectionResponse['messageResponse'];
 
-/** Uses the messages of v1 for both versions, which are the same. */
+/** Uses the messages of v1 for both versions, as they are equal. */
 async function ask(version: 'v1' | 'v1alpha', transport: Transport, question: Question): Promise<Answer> {
   const request = create(v1.ServerReflectionRequestSchema, { host: 'here', messageRequest: question });
   if (version === 'v1') {
@@ -112,7 +114,7 @@ describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {
       ['an imported message', 'google.protobuf.Timestamp', 'google/protobuf/timestamp.proto'],
       ['an extension', 'parley.rest.v1.json_union', 'parley/rest/v1/options.proto'],
       ['the details of errors', 'google.rpc.ErrorInfo', 'google/rpc/error_details.proto'],
-    ])('gives the file of %s, with all that it imports', async (_, symbol, file) => {
+    ])('gives the file of %s, with all its imports', async (_, symbol, file) => {
       const { names, isComplete } = filesOf(await asked({ case: 'fileContainingSymbol', value: symbol }));
       expect(names[0]).toBe(file);
       expect(isComplete).toBe(true);
@@ -150,7 +152,7 @@ describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {
           } as v1.ExtensionRequest,
         },
       ],
-    ])('says that there is no such %s, and goes on', async (_, question) => {
+    ])('reports that there is no such %s, and continues', async (_, question) => {
       const { value } = await asked(question);
       expect(value).toMatchObject({ errorCode: Code.NotFound });
     });

@@ -1,4 +1,4 @@
-/** A wrong path or method gets the form of answer of the wire that was spoken, and a record that names the wire. */
+/** A wrong path or method is answered in the form of the client's wire, with a record that names the wire. */
 import { Code, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,7 +37,7 @@ const transports: [string, string, Open][] = [
 ];
 
 describe.each(transports)('a wrong path over %s', (_, wire, open) => {
-  it.each(versions)('is told to a unary call and to a stream, over HTTP/%s', async (version) => {
+  it.each(versions)('is reported to a unary call and to a stream, over HTTP/%s', async (version) => {
     for (const prefix of ['/nowhere', '/api/v1']) {
       const transport = open(origin + prefix, version);
       const { headers } = bearer(parley.apiKey);
@@ -141,14 +141,14 @@ describe('a request that no client library sends', () => {
     expect(await recordOf(answer.headers.get('x-request-id'))).toMatchObject({ wire: 'rest' });
   });
 
-  it('without a valid key is told the same, and leaves no record', async () => {
+  it('without a valid key is answered in the same way, and leaves no record', async () => {
     const answer = await fetch(`${origin}${rpc}s`, { method: 'POST', body: '{}' });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ code: 'unimplemented' });
   });
 });
 
-it('a REST path stays REST, whatever type its body names', async () => {
+it('a REST path stays REST, with any content type', async () => {
   const body = JSON.stringify({ model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] });
   const headers = { 'content-type': 'application/connect+json', 'connect-protocol-version': '1' };
   const answer = await parley.call('/chat/completions', { method: 'POST', body, headers });

@@ -27,8 +27,8 @@ export function Findings() {
         </button>
       </div>
       <p class="quiet">
-        Checks what the server needs: engines, database, data folder, certificate, limits and clock.{' '}
-        <code>parley doctor</code> on its machine checks ports and the configuration file, too.
+        Checks engines, database, data folder, certificate, limits and clock. On the server's machine,{' '}
+        <code>parley doctor</code> checks ports and the configuration file, too.
       </p>
       <ul class="findings" aria-live="polite">
         {found?.map(({ area, subject, state, found: text, advice }) => (

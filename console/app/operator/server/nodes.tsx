@@ -19,7 +19,11 @@ export function Nodes() {
       </div>
       <Show of={nodes} what="the servers">
         {(value) =>
-          value.length === 0 ? <Empty title="None has served a request yet." /> : <NodeTable nodes={value} />
+          value.length === 0 ? (
+            <Empty title="No server has served a request yet." />
+          ) : (
+            <NodeTable nodes={value} />
+          )
         }
       </Show>
     </section>
@@ -55,7 +59,7 @@ function NodeTable({ nodes }: { readonly nodes: readonly NodeState[] }) {
         </table>
       </Scroll>
       {versions.size > 1 && (
-        <p class="quiet">They run different versions. Bring all to the newest one soon.</p>
+        <p class="quiet">The servers run different versions. Upgrade all of them to the newest one soon.</p>
       )}
     </>
   );

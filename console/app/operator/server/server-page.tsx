@@ -1,7 +1,7 @@
 /** The running server: engines, models, servers beside it, findings, settings. */
 
 import { useState } from 'preact/hooks';
-import type { GetServerStateResponse } from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import type { GetServerStateResponse, ModelState } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../../api.ts';
 import { Time } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
@@ -10,6 +10,8 @@ import { TableHead } from '../../table-head.tsx';
 import { Engines } from './engines.tsx';
 import { Findings } from './findings.tsx';
 import { Nodes } from './nodes.tsx';
+
+type Prices = Pick<ModelState, 'inputPrice' | 'outputPrice' | 'cachedInputPrice' | 'cacheWritePrice'>;
 
 export function ServerPage() {
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
@@ -41,6 +43,14 @@ export function ServerPage() {
   );
 }
 
+function pricesText(prices: Prices): string {
+  const { inputPrice, cachedInputPrice, cacheWritePrice, outputPrice } = prices;
+  if (inputPrice === undefined) return '–';
+  const cached = cachedInputPrice === undefined ? [] : [`${cachedInputPrice} cached`];
+  const written = cacheWritePrice === undefined ? [] : [`${cacheWritePrice} written to the cache`];
+  return [`${inputPrice} in`, ...cached, ...written, `${outputPrice} out`].join(', ');
+}
+
 function Models({ state: { models } }: { readonly state: GetServerStateResponse }) {
   return (
     <section class="card">
@@ -49,7 +59,7 @@ function Models({ state: { models } }: { readonly state: GetServerStateResponse 
         <table class="rows">
           <TableHead columns={['Id', 'Type', 'Engines', 'State', ['Credits per million tokens', 'right']]} />
           <tbody>
-            {models.map(({ id, type, engines, available, reason, inputPrice, outputPrice }) => (
+            {models.map(({ id, type, engines, available, reason, ...prices }) => (
               <tr key={id}>
                 <th scope="row">{id}</th>
                 <td>{type}</td>
@@ -59,9 +69,7 @@ function Models({ state: { models } }: { readonly state: GetServerStateResponse 
                     {available ? 'available' : reason}
                   </span>
                 </td>
-                <td class="right">
-                  {inputPrice === undefined ? '–' : `${inputPrice} in, ${outputPrice} out`}
-                </td>
+                <td class="right">{pricesText(prices)}</td>
               </tr>
             ))}
           </tbody>

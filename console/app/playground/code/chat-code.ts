@@ -14,7 +14,7 @@ import {
 export interface ChatSample {
   readonly model: string;
   readonly messages: readonly ChatText[];
-  /** Empty: left out, as `maxTokens`. */
+  /** Empty: left out, like `maxTokens`. */
   readonly temperature: string;
   readonly maxTokens: string;
 }

@@ -41,14 +41,20 @@ export function goProgram(service: string, imports: readonly string[], call: rea
 /**
  * Puts the lines of a call into a Python program.
  * @param schema such as `chat` in `chat_pb2`
+ * @param stub such as `chat` in `chat_service_pb2_grpc`. Default: as the schema
  */
-export function pythonProgram(service: string, schema: string, call: readonly string[]): string {
+export function pythonProgram(
+  service: string,
+  schema: string,
+  call: readonly string[],
+  stub = schema,
+): string {
   const channel = isSecure()
     ? `grpc.secure_channel(${quoted(target())}, grpc.ssl_channel_credentials())`
     : `grpc.insecure_channel(${quoted(target())})`;
   return [
     ...['import os', '', 'import grpc', ''],
-    `from parley.${service}.v1 import ${schema}_pb2, ${schema}_service_pb2_grpc`,
+    `from parley.${service}.v1 import ${schema}_pb2, ${stub}_service_pb2_grpc`,
     '',
     `channel = ${channel}`,
     'key = [("authorization", "Bearer " + os.environ["PARLEY_API_KEY"])]',

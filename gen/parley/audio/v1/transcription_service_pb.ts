@@ -5,6 +5,8 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { StreamTranscribeRequestSchema, StreamTranscribeResponseSchema } from "./live_pb.ts";
+import { file_parley_audio_v1_live } from "./live_pb.ts";
 import type { CreateTranscriptionRequestSchema, CreateTranscriptionResponseSchema, StreamTranscriptionRequestSchema, StreamTranscriptionResponseSchema, UploadTranscriptionRequestSchema, UploadTranscriptionResponseSchema } from "./transcription_pb.ts";
 import { file_parley_audio_v1_transcription } from "./transcription_pb.ts";
 
@@ -12,7 +14,7 @@ import { file_parley_audio_v1_transcription } from "./transcription_pb.ts";
  * Describes the file parley/audio/v1/transcription_service.proto.
  */
 export const file_parley_audio_v1_transcription_service: GenFile = /*@__PURE__*/
-  fileDesc("CitwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbl9zZXJ2aWNlLnByb3RvEg9wYXJsZXkuYXVkaW8udjEymgMKFFRyYW5zY3JpcHRpb25TZXJ2aWNlEpkBChNDcmVhdGVUcmFuc2NyaXB0aW9uEisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXF1ZXN0GiwucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2F1ZGlvL3RyYW5zY3JpcHRpb25zEnIKE1N0cmVhbVRyYW5zY3JpcHRpb24SKy5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlcXVlc3QaLC5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlc3BvbnNlMAEScgoTVXBsb2FkVHJhbnNjcmlwdGlvbhIrLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVxdWVzdBosLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2UoAWIGcHJvdG8z", [file_google_api_annotations, file_parley_audio_v1_transcription]);
+  fileDesc("CitwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbl9zZXJ2aWNlLnByb3RvEg9wYXJsZXkuYXVkaW8udjEyhwQKFFRyYW5zY3JpcHRpb25TZXJ2aWNlEpkBChNDcmVhdGVUcmFuc2NyaXB0aW9uEisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXF1ZXN0GiwucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2F1ZGlvL3RyYW5zY3JpcHRpb25zEnIKE1N0cmVhbVRyYW5zY3JpcHRpb24SKy5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlcXVlc3QaLC5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlc3BvbnNlMAEScgoTVXBsb2FkVHJhbnNjcmlwdGlvbhIrLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVxdWVzdBosLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2UoARJrChBTdHJlYW1UcmFuc2NyaWJlEigucGFybGV5LmF1ZGlvLnYxLlN0cmVhbVRyYW5zY3JpYmVSZXF1ZXN0GikucGFybGV5LmF1ZGlvLnYxLlN0cmVhbVRyYW5zY3JpYmVSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_api_annotations, file_parley_audio_v1_live, file_parley_audio_v1_transcription]);
 
 /**
  * Transcribes recordings. Needs the paid plan or its active trial (`subscription_required`). Costs fair-use units for
@@ -51,6 +53,21 @@ export const TranscriptionService: GenService<{
     methodKind: "client_streaming";
     input: typeof UploadTranscriptionRequestSchema;
     output: typeof UploadTranscriptionResponseSchema;
+  },
+  /**
+   * Transcribes speech while it is spoken, turn by turn, over gRPC or over Connect with HTTP/2. Each turn is a request of its
+   * own, with a usage record and units for its audio; the key, the plan and the limits are checked again for each turn and
+   * every 10 seconds. The stream has a record without units, and counts as one concurrent request. It ends when the client ends
+   * its side and all turns have their text; with an error, after the turns that are paid for, once the key is revoked, the
+   * plan has ended or a limit is used up; and with `overloaded` after 5 minutes without a message, or 60 minutes. A turn of 60
+   * seconds ends by itself.
+   *
+   * @generated from rpc parley.audio.v1.TranscriptionService.StreamTranscribe
+   */
+  streamTranscribe: {
+    methodKind: "bidi_streaming";
+    input: typeof StreamTranscribeRequestSchema;
+    output: typeof StreamTranscribeResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_parley_audio_v1_transcription_service, 0);

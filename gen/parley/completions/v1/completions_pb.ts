@@ -72,7 +72,7 @@ export const StreamCompletionRequestSchema: GenMessage<StreamCompletionRequest> 
  */
 export type StreamCompletionResponse = Message<"parley.completions.v1.StreamCompletionResponse"> & {
   /**
-   * A piece, whose choices have the next text.
+   * A piece. Its choices have the next text.
    *
    * @generated from field: parley.completions.v1.Completion completion = 1;
    */

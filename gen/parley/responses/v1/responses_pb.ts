@@ -985,7 +985,7 @@ export const ResponseUsageSchema: GenMessage<ResponseUsage> = /*@__PURE__*/
  */
 export type InputTokensDetails = Message<"parley.responses.v1.InputTokensDetails"> & {
   /**
-   * Both 0 if the model does not report them.
+   * Each is 0 if the model does not report it.
    *
    * @generated from field: int32 cached_tokens = 1 [json_name = "cached_tokens"];
    */

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Config } from '../../../config/config.ts';
 import { basePath } from '../../../core/values/base-path.ts';
 import { type Diagnostic, ok, problem } from '../../../core/values/diagnostics.ts';

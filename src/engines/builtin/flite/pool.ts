@@ -2,13 +2,13 @@ import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threa
 import type { SpokenPiece } from './synthesis.ts';
 
 export interface FlitePoolOptions {
-  /** Worker threads at most, 1 or more. */
+  /** Maximum number of worker threads, at least 1. */
   readonly threads: number;
-  /** Maximum of requests whose first piece waits for a thread. Default 64: some 3 s of waiting with two threads. */
+  /** Maximum number of requests whose first piece waits for a thread. Default 64: some 3 s of waiting with two threads. */
   readonly requestsWaitingMax?: number;
 }
 
-/** Requests being spoken, slow readers included. Each holds up to some 2 MB of sound. */
+/** Maximum number of requests being spoken, slow readers included. Each holds up to some 2 MB of sound. */
 const requestsOpenMax = 256;
 /** Limit of CPU time for a piece. A sentence takes 100 ms, the slowest gibberish 2 s. */
 const pieceCpuMsMax = 10_000;

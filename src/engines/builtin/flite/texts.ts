@@ -36,7 +36,7 @@ export function createTexts(waitingMax: number): Texts {
 
 function nothingToSay(): ParleyError {
   return new ParleyError('invalid_input', {
-    message: '`input` has nothing that can be said: send words or numbers.',
+    message: '`input` has nothing that can be spoken: send words or numbers.',
     param: 'input',
   });
 }

@@ -11,9 +11,9 @@ import type { CutResult, CutTask } from './utterance-worker.ts';
 import type { CutAudio } from './utterances.ts';
 
 interface HearingPoolsOptions {
-  /** Recogniser threads at most. */
+  /** Maximum number of recogniser threads. */
   readonly recognisers: number;
-  /** Files that may be open at a time. */
+  /** Maximum number of open files. */
   readonly filesMax: number;
 }
 

@@ -5,8 +5,8 @@
 import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
 import {
   createSpeechDetector,
+  type DecidedWindow,
   frameSamples,
-  type JudgedWindow,
   windowSamples,
 } from '../../../media/voice-activity.ts';
 
@@ -105,7 +105,7 @@ class Cutter {
   #silentFrames = 0;
 
   /** The utterances that end in this window. */
-  push(window: JudgedWindow): Utterance[] {
+  push(window: DecidedWindow): Utterance[] {
     const ended: Utterance[] = [];
     for (let frame = 0; frame < window.speech.length; frame += 1) {
       // Once the kept part of the pause is all zeros, further silence only advances the time.

@@ -2,7 +2,7 @@ import { errors } from 'undici';
 import { JsonScan } from '../../../codec/json-scan.ts';
 import { parseJson } from '../../../codec/parse-json.ts';
 import { CollectedBytes } from '../../../core/values/collected-bytes.ts';
-import type { ParleyError } from '../../../core/values/errors.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
@@ -18,13 +18,13 @@ export class UpstreamAnswer {
   readonly #response: UpstreamResponse;
   readonly #signal: Signal;
   #isComplete = false;
-  #onEnd: (() => void) | undefined;
+  #onEnd: ((isWhole: boolean) => void) | undefined;
 
   /**
    * @param signal the signal of the request
    * @param onEnd called once, when the body is read or closed
    */
-  constructor(response: UpstreamResponse, signal: Signal, onEnd: () => void) {
+  constructor(response: UpstreamResponse, signal: Signal, onEnd: (isWhole: boolean) => void) {
     this.#response = response;
     this.#signal = signal;
     this.#onEnd = onEnd;
@@ -81,35 +81,48 @@ export class UpstreamAnswer {
 
   /** Leaves the rest of the body unread, and closes its connection unless the answer is complete. */
   close(): void {
+    const isWhole = this.#isComplete || this.#response.isWhole;
     if (this.#isComplete) this.#response.skipRest(endMsMax);
     else this.#response.close();
-    this.#onEnd?.();
+    this.#onEnd?.(isWhole);
     this.#onEnd = undefined;
   }
 
   async #bytes(bytesMax: number): Promise<Buffer> {
-    const body = new CollectedBytes(bytesMax);
+    const announced = Number(this.#response.headers['content-length'] ?? bytesMax);
+    const body = new CollectedBytes(Math.min(announced, bytesMax));
     const scan = new JsonScan(answerLimits);
     try {
-      for (let piece = await this.#next(); piece; piece = await this.#next()) {
-        if (body.length + piece.length > bytesMax) throw tooLarge(bytesMax);
-        refuseExcess(scan.read(piece));
-        body.add(piece);
+      for (;;) {
+        for (let piece = this.#response.take(); piece; piece = this.#response.take()) {
+          if (body.length + piece.length > bytesMax) throw tooLarge(bytesMax);
+          refuseExcess(scan.read(piece));
+          body.add(piece);
+        }
+        const more = this.#response.more();
+        if (more === undefined) return body.bytes;
+        await more;
       }
+    } catch (error) {
+      throw error instanceof ParleyError ? error : this.#broken(error);
     } finally {
       this.close();
     }
-    return body.bytes;
   }
 
   async #next(): Promise<Buffer | undefined> {
     try {
       return await this.#response.next();
     } catch (error) {
-      if (this.#signal.aborted) throw this.#signal.reason;
-      const stage = error instanceof errors.BodyTimeoutError ? 'idle' : 'reading';
-      throw new ConnectionError(stage, error).toParleyError();
+      throw this.#broken(error);
     }
+  }
+
+  /** The error of a body that broke off. */
+  #broken(cause: unknown): unknown {
+    if (this.#signal.aborted) return this.#signal.reason;
+    const stage = cause instanceof errors.BodyTimeoutError ? 'idle' : 'reading';
+    return new ConnectionError(stage, cause).toParleyError();
   }
 }
 

@@ -1,11 +1,3 @@
-import {
-  BrokenCircuitError,
-  type CircuitBreakerPolicy,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  handleWhen,
-} from 'cockatiel';
 import { briefError } from '../../../core/values/failure-log.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { ConnectionError } from '../errors.ts';
@@ -18,61 +10,74 @@ interface BreakerOptions {
   readonly openMs: number;
 }
 
+/** A call that was not sent, as the breaker is open. */
+export class BrokenCircuitError extends Error {}
+
 /**
- * Stops calls to an unreachable upstream for a while. Counts failed connections and those that close before an answer.
- * An answer of any status shows that the upstream is up, and a late answer may only be a long one.
+ * Stops calls to an unreachable upstream for a while, then tries it with one call. Counts failed connections in a row,
+ * and those that close before an answer. An answer of any status shows that the upstream is up, and a late answer may
+ * only be a long one.
  */
 export class Breaker {
-  readonly #policy: CircuitBreakerPolicy;
-  #onConnected: (() => void) | undefined;
+  readonly #options: BreakerOptions;
+  #state: 'closed' | 'open' | 'half_open' = 'closed';
+  #failures = 0;
+  #openedAtMs = 0;
 
-  constructor({ name, log, failuresMax, openMs }: BreakerOptions) {
-    const isUnreachable = (error: unknown) => error instanceof ConnectionError && error.isUnreachable;
-    this.#policy = circuitBreaker(handleWhen(isUnreachable), {
-      halfOpenAfter: openMs,
-      breaker: new ConsecutiveBreaker(failuresMax),
-    });
-    this.#policy.onBreak((reason) => {
-      const error = 'error' in reason && reason.error instanceof Error ? reason.error : undefined;
-      const err = error && briefError(error.cause);
-      log.warn({ engine: name, openMs, err }, 'the upstream cannot be reached; calls to it fail at once');
-    });
-    this.#policy.onHalfOpen(() => log.info({ engine: name }, 'trying the upstream again'));
-    this.#policy.onReset(() => log.info({ engine: name }, 'the upstream can be reached again'));
+  constructor(options: BreakerOptions) {
+    this.#options = options;
   }
 
   get state(): 'closed' | 'open' | 'half_open' {
-    if (this.#isTrial) return 'half_open';
-    return this.#policy.state === CircuitState.Closed ? 'closed' : 'open';
+    return this.#state;
   }
 
   /**
-   * Sends a request, or rejects with BrokenCircuitError while the breaker is open. Calls during a trial fail at once instead
-   * of waiting for it.
+   * Sends a request. Calls during a trial fail at once instead of waiting for it.
+   * @throws BrokenCircuitError while the breaker is open
    */
-  async run<T>(send: () => Promise<T>): Promise<T> {
-    if (this.#isTrial) throw new BrokenCircuitError();
-    let answer: Promise<T> | undefined;
-    await this.#policy.execute((): Promise<unknown> => {
-      answer = send();
-      return this.#isTrial ? Promise.race([answer, this.#connection()]) : answer;
-    });
-    if (answer === undefined) throw new BrokenCircuitError();
-    return answer;
+  run<T>(send: () => Promise<T>): Promise<T> {
+    const isTrial = this.#state !== 'closed';
+    if (isTrial) this.#beginTrial();
+    return send().then(
+      (answer) => {
+        this.#failures = 0;
+        if (isTrial) this.connected();
+        return answer;
+      },
+      (error: unknown) => {
+        if (error instanceof ConnectionError && error.isUnreachable) this.#failed(error);
+        else if (isTrial) this.connected();
+        throw error;
+      },
+    );
   }
 
   /** Ends a trial with success as soon as there is a connection: the answer may take a minute. */
   connected(): void {
-    this.#onConnected?.();
+    if (this.#state !== 'half_open') return;
+    this.#state = 'closed';
+    this.#failures = 0;
+    const { name, log } = this.#options;
+    log.info({ engine: name }, 'the upstream can be reached again');
   }
 
-  #connection(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onConnected = resolve;
-    });
+  #beginTrial(): void {
+    const { name, log, openMs } = this.#options;
+    const isEarly = performance.now() < this.#openedAtMs + openMs;
+    if (isEarly || this.#state === 'half_open') throw new BrokenCircuitError('the breaker is open');
+    this.#state = 'half_open';
+    log.info({ engine: name }, 'trying the upstream again');
   }
 
-  get #isTrial(): boolean {
-    return this.#policy.state === CircuitState.HalfOpen;
+  #failed({ cause }: ConnectionError): void {
+    const { name, log, failuresMax, openMs } = this.#options;
+    this.#failures++;
+    const mayOpen = this.#state === 'half_open' || this.#failures >= failuresMax;
+    if (!mayOpen || this.#state === 'open') return;
+    this.#state = 'open';
+    this.#openedAtMs = performance.now();
+    const err = cause instanceof Error ? briefError(cause) : undefined;
+    log.warn({ engine: name, openMs, err }, 'the upstream cannot be reached; calls to it fail at once');
   }
 }

@@ -27,14 +27,14 @@ export class CallSlots {
   }
 
   /**
-   * Resolves when the call may run; then call `release` exactly once.
+   * Takes a slot; then call `release` exactly once. Undefined if one is free, else resolves when the call may run.
    * @throws `overloaded` if the queue is full, or the signal's reason
    */
-  async take(signal: Signal): Promise<void> {
+  take(signal: Signal): Promise<void> | undefined {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free--;
-      return;
+      return undefined;
     }
     if (this.#waiting.size >= this.#queueMax) {
       throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
@@ -46,7 +46,7 @@ export class CallSlots {
     };
     this.#waiting.add(resolve);
     signal.addEventListener('abort', leave, { once: true });
-    await promise.finally(() => signal.removeEventListener('abort', leave));
+    return promise.finally(() => signal.removeEventListener('abort', leave));
   }
 
   release(): void {

@@ -12,7 +12,7 @@ interface End {
 
 /** One HTTP response as it arrives, without the stream that `Pool.request` would create. */
 export class UpstreamResponse implements Dispatcher.DispatchHandler {
-  /** Set when `begun` resolves, as the headers. */
+  /** Set when `begun` resolves, like the headers. */
   status = 0;
   headers: IncomingHttpHeaders = {};
   readonly #signal: Signal;
@@ -38,23 +38,39 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return this.#begun.promise;
   }
 
-  /** The next piece of the body; undefined at its end. Slow reading slows the upstream. */
+  /** Whether the body has arrived to its end. */
+  get isWhole(): boolean {
+    return this.#end !== undefined && this.#end.error === undefined;
+  }
+
+  /** The bytes of the body that have arrived since the last call; undefined at its end. Slow reading slows the upstream. */
   async next(): Promise<Buffer | undefined> {
-    for (;;) {
-      const piece = this.#pieces.shift();
-      if (piece !== undefined) {
-        this.#bytes -= piece.length;
-        if (this.#pieces.length === 0) this.#controller?.resume();
-        return piece;
-      }
-      if (this.#end !== undefined) {
-        if (this.#end.error !== undefined) throw this.#end.error;
-        return undefined;
-      }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+    while (this.#pieces.length === 0) {
+      const more = this.more();
+      if (more === undefined) return undefined;
+      await more;
     }
+    return this.take();
+  }
+
+  /** The same without waiting: undefined if nothing has arrived. */
+  take(): Buffer | undefined {
+    const [first] = this.#pieces;
+    if (first === undefined) return undefined;
+    const piece = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces, this.#bytes);
+    this.#pieces = [];
+    this.#bytes = 0;
+    this.#controller?.resume();
+    return piece;
+  }
+
+  /** Resolves when more has arrived, or the body has ended. Undefined after its end. @throws why it broke off */
+  more(): Promise<void> | undefined {
+    if (this.#end?.error !== undefined) throw this.#end.error;
+    if (this.#end !== undefined) return undefined;
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** Drops the rest of the body. If it ends in time, its connection is kept for the next request. */

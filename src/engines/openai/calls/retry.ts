@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BrokenCircuitError } from 'cockatiel';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
-import { untilAborted } from '../../until-aborted.ts';
+import { untilAborted } from '../../../core/values/until-aborted.ts';
+import { BrokenCircuitError } from './breaker.ts';
 
 /** Maximum wait before a retry. A request with a longer Retry-After is not retried. */
 const delayMsMax = 5_000;

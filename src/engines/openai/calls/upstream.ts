@@ -1,21 +1,22 @@
+import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { BrokenCircuitError } from 'cockatiel';
 import { buildConnector, errors, Pool } from 'undici';
+import type { WebSocket } from 'ws';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { briefError } from '../../../core/values/failure-log.ts';
 import type { Log } from '../../../core/values/log.ts';
-import { type Signal, TimeLimit } from '../../../core/values/signal.ts';
+import { type Signal, type TimedSignal, TimeLimit } from '../../../core/values/signal.ts';
 import type { EngineReading } from '../../engine-set.ts';
-import { ConnectionError, reportedError, StatusError, statusError, timeUp } from '../errors.ts';
+import { ConnectionError, eventError, reportedError, StatusError, statusError, timeUp } from '../errors.ts';
 import { UpstreamAnswer } from './answer.ts';
-import { Breaker } from './breaker.ts';
+import { Breaker, BrokenCircuitError } from './breaker.ts';
 import { CallSlots } from './call-slots.ts';
+import { beginningOf } from './error-body.ts';
+import { ProgramCall, type ServingProgram } from './program-call.ts';
 import { UpstreamResponse } from './response.ts';
 import { sendWithRetries } from './retry.ts';
+import { openWebSocket } from './web-socket.ts';
 
-/** Limits on reading the body of an error response, which is only searched for the error's name. */
-const errorBytesMax = 4_096;
-const errorMsMax = 1_000;
 /** Statuses below 500 that only the operator can fix. */
 const operatorStatuses = new Set([401, 402, 403, 404]);
 
@@ -32,6 +33,9 @@ interface UpstreamCall {
   /** Aborts the call at every stage. */
   readonly signal: Signal;
 }
+
+/** @param hasAnswered whether the whole answer has arrived */
+type End = (hasAnswered: boolean) => void;
 
 /** Times are milliseconds. */
 export interface UpstreamSettings {
@@ -59,6 +63,8 @@ export interface UpstreamDeps {
   readonly log: Log;
   /** The headers that carry the trace of the running request. Default: none. */
   readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
+  /** Default: the upstream runs by itself. */
+  readonly program?: ServingProgram | undefined;
 }
 
 /** An HTTP server that speaks the OpenAI API: its connections, limits, retries and circuit breaker. */
@@ -66,6 +72,7 @@ export class Upstream {
   readonly #settings: UpstreamSettings;
   readonly #deps: UpstreamDeps;
   readonly #pool: Pool;
+  readonly #sockets = new Set<WebSocket>();
   readonly #basePath: string;
   readonly #headers: readonly string[];
   readonly #slots: CallSlots;
@@ -88,7 +95,7 @@ export class Upstream {
     });
     this.#pool = new Pool(origin, {
       connections: settings.callsMax,
-      connect: markedConnector(settings.connectMs),
+      connect: markedConnector(settings.connectMs, deps.program),
       keepAliveTimeout: settings.keepAliveMs,
       headersTimeout: settings.firstByteMs,
       bodyTimeout: settings.idleMs,
@@ -109,25 +116,30 @@ export class Upstream {
    * the signal's reason
    */
   async call(call: UpstreamCall): Promise<UpstreamAnswer> {
-    const limit = this.#timeLimit.begin(call.signal);
-    try {
-      await this.#slots.take(limit);
-    } catch (error) {
-      limit.end();
-      throw error;
-    }
-    const end = () => {
-      limit.end();
-      this.#slots.release();
-    };
-    try {
+    return this.#inSlot(call.signal, async (limit, end) => {
       const send = () => this.#send(call, limit);
       return new UpstreamAnswer(await sendWithRetries(send, this.#settings.retriesMax, limit), limit, end);
-    } catch (error) {
-      end();
-      this.#report(error);
-      throw error;
-    }
+    });
+  }
+
+  /**
+   * Opens a WebSocket as `call` sends a request. It is paused, and has a slot until it closes.
+   * @param path below the base URL, perhaps with a query
+   * @throws as `call` does
+   */
+  async openSocket(path: string, signal: Signal): Promise<WebSocket> {
+    return this.#inSlot(signal, async (limit, end) => {
+      const open = () => this.#openSocket(path, limit);
+      const socket = await sendWithRetries(open, this.#settings.retriesMax, limit);
+      // Only the opening has a limit in total.
+      limit.end();
+      this.#sockets.add(socket);
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        end(true);
+      });
+      return socket;
+    });
   }
 
   /** The error of an answer that began with status 200 and then reports an error. @param body the JSON of the error */
@@ -135,44 +147,100 @@ export class Upstream {
     return reportedError(body, this.#deps.apiKey);
   }
 
+  /** The error of an event on a WebSocket. @param body JSON with the member `error` */
+  eventError(body: string): ParleyError {
+    const error = eventError(body, this.#deps.apiKey);
+    this.report(error);
+    return error;
+  }
+
   /** Closes all connections. Calls that still run fail. */
   close(): Promise<void> {
+    for (const socket of this.#sockets) socket.terminate();
     return this.#pool.destroy();
+  }
+
+  /** Waits for a slot, in which `send` begins. If it succeeds, it must have `end` called. */
+  async #inSlot<T>(signal: Signal, send: (limit: TimedSignal, end: End) => Promise<T>): Promise<T> {
+    const limit = this.#timeLimit.begin(signal);
+    try {
+      const turn = this.#slots.take(limit);
+      if (turn) await turn;
+    } catch (error) {
+      limit.end();
+      throw error;
+    }
+    const program = this.#deps.program && new ProgramCall(this.#deps.program);
+    const end = (hasAnswered: boolean) => {
+      limit.end();
+      program?.release(hasAnswered);
+      this.#slots.release();
+    };
+    try {
+      const attempt = () => send(limit, end);
+      return await (program ? program.run(attempt, limit) : attempt());
+    } catch (error) {
+      end(false);
+      this.report(error);
+      throw error;
+    }
   }
 
   async #send(call: UpstreamCall, signal: Signal): Promise<UpstreamResponse> {
     signal.throwIfAborted();
-    let response: UpstreamResponse;
+    const response = await this.#throughBreaker(() => this.#request(call, signal));
+    if (response.status >= 200 && response.status < 300) return response;
+    throw this.#refusal(response.status, response.headers, await beginningOf(response));
+  }
+
+  async #openSocket(path: string, signal: Signal): Promise<WebSocket> {
+    signal.throwIfAborted();
+    const { baseUrl, connectMs, firstByteMs } = this.#settings;
+    const options = {
+      url: new URL(baseUrl.replace(/^http/, 'ws').replace(/\/*$/, path)),
+      headers: { ...pairs(this.#headers), ...this.#deps.traceHeaders?.() },
+      connectMs,
+      firstByteMs,
+      onConnect: () => this.#breaker.connected(),
+    };
+    const opened = await this.#throughBreaker(() => openWebSocket(options, signal));
+    if (!(opened instanceof IncomingMessage)) return opened;
+    const pieces = opened[Symbol.asyncIterator]();
+    const next = async () => (await pieces.next()).value;
+    const body = await beginningOf({ next, close: () => opened.destroy() });
+    throw this.#refusal(opened.statusCode ?? 0, opened.headers, body);
+  }
+
+  /** @throws the errors of `send`, for the client */
+  async #throughBreaker<T>(send: () => Promise<T>): Promise<T> {
     try {
-      response = await this.#breaker.run(() => this.#request(call, signal));
+      return await this.#breaker.run(send);
     } catch (error) {
       if (error instanceof ConnectionError) throw error.toParleyError();
       if (error instanceof BrokenCircuitError) throw new ConnectionError('connecting', error).toParleyError();
       throw error;
     }
-    const { status, headers } = response;
-    if (status >= 200 && status < 300) return response;
-    throw statusError(
-      {
-        status,
-        retryAfter: headers['retry-after'],
-        body: await beginningOf(response),
-        ownKey: this.#deps.apiKey,
-      },
-      this.#settings.retryStatuses.includes(status),
-    );
+  }
+
+  #refusal(status: number, headers: IncomingHttpHeaders, body: string): ParleyError {
+    const hasNotRun = this.#settings.retryStatuses.includes(status);
+    const { apiKey: ownKey } = this.#deps;
+    return statusError({ status, retryAfter: headers['retry-after'], body, ownKey }, hasNotRun);
   }
 
   async #request(
     { method, path, isBesideVersion, headers, body }: UpstreamCall,
     signal: Signal,
   ): Promise<UpstreamResponse> {
-    const extra = Object.entries({ ...this.#deps.traceHeaders?.(), ...headers }).flat();
+    const head = [...this.#headers];
+    for (const more of [this.#deps.traceHeaders?.(), headers]) {
+      for (const name in more) head.push(name, more[name] ?? '');
+    }
     const response = new UpstreamResponse(signal);
     const options = {
       method,
       path: (isBesideVersion ? this.#basePath.replace(/\/v\d+$/, '') : this.#basePath) + path,
-      headers: [...this.#headers, ...extra],
+      headers: head,
       body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
     };
     this.#pool.dispatch(options, response);
@@ -186,7 +254,7 @@ export class Upstream {
   }
 
   /** Logs failures that only the operator can fix. A request that the model refused is for the client to fix. */
-  #report(error: unknown): void {
+  report(error: unknown): void {
     if (!(error instanceof ParleyError) || error.code !== 'upstream_error') return;
     if (error.cause instanceof BrokenCircuitError) return;
     const status = error.httpStatus;
@@ -200,10 +268,10 @@ export class Upstream {
 }
 
 /** Marks failures to connect, as undici's own errors do not show whether a request was sent. */
-function markedConnector(timeout: number): buildConnector.connector {
-  const connect = buildConnector({ timeout, allowH2: false });
+function markedConnector(timeout: number, program: ServingProgram | undefined): buildConnector.connector {
+  const connect = buildConnector({ timeout, allowH2: false, socketPath: program?.socketPath ?? null });
   return (options, callback) =>
-    connect(options, (...[error, socket]) =>
+    connect({ ...options, port: String(program?.port ?? options.port) }, (...[error, socket]) =>
       error ? callback(new ConnectionError('connecting', error), null) : callback(null, socket),
     );
 }
@@ -216,22 +284,7 @@ function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string
   return [...kept.flat(), ...(apiKey === undefined ? [] : ['authorization', `Bearer ${apiKey}`])];
 }
 
-/** The part of an error body that arrives soon. A failure to read it does not matter: the status is the answer. */
-async function beginningOf(response: UpstreamResponse): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  const timer = setTimeout(() => response.close(), errorMsMax);
-  try {
-    for (let piece = await response.next(); piece; piece = await response.next()) {
-      pieces.push(piece);
-      bytes += piece.length;
-      if (bytes >= errorBytesMax) break;
-    }
-  } catch {
-    // As above.
-  } finally {
-    clearTimeout(timer);
-    response.close();
-  }
-  return Buffer.concat(pieces).subarray(0, errorBytesMax).toString();
+function pairs(flat: readonly string[]): Record<string, string> {
+  const names = flat.filter((_, at) => at % 2 === 0);
+  return Object.fromEntries(names.map((name, at) => [name, flat[2 * at + 1] ?? '']));
 }

@@ -44,18 +44,16 @@ export function toUpstreamParams(
 
 /** Moves the limit to the names that the upstream accepts. Other names would be ignored or refused. */
 function underName(params: ChatCompletionParams, names: LimitNames): ChatCompletionParams {
-  const { maxTokens, maxCompletionTokens, ...others } = params;
+  const { maxTokens, maxCompletionTokens } = params;
   const limit = maxTokens ?? maxCompletionTokens;
-  if (limit === undefined) return params;
-  return {
-    ...others,
-    ...(names !== 'max_completion_tokens' && { maxTokens: limit }),
-    ...(names !== 'max_tokens' && { maxCompletionTokens: limit }),
-  };
+  const asOld = names === 'max_completion_tokens' ? undefined : limit;
+  const asNew = names === 'max_tokens' ? undefined : limit;
+  if (maxTokens === asOld && maxCompletionTokens === asNew) return params;
+  return { ...params, maxTokens: asOld, maxCompletionTokens: asNew };
 }
 
 /** Creates the error that the JSON of an answer reports. */
-type Report = (body: string) => ParleyError;
+export type Report = (body: string) => ParleyError;
 
 /** @throws `upstream_error` if the answer is an error or malformed */
 export function readAnswer(json: unknown, report: Report): ChatAnswer {

@@ -4,7 +4,7 @@ import { StatusError } from '../errors.ts';
 /** The parameters that carry an answer's limit to an upstream. */
 export type LimitNames = 'max_tokens' | 'max_completion_tokens' | 'both';
 
-/** Hosts whose reasoning models refuse `max_tokens`. All their models take `max_completion_tokens`. */
+/** Hosts whose reasoning models refuse `max_tokens`. All their models accept `max_completion_tokens`. */
 const newNameHosts =
   /^api\.openai\.com$|\.openai\.azure\.com$|\.(cognitiveservices|services\.ai)\.azure\.com$/;
 /** Models of the hosted OpenAI API with the o200k vocabulary. */
@@ -30,7 +30,7 @@ export class LimitName {
     this.#onChange = onChange;
   }
 
-  async tell<T>(ask: (name: LimitNames) => Promise<T>): Promise<T> {
+  async withName<T>(ask: (name: LimitNames) => Promise<T>): Promise<T> {
     const name = this.#name;
     try {
       return await ask(name);

@@ -3,7 +3,7 @@ import { storable } from './ids.ts';
 
 type Value = string | number | bigint | null | undefined;
 
-/** Numbers, or uuids: their texts need no quotes. */
+/** Numbers, or uuids, whose texts need no quotes. */
 export function plainArray(values: readonly Value[]): string {
   return `{${values.map((value) => value ?? 'null').join(',')}}`;
 }

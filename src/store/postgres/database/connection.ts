@@ -1,10 +1,10 @@
-/** Connections to PostgreSQL, and the types of what they read. */
+/** Connections to PostgreSQL, and the types of the values that they read. */
 import { Client, type ClientConfig, Pool, types } from 'pg';
 
 /** Type ids of `pg_type`. */
 const [int8, numeric] = [20, 1700];
 
-/** Whole numbers are bigints: also sums, which are numeric. */
+/** Reads whole numbers as bigints, including sums, which are numeric. */
 const customTypes: ClientConfig['types'] = {
   getTypeParser: ((oid: number, format?: 'text') => {
     if (oid === int8 || oid === numeric) return BigInt;
@@ -21,7 +21,7 @@ const idleMsMax = 60_000;
 export interface PoolOptions {
   readonly url: string;
   readonly connectionsMax: number;
-  /** As the database shows it. */
+  /** The name that the database shows for the connection. */
   readonly name: string;
   /** Whether a query may take as long as it needs, such as one that changes a large table. Default: false */
   readonly mayTakeLong?: boolean;
@@ -43,19 +43,19 @@ function settings({ url, name, mayTakeLong = false }: ClientOptions): ClientConf
 export function openPool({ connectionsMax, ...options }: PoolOptions): Pool {
   const pool = new Pool({
     ...settings(options),
-    // Queries are sent without waiting for the answers to those before.
+    // Queries are sent without waiting for earlier answers.
     pipeline: true,
     max: connectionsMax,
     idleTimeoutMillis: idleMsMax,
   });
-  // An idle connection broke. The next use opens another, and says whether it can.
+  // An idle connection broke. The next use opens another, and reports a failure.
   pool.on('error', () => undefined);
   // A connection in use broke, so its queries fail as well.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** A connection of its own, which is not connected yet. */
+/** A separate connection, not connected yet. */
 export function newClient(options: ClientOptions): Client {
   return new Client(settings(options));
 }

@@ -18,7 +18,7 @@ export function queryOf(statement: Statement<never, unknown>, parameters: object
   return { text: sql, values };
 }
 
-/** The values of a statement's rows, whose uuids become ids. */
+/** The values of a statement's rows, with uuids converted to ids. */
 export function valuesOf<Value>(statement: Statement<never, Value>, { rows, fields }: QueryResult): Value[] {
   const { table = '' } = statement.compiledFor('postgres');
   const ids = fields.filter(({ dataTypeID }) => dataTypeID === uuidType).map(({ name }) => name);
@@ -80,7 +80,7 @@ export class PostgresExecutor implements Executor {
   }
 }
 
-/** Steps that depend on no other are sent together. */
+/** Independent steps are sent together. */
 async function runSteps(transaction: Transaction, steps: readonly Step[]): Promise<JobResult> {
   const results: Promise<StepResult>[] = [];
   for (const { statement, parameters, ifUnchanged } of steps) {

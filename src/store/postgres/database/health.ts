@@ -1,6 +1,6 @@
 import type { StoreObserver } from '../../../core/entities/store.ts';
 
-/** Knows whether the database answers, and reports each change. */
+/** Records whether the database answers, and reports each change. */
 export class Health {
   readonly #observer: StoreObserver;
   #isFailing = false;

@@ -1,13 +1,13 @@
 /**
- * Ids are `uuid` in PostgreSQL: 16 bytes rather than 36. Their 32 hexadecimal digits are those of the uuid, so both sort alike; the
- * prefix is that of the column.
+ * Ids are `uuid` in PostgreSQL: 16 bytes instead of 36. The 32 hexadecimal digits of an id are those of the uuid, so
+ * both sort alike. The column determines the prefix.
  */
 const digitsOfId = /^[a-z]{3}_([0-9a-f]{32})$/;
-/** The beginning of an id, such as `firstRequestId` makes it. */
+/** The beginning of an id, as `firstRequestId` makes it. */
 const digitsOfBound = /^[a-z]{3}_([0-9a-f]{0,32})$/;
 const digits = 32;
 
-/** Prefixes by the name of a column, or of the table whose `id` it is. */
+/** Prefixes by the name of a column, or of a table for its `id`. */
 const prefixes: Readonly<Record<string, string>> = {
   account_id: 'acc',
   account: 'acc',
@@ -23,23 +23,22 @@ const prefixes: Readonly<Record<string, string>> = {
   latest_load: 'led',
 };
 
-/** Stands for an empty id: sums from before keys were counted apart have one. */
+/** Stands for an empty id, which sums have from before keys were counted separately. */
 const noUuid = '00000000-0000-0000-0000-000000000000';
 
-/** The uuid of an id; null, which equals nothing, if the text is no id. */
+/** The uuid of an id. Null, which equals nothing, if the text is not an id. */
 export function toUuid(id: string): string | null {
   if (id === '') return noUuid;
   return digitsOfId.exec(id)?.[1] ?? null;
 }
 
-/** A bound of a range of ids: empty before all, `~` after all, else an id or its beginning. */
+/** A bound of a range of ids: empty before all, else an id or its beginning. */
 export function boundUuid(bound: string): string | null {
   if (bound === '') return '0'.repeat(digits);
-  if (bound === '~') return 'f'.repeat(digits);
   return digitsOfBound.exec(bound)?.[1]?.padEnd(digits, '0') ?? null;
 }
 
-/** @param column of the uuid, or the table whose `id` it is */
+/** @param column the column of the uuid, or the table for its `id` */
 export function fromUuid(column: string, uuid: string): string {
   if (uuid === noUuid) return '';
   const prefix = prefixes[column];
@@ -47,13 +46,13 @@ export function fromUuid(column: string, uuid: string): string {
   return `${prefix}_${uuid.replaceAll('-', '')}`;
 }
 
-/** Parameters of statements that are ids, and those that bound ranges of ids. */
+/** Parameters of statements that are ids, or bounds of ranges of ids. */
 const idNames: ReadonlySet<PropertyKey> = new Set([
   ...['id', 'accountId', 'account_id', 'keyId', 'key_id', 'requestId', 'request_id'],
 ]);
 const boundNames: ReadonlySet<PropertyKey> = new Set(['after', 'last', 'since', 'until']);
 
-/** The value of a parameter as PostgreSQL takes it. */
+/** The value of a parameter in the form that PostgreSQL accepts. */
 export function encoded(name: PropertyKey, value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (idNames.has(name)) return toUuid(value);
@@ -61,7 +60,7 @@ export function encoded(name: PropertyKey, value: unknown): unknown {
   return storable(value);
 }
 
-/** PostgreSQL keeps no zero byte in a text. */
+/** PostgreSQL cannot store a zero byte in a text. */
 export function storable(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\u{fffd}') : text;
 }

@@ -9,11 +9,11 @@ const renewing = `update nodes set lease_until = clock_timestamp() + $2 * interv
 const leaving = 'delete from nodes where epoch = $1';
 /** Others release the requests of this node at once. */
 const dying = 'update nodes set dead = true where epoch = $1';
-/** A node in the middle of a transaction holds its row, and is skipped. */
+/** In the middle of a transaction a node holds its row, which is then skipped. */
 const markingDead = `update nodes set dead = true where epoch in
   (select epoch from nodes where not dead and lease_until < clock_timestamp() and epoch <> $1 for update skip locked)`;
 
-/** Heartbeats in a lease. */
+/** Heartbeats per lease. */
 const beatsPerLease = 3;
 
 interface NodeDeps {
@@ -27,15 +27,15 @@ interface NodeDeps {
 }
 
 /**
- * This process among those that share the database: a row with a lease. While the row is not marked dead, only this process ends the
- * requests that it began. The clock of the database decides.
+ * This process as a node: a row with a lease in the database. While the row is not marked dead, only this process ends
+ * the requests that it began. The clock of the database decides.
  */
 export class Node {
   readonly #deps: NodeDeps;
   #joined: Promise<bigint> | undefined;
   #current: bigint | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Heartbeats since the last that failed. */
+  /** Heartbeats since the last failed one. */
   #beats = 0;
   #isClosed = false;
   #working: Promise<void> | undefined;
@@ -44,32 +44,32 @@ export class Node {
     this.#deps = deps;
   }
 
-  /** The number of this node. Joins the others at its first call. */
+  /** The number of this node. The first call registers it. */
   epoch(): Promise<bigint> {
     this.#joined ??= this.#join();
     return this.#joined;
   }
 
-  /** Whether this process has this number now. */
+  /** Whether this is the number of this process now. */
   is(epoch: bigint): boolean {
     return epoch === this.#current;
   }
 
-  /** Drops a number that was declared dead: its requests were released. The next call of `epoch` joins with another. */
+  /** Drops a number that was marked dead, as its requests were released. The next call of `epoch` registers another. */
   lose(epoch: bigint): void {
     if (epoch !== this.#current) return;
     this.#joined = undefined;
     this.#current = undefined;
   }
 
-  /** @param isIdle whether it has no request left; others release those that it has */
+  /** @param isIdle whether no request is left; others release remaining ones */
   async close(isIdle: boolean): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#working;
     const epoch = await this.#joined?.catch(() => undefined);
     if (epoch === undefined) return;
-    // If it fails, the lease runs out.
+    // If this fails, the lease expires.
     await this.#deps.pool.query(isIdle ? leaving : dying, [epoch]).catch(() => undefined);
   }
 
@@ -93,7 +93,7 @@ export class Node {
     this.#timer = setTimeout(() => void this.#beat(), this.#deps.leaseMs / beatsPerLease).unref();
   }
 
-  /** Beside the heartbeats: work for longer than the lease must not end it. A failure is tried again after a later beat. */
+  /** Runs beside the heartbeats, as work for longer than the lease must not end it. After a failure a later beat tries again. */
   #work(): void {
     this.#working ??= this.#deps
       .onDue()
@@ -111,7 +111,8 @@ export class Node {
       const { rowCount } = await pool.query(query);
       health.succeeded();
       if (rowCount === 0) this.lose(epoch);
-      // All leases run out while the database is away: a node is marked dead only after it had the time to renew its own.
+      // All leases expire while the database is unreachable, so a node is marked dead only after it had time to renew
+      // its own.
       else if (++this.#beats > beatsPerLease) {
         await pool.query(markingDead, [epoch]);
         this.#work();

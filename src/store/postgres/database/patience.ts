@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRepeatable, isStorageFailure, UnknownOutcomeError, unusable } from './storage-failures.ts';
 
-/** How long an operation waits for a database that is away. */
+/** How long an operation waits for an unreachable database. */
 export const waitMsMax = 2_000;
 export const retryMs = 100;
-/** How often the time is counted that something waits. */
+/** Interval at which waiting time is added up. */
 export const watchMs = 200;
 
 /**
- * Calls `onLate` after two seconds. Time in which the event loop stood still does not count: answers of the database waited unread.
- * @returns ends it
+ * Calls `onLate` after two seconds. Time in which the event loop was blocked does not count, as answers of the database
+ * waited unread.
+ * @returns a function that cancels it
  */
 function whenLate(onLate: () => void): () => void {
   let waitedMs = 0;
@@ -23,8 +24,8 @@ function whenLate(onLate: () => void): () => void {
 }
 
 /**
- * Runs until it succeeds, as long as the database is away, but at most for two seconds. A write of which nobody knows whether it was
- * committed does not run again.
+ * Repeats work while the database is unreachable, for at most two seconds. A write that may have been committed is not
+ * repeated.
  * @throws `overloaded` after that, or the error of `run`
  */
 export async function patiently<T>(run: () => Promise<T>): Promise<T> {

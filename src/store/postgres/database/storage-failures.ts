@@ -1,4 +1,4 @@
-/** Failures of the connection or the database as a whole, rather than of one statement. */
+/** Failures of the connection or of the whole database, as opposed to one statement. */
 import { DatabaseError } from 'pg';
 import { ParleyError } from '../../../core/values/errors.ts';
 
@@ -28,7 +28,7 @@ const storageClasses = ['08', '53', '57', '58', 'XX'];
 /** A standby, which takes over or stays read-only. */
 const readOnly = '25006';
 const uniqueViolation = '23505';
-/** Serialization failures and deadlocks: the same transaction succeeds when it runs again. */
+/** Serialization failures and deadlocks: the same transaction succeeds when it is repeated. */
 const lockTimeout = '55P03';
 const repeatable = ['40001', '40P01', lockTimeout];
 /** `idle_in_transaction_session_timeout`: this process was stopped in the middle of a transaction. */
@@ -53,18 +53,21 @@ export function isRepeatable(error: unknown): boolean {
   return error instanceof DatabaseError && repeatable.includes(error.code ?? '');
 }
 
-/** Whether a usage record of this id is there. Its id is known to one process, so an attempt of that process has written it. */
+/**
+ * Whether the error says that the id of a usage record exists. Only one process knows the id, so an earlier attempt of
+ * that process has written it.
+ */
 export function isWrittenRecord(error: unknown): boolean {
   const { code, table } = error instanceof DatabaseError ? error : {};
   return code === uniqueViolation && table?.startsWith('usage_records') === true;
 }
 
-/** Whether somebody else keeps a row locked. */
+/** Whether another transaction keeps a row locked. */
 export function isLocked(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === lockTimeout;
 }
 
-/** Translates an error of the database that is no fault of the request; returns any other error unchanged. */
+/** Translates an error of the database that the request did not cause; returns any other error unchanged. */
 export function forCaller(error: unknown): unknown {
   return isStorageFailure(error) ? unusable(error) : error;
 }
@@ -78,7 +81,7 @@ export function unusable(cause: unknown): ParleyError {
 /** Classes of SQLSTATE: the user or the password is wrong, or there is no such database. */
 const refusalClasses = ['28', '3D', '42501'];
 
-/** Whether the database cannot be used at all, as opposed to a failure of a statement. */
+/** Whether the database cannot be used at all, as opposed to the failure of one statement. */
 export function isRefused(error: unknown): boolean {
   if (isStorageFailure(error)) return true;
   return error instanceof DatabaseError && refusalClasses.some((one) => error.code?.startsWith(one));
@@ -86,7 +89,7 @@ export function isRefused(error: unknown): boolean {
 
 /** The database cannot be used at the start. The message is for the person who starts the program. */
 export class DatabaseUnusableError extends Error {
-  /** @param url whose password is not shown */
+  /** @param url its password is not shown */
   constructor(url: string, cause: unknown) {
     const place = url.replace(/\/\/[^@/]*@/, '//').replace(/\?.*/, '');
     super(

@@ -21,7 +21,7 @@ export const beginGuarded = Object.entries({
   enable_mergejoin: 'off',
 }).reduce((text, [name, value]) => `${text}; set local ${name} = '${value}'`, 'begin');
 
-/** A transaction on a connection of its own. Queries are sent at once, without waiting for those before. */
+/** A transaction on its own connection. Queries are sent at once, without waiting for earlier ones. */
 export class Transaction {
   readonly #client: PoolClient;
   readonly #msMax: number;
@@ -38,7 +38,7 @@ export class Transaction {
     const { text, name, values = [] } = query;
     const config = { text, ...(name && { name }), values: [...values], query_timeout: this.#msMax };
     const result = this.#client.query(config);
-    // The commit reports the first failure, even if nobody awaits this one.
+    // The commit reports the first failure, even if nobody awaits this promise.
     result.catch(() => undefined);
     this.#sent.push(result);
     return result;
@@ -55,7 +55,7 @@ export class Transaction {
       await Promise.all(sent);
       ({ command } = await committed);
     } catch (error) {
-      // An error of a query before it is reported by the database, which then does not commit.
+      // The database reports an error of an earlier query, and then does not commit.
       if (error instanceof DatabaseError && !isStorageFailure(error)) throw error;
       throw new UnknownOutcomeError(error);
     }
@@ -63,11 +63,14 @@ export class Transaction {
   }
 }
 
-/** Waits until no other node does what only one may do at a time, such as to prune. Ends with the transaction. */
+/**
+ * Waits until no other node does this kind of work, such as pruning, of which only one may run at a time. Ends with the
+ * transaction.
+ */
 export const exclusively: Query = { text: `select pg_advisory_xact_lock(hashtext('parley'))` };
 
 interface TransactionOptions {
-  /** How it begins. Default: read committed */
+  /** The SQL that begins it. Default: read committed */
   readonly begin?: string;
   /** How long a query may take before the connection counts as lost. Default: 30 seconds */
   readonly msMax?: number;
@@ -94,7 +97,7 @@ export async function transact<T>(
     return result;
   } catch (error) {
     failure = error ?? new Error('a transaction failed');
-    // Ends its locks before anybody runs it again. Closing the connection ends them, too, a moment later.
+    // Ends its locks before it is repeated. Closing the connection also ends them, but a moment later.
     if (error instanceof DatabaseError) await client.query('rollback').catch(() => undefined);
     throw error;
   } finally {

@@ -16,14 +16,14 @@ import { beginGuarded, transact } from '../database/transaction.ts';
 import { FencedError, type ReadSet, readSet, type Wanted } from './read-set.ts';
 import { WriteSet } from './write-set.ts';
 
-/** Groups that run at the same time, each on a connection of its own. */
+/** Concurrent groups, each on its own connection. */
 const groupsMax = 2;
 const operationsMax = 500;
-/** How long an operation is tried that may have taken effect, or that other programs keep from its rows. */
+/** How long an operation is repeated that may have taken effect, or whose rows other programs lock. */
 const doubtMsMax = 30_000;
 /** How long a group may take on a connection before that counts as lost. */
 const groupMsMax = 5_000;
-/** Attempts of a group that deadlocks, before its operations run alone, each until it succeeds or is late. */
+/** Attempts of a group with deadlocks. Then its operations run alone, each until it succeeds or is late. */
 const attemptsMax = 5;
 
 export interface Operation<Outcome> extends Wanted {
@@ -34,10 +34,10 @@ export interface Operation<Outcome> extends Wanted {
 }
 
 interface Pending {
-  /** Whether its caller has got the error that the database is away. */
+  /** Whether its caller has received the error that the database is unreachable. */
   isLate: boolean;
   readonly operation: Operation<unknown>;
-  /** Time in which the event loop stood still does not count: answers of the database waited unread. */
+  /** Time in which the event loop was blocked does not count, as answers of the database waited unread. */
   waitedMs: number;
   readonly resolve: (outcome: never) => void;
   readonly reject: (error: unknown) => void;
@@ -53,7 +53,7 @@ interface GroupsDeps {
 interface Unwritten {
   readonly group: readonly Pending[];
   readonly isDoubted: boolean;
-  /** Why they could not be written together. */
+  /** The error of their group. */
   readonly error: unknown;
 }
 
@@ -66,7 +66,7 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 export class Groups {
   readonly #deps: GroupsDeps;
   #waiting: Pending[] = [];
-  /** Accounts of the groups that run. */
+  /** Accounts of the running groups. */
   readonly #locked = new Set<AccountId>();
   readonly #running = new Set<readonly Pending[]>();
   #runners = 0;
@@ -86,13 +86,13 @@ export class Groups {
     });
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no operation waits. */
   async close(): Promise<void> {
     while (this.#running.size > 0 || this.#waiting.length > 0) await sleep(1);
     clearInterval(this.#watcher);
   }
 
-  /** Nobody waits for admission for longer than two seconds, even if a connection does not answer. What it does later is undone. */
+  /** Nobody waits for admission for longer than two seconds, even if a connection does not answer. Later effects are undone. */
   #watch(): void {
     for (const pending of [...this.#running].flat().concat(this.#waiting)) {
       pending.waitedMs += watchMs;
@@ -107,7 +107,7 @@ export class Groups {
     this.#watcher = undefined;
   }
 
-  /** At the end of this turn, so that all its requests share the group. */
+  /** Runs at the end of this turn, so that all its requests share the group. */
   #startRunner(): void {
     if (this.#isDue || this.#runners >= groupsMax) return;
     this.#isDue = true;
@@ -148,7 +148,7 @@ export class Groups {
     return group;
   }
 
-  /** Writes a group: each of its operations resolves or rejects, but for those that it returns. Of one alone it returns nothing. */
+  /** Writes a group. Each of its operations resolves or rejects, except those that it returns. A group of one returns none. */
   async #write(group: readonly Pending[], wasDoubted: boolean): Promise<Unwritten | undefined> {
     let left = group;
     let isDoubted = wasDoubted;
@@ -163,7 +163,7 @@ export class Groups {
           left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
           await sleep(retryMs);
         } else if (isDoubted && isWrittenRecord(error)) {
-          // The attempt in doubt has committed since the records were read: the next one finds them.
+          // The uncertain attempt has committed after the records were read. The next attempt finds them.
           left = rejectLate(left, doubtMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
@@ -176,7 +176,7 @@ export class Groups {
     return undefined;
   }
 
-  /** One by one, so that the operation with the error is the only one that fails. Accounts do not wait for each other. */
+  /** Runs the operations one by one, so that only the one with the error fails. Accounts do not wait for each other. */
   async #writeApart({ group, isDoubted, error }: Unwritten): Promise<void> {
     const parts = Map.groupBy(group, ({ operation }) => operation.accountId);
     const writePart = async ([accountId, part]: readonly [AccountId | undefined, readonly Pending[]]) => {

@@ -1,4 +1,4 @@
-/** The first round trip of a group: begins the transaction, locks its accounts and reads the rows that its operations decide on. */
+/** The first round trip of a group: begins the transaction, locks its accounts and reads the rows for its decisions. */
 
 import type { Amounts, Books, Funds, Reserved } from '../../../core/books/books.ts';
 import type { Count, CountedAmount } from '../../../core/entities/count.ts';
@@ -13,9 +13,9 @@ import { plainArray, textArray } from '../database/arrays.ts';
 import { fromUuid, storable, toUuid } from '../database/ids.ts';
 import type { Transaction } from '../database/transaction.ts';
 
-/** Fails where this node was declared dead. Whoever declares that waits for the end of this transaction. */
+/** Fails if this node was marked dead. A node that marks it waits for the end of this transaction. */
 const fence = 'select 1 from nodes where epoch = $1 and not dead for key share';
-/** Everybody who locks several accounts locks them in this order. Whoever changes a count or rates has locked the account. */
+/** Locks accounts in this order, as all transactions do. Changes of a count or of rates lock the account first. */
 const lockAccounts = `
   select id, balance_nano_credits, held_nano_credits, policy_version from accounts
   where id = any($1::uuid[]) order by id for no key update`;
@@ -39,17 +39,17 @@ export interface Wanted {
   /** The account to lock. Undefined if none is charged. */
   readonly accountId: AccountId | undefined;
   readonly counted?: readonly CountedAmount[] | undefined;
-  /** The keys and accounts whose rates to read. */
+  /** The keys and accounts whose rates are read. */
   readonly rated?: readonly string[] | undefined;
-  /** The record that it begins or changes. */
+  /** The record that the operation begins or changes. */
   readonly recordId?: RequestId;
-  /** Whether that record is there, or may be. */
+  /** Whether that record exists or may exist. */
   readonly hasRecord?: boolean;
-  /** The load or adjustment that it enters. */
+  /** The load or adjustment to enter. */
   readonly entry?: LedgerEntry;
 }
 
-/** A usage record as far as decisions need it. */
+/** The part of a usage record that decisions need. */
 export interface StoredRecord extends Pick<RecordEnd, 'cost' | 'overrun'> {
   state: string;
   reserved: Reserved;
@@ -60,13 +60,13 @@ interface Row<Value> {
   readonly now: Value;
 }
 
-/** This node was declared dead: its requests were released. */
+/** This node was marked dead, and its requests were released. */
 export class FencedError extends Error {
   readonly epoch: bigint;
 
-  /** @param epoch that the others do not accept any more */
+  /** @param epoch the number that other nodes no longer accept */
   constructor(epoch: bigint) {
-    super('Another node has declared this one dead, and released its requests.');
+    super('Another node has marked this one dead, and released its requests.');
     this.name = 'FencedError';
     this.epoch = epoch;
   }
@@ -83,7 +83,10 @@ export interface CountChange extends Count, Amounts {
   readonly isNew: boolean;
 }
 
-/** The rows of one transaction: read and locked first, changed by the rules of money in memory, then written together. */
+/**
+ * The rows of one transaction. They are read and locked first, then the rules of money change them in memory, and then
+ * they are written together.
+ */
 export class ReadSet implements Books {
   readonly #funds = new Map<AccountId, Row<Funds>>();
   readonly #counts = new Map<string, Row<Amounts> & { readonly count: Count }>();
@@ -197,7 +200,7 @@ export class ReadSet implements Books {
       meter.requests = Number(requests);
       meter.tokens = Number(tokens);
       meter.running = Number(running);
-      // By the clock of the database, so that all nodes have the same minute.
+      // The clock of the database gives all nodes the same minute.
       meter.moveTo(Number(nowMs));
       this.#meters.set(owner, meter);
     }
@@ -243,7 +246,7 @@ export class ReadSet implements Books {
 }
 
 /**
- * Reads and locks the rows that operations decide on.
+ * Reads and locks the rows for the decisions of operations.
  * @param epoch of this node; undefined if no operation writes a request
  * @param isRepeated whether an earlier attempt may have been committed
  * @throws FencedError

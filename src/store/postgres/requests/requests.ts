@@ -26,12 +26,12 @@ import type { WriteSet } from './write-set.ts';
 interface RequestsDeps {
   readonly executor: Executor;
   readonly groups: Groups;
-  /** Called when a key holder was outdated. */
+  /** Called when a cached key holder was outdated. */
   readonly policyChanged: () => void;
   readonly recover: (nowMs: number) => Promise<number>;
 }
 
-/** Running requests of this node. Each operation on one decides in a transaction that it shares with operations on others. */
+/** Running requests of this node. Each operation on one decides in a transaction that it shares with other operations. */
 export class Requests implements RequestStore {
   readonly #deps: RequestsDeps;
   readonly #lastUses = new LastUses();
@@ -47,7 +47,7 @@ export class Requests implements RequestStore {
     const reserving = this.#deps.groups.run(reservingOf(start, reservation));
     const request = runningRequest(start, reservation, reserving);
     this.#running.set(start.id, request);
-    // If it fails, the request stays open: nobody knows whether it was written, until its record is.
+    // If this fails, the request stays open: it may have been written, which only its record shows.
     const outcome = await reserving;
     request.isReserved = outcome.kind === 'reserved';
     if (!request.isReserved) this.#running.delete(start.id);
@@ -56,7 +56,7 @@ export class Requests implements RequestStore {
   }
 
   async started(id: RequestId): Promise<void> {
-    // The reservation has written it.
+    // The reservation has written the record.
     this.#get(id);
   }
 
@@ -92,19 +92,19 @@ export class Requests implements RequestStore {
     this.#running.delete(start.id);
   }
 
-  /** Whether nothing runs. */
+  /** Whether no request is running. */
   get isIdle(): boolean {
     return this.#running.size === 0;
   }
 
   /** Notes the last use of the key with the operation, once a minute. */
   #noting<Value>({ keyId, startedAtMs }: RecordStart, operation: Operation<Value>): Operation<Value> {
-    const use = this.#lastUses.note(keyId, startedAtMs);
-    if (use.length === 0) return operation;
+    const usedAtMs = this.#lastUses.note(keyId, startedAtMs);
+    if (usedAtMs === undefined) return operation;
     return {
       ...operation,
       decide(rows, writes, epoch) {
-        writes.steps.push(...use);
+        writes.usedKeys.set(keyId, usedAtMs);
         return operation.decide(rows, writes, epoch);
       },
     };
@@ -137,7 +137,7 @@ function reservingOf(start: RecordStart, reservation: Reservation): Operation<Re
       const earlier = rows.record(id);
       if (earlier?.state === 'started') return { kind: 'reserved' };
       if (earlier) throw unusable(new Error('the request was released after an earlier attempt'));
-      // Throws if there is no account: records have no foreign key here.
+      // Throws if the account is missing, as records have no foreign key here.
       rows.funds(accountId);
       const before = rates && sharedRates(rows, rates);
       const outcome = reserve(rows, accountId, reservation);
@@ -193,7 +193,7 @@ export function settlingOf(request: ReservedRows, end: RecordEnd, claim?: ClaimE
 
 /**
  * The record of a request without a reservation.
- * @param doubted the reservation of an earlier attempt, of which nobody knows whether it was written
+ * @param doubted the reservation of an earlier attempt, which may have been written
  */
 function recordingOf(
   start: RecordStart,
@@ -236,14 +236,17 @@ function endRecord(
   return recorded;
 }
 
-/** An earlier attempt took effect, or another node released the request after this one seemed dead: then it has cost nothing. */
+/**
+ * An earlier attempt took effect, or another node released the request after this one seemed dead. In that case the
+ * request has cost nothing.
+ */
 function endBefore({ state, cost, overrun }: StoredRecord, id: RequestId, end: RecordEnd): RecordEnd {
   if (state === end.state) return { ...end, cost, overrun };
   if (end.cost === undefined && !end.fairUseUnits) return end;
   throw endedElsewhere(id);
 }
 
-/** This node seemed dead, so another one has released the request. The client may send it again: it has cost nothing. */
+/** This node seemed dead, so another one has released the request, at no cost. The client may send it again. */
 function endedElsewhere(id: RequestId): ParleyError {
   return unusable(new Error(`another node has ended request ${id}`));
 }

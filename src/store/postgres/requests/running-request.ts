@@ -7,15 +7,15 @@ export interface ReservedRows {
   readonly start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'>;
   readonly holdsCredits: boolean;
   readonly counted: readonly CountedAmount[];
-  /** The keys and accounts whose rates it has taken. */
+  /** The keys and accounts whose rates the request used. */
   readonly rated: readonly string[];
 }
 
 export interface RunningRequest extends ReservedRows {
   readonly start: RecordStart;
-  /** The last operation on it. The next one begins after it. */
+  /** The latest operation on the request. The next one begins after it. */
   last: Promise<unknown>;
-  /** Whether it is reserved; until then nobody knows. */
+  /** Whether it is reserved; false while that is uncertain. */
   isReserved: boolean;
 }
 

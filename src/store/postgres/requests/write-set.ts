@@ -1,10 +1,10 @@
-/** The second round trip of a group: writes what its operations decided. */
+/** The second round trip of a group: writes the results of its operations. */
 
 import type { AuditEntry } from '../../../core/entities/audit.ts';
 import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
 import type { LedgerEntry } from '../../../core/entities/ledger.ts';
 import type { Meter } from '../../../core/entities/rates.ts';
-import type { RequestId } from '../../../core/values/ids.ts';
+import type { KeyId, RequestId } from '../../../core/values/ids.ts';
 import { insertAudit } from '../../entities/audit.ts';
 import { endClaim } from '../../entities/idempotency.ts';
 import { type EndRow, endColumns, type NewRow, recordColumns } from '../../entities/usage-records.ts';
@@ -28,7 +28,7 @@ function kindOf(column: string): Kind {
   return textColumns.has(column) ? 'text' : 'bigint';
 }
 
-/** `unnest` of an array for each column. */
+/** `unnest` with an array for each column. */
 function unnested(columns: readonly string[]): string {
   const arrays = columns.map((column, n) => `$${n + 1}::${kindOf(column)}[]`);
   return `unnest(${arrays.join(', ')}) as new (${columns.join(', ')})`;
@@ -67,6 +67,8 @@ const texts = {
   write_rates: `${insertInto('rates', rateColumns)} on conflict (owner) do update
     set ${rateColumns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
   insert_entries: insertInto('ledger_entries', entryColumns),
+  use_keys: `update api_keys as used set last_used_at_ms = new.last_used_at_ms
+    from ${unnested(['id', 'last_used_at_ms'])} where used.id = new.id`,
   update_accounts: `update accounts as account set
     balance_nano_credits = account.balance_nano_credits + new.balance,
     held_nano_credits = account.held_nano_credits + new.held
@@ -80,6 +82,8 @@ export class WriteSet {
   /** Counted amounts of running requests, as text. */
   readonly extendedRecords = new Map<RequestId, string | null>();
   readonly insertedEntries: LedgerEntry[] = [];
+  /** Last uses of keys, in milliseconds. */
+  readonly usedKeys = new Map<KeyId, number>();
   readonly audits: AuditEntry[] = [];
   readonly claimEnds: ClaimEnd[] = [];
   /** Further writes, which no decision depends on. */
@@ -103,12 +107,20 @@ export class WriteSet {
     yield* writeOf('insert_records', newRecordColumns, this.insertedRecords);
     yield* writeOf('end_records', endedColumns, this.endedRecords);
     yield* writeOf('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
+    yield* writeOf('use_keys', ['id', 'last_used_at_ms'], this.#keyRows());
     const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
     for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
   }
+
+  /** In the order of the ids, so that two nodes lock keys in one order. */
+  #keyRows() {
+    return [...this.usedKeys]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([id, atMs]) => ({ id, last_used_at_ms: atMs }));
+  }
 }
 
-/** A write of rows, whose members have the names of the columns. Nothing for no rows. */
+/** Writes rows whose members have the names of the columns. Returns nothing for no rows. */
 function* writeOf(
   name: keyof typeof texts,
   columns: readonly string[],
@@ -128,7 +140,7 @@ function rateRow([owner, { minute, requests, tokens, running }]: readonly [strin
   return { owner, minute, requests, tokens, running };
 }
 
-/** Debits have no reference: their id is that of the request. */
+/** Debits have no reference, as their id is that of the request. */
 function entryRow(entry: LedgerEntry) {
   return {
     account_id: entry.accountId,

@@ -6,8 +6,11 @@ export type Connection = Sqlite.Database;
 /** The file name in the data folder. */
 export const databaseName = 'parley.db';
 
-/** Pages of 4 KB in the log before SQLite moves them into the database. A page that changes often is then moved once. */
-const logPagesMax = 4_000;
+/**
+ * Number of 4 KB pages in the log at which SQLite moves them into the database. A page that changes often is then moved
+ * only once.
+ */
+const logPagesMax = 8_000;
 /** Memory for pages of the database, in KB: 10,000 busy accounts touch some 30 MB. */
 const writerCacheKbMax = 32_768;
 /** A reader drops its pages at each commit, so a large cache would not be used. */

@@ -11,10 +11,10 @@ export class DatabaseDamagedError extends Error {
   }
 }
 
-/** Pages of a table, of 4 KB. Larger ones are left to `doctor`, so that opening takes milliseconds. */
+/** Largest checked table, in pages of 4 KB. `doctor` checks larger ones, so that opening takes milliseconds. */
 const checkedPagesMax = 500;
 
-/** @throws DatabaseDamagedError if the schema or a small table is damaged; its indexes count */
+/** @throws DatabaseDamagedError if the schema, a small table or one of its indexes is damaged */
 export function checkSmallTables(connection: Connection): void {
   for (const name of tableNames(connection)) {
     const damage = isSmall(connection, name) ? damageOf(connection, name) : undefined;
@@ -26,11 +26,11 @@ export function tableNames(connection: Connection): string[] {
   return connection.prepare<[], string>("select name from sqlite_schema where type = 'table'").pluck().all();
 }
 
-/** The first fault, in a line; undefined if the table and its indexes are intact. */
+/** The first fault, in one line; undefined if the table and its indexes are intact. */
 export function damageOf(connection: Connection, table: string): string | undefined {
   const check = `quick_check("${table.replaceAll('"', '""')}")`;
   const result = String(connection.pragma(check, { simple: true }));
-  // A title may stand before the faults.
+  // The output may have a title before the faults.
   return result === 'ok' ? undefined : result.split('\n').find((line) => !line.startsWith('***'));
 }
 

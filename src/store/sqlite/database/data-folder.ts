@@ -10,13 +10,13 @@ import { makeFolder } from '../../../files/make-folder.ts';
 export function privateFile(dataDir: string, name: string): string {
   makeFolder(dataDir, 0o700);
   const path = join(dataDir, name);
-  // Closing a file drops the locks that this process has on it, so an existing one is not opened.
+  // Closing a file drops this process's locks on it, so an existing file is not opened.
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
   return path;
 }
 
-/** Returns once a file, or the names in a folder, are on the disk. */
+/** Returns once a file, or the list of names in a folder, is on the disk. */
 export function sync(path: string): void {
   const file = openSync(path, 'r');
   try {
@@ -26,16 +26,16 @@ export function sync(path: string): void {
   }
 }
 
-/** Files that this process has open, as their paths named them. */
+/** The files that this process has open, by their paths. */
 export class OpenFiles {
   readonly #ids: Map<string, string>;
 
-  /** @param ids of another `OpenFiles` */
+  /** @param ids the ids of another `OpenFiles` */
   constructor(ids: ReadonlyMap<string, string> = new Map()) {
     this.#ids = new Map(ids);
   }
 
-  /** Paths with what identifies their files. */
+  /** Paths with the ids of their files. */
   get ids(): ReadonlyMap<string, string> {
     return this.#ids;
   }
@@ -45,7 +45,7 @@ export class OpenFiles {
     if (id !== undefined) this.#ids.set(path, id);
   }
 
-  /** Whether each path still names its file. False once one was removed, moved or replaced. */
+  /** Whether each path still leads to its file. False once a file was removed, moved or replaced. */
   areInPlace(): boolean {
     for (const [path, id] of this.#ids) if (idOf(path) !== id) return false;
     return true;

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { appliedMigrations, checkKnown, migrations } from '../../migrations/migrations.ts';
+import { appliedMigrations, checkKnown, migrations, schemaState } from '../../migrations/migrations.ts';
+import { carryOver, type UpgradeProgress } from './carry-over.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
 import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
 import { privateFile } from './data-folder.ts';
@@ -13,12 +14,14 @@ const openingBusyMs = 5_000;
 
 export interface DatabaseUse {
   /**
-   * The owner brings the schema up to date and keeps others from owning the database. A guest uses it beside its owner, for short
-   * writes. Default: owner
+   * The owner brings the schema up to date and keeps others from owning the database. A guest uses it beside its owner,
+   * for short writes. Default: owner
    */
   readonly as?: 'owner' | 'guest';
   /** How long to wait for another owner to end. Default: 0 */
   readonly waitMs?: number;
+  /** Called after each step of an upgrade that copies rows. Default: nothing is reported */
+  readonly onUpgrade?: (progress: UpgradeProgress) => void;
 }
 
 const ownerRetryMs = 50;
@@ -31,14 +34,14 @@ const ownerRetryMs = 50;
  */
 export async function openDatabase(
   dataDir: string,
-  { as = 'owner', waitMs = 0 }: DatabaseUse = {},
+  { as = 'owner', waitMs = 0, onUpgrade = () => undefined }: DatabaseUse = {},
 ): Promise<Connection> {
   const path = privateFile(dataDir, databaseName);
   for (let waitedMs = 0; ; waitedMs += ownerRetryMs) {
-    // Opened anew each time: a connection that waits would keep another from owning the database.
+    // Opens the database again each time, as an open connection would keep another process from owning it.
     const connection = new Sqlite(path);
     try {
-      await setUp(connection, dataDir, as);
+      await setUp(connection, dataDir, { as, onUpgrade });
       return connection;
     } catch (error) {
       connection.close();
@@ -53,7 +56,11 @@ function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteErr
   return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['as']): Promise<void> {
+async function setUp(
+  connection: Connection,
+  dataDir: string,
+  { as, onUpgrade }: Required<Pick<DatabaseUse, 'as' | 'onUpgrade'>>,
+): Promise<void> {
   connection.pragma(`busy_timeout = ${openingBusyMs}`);
   checkKnown(connection);
   if (as === 'owner') {
@@ -62,7 +69,7 @@ async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['a
     own(connection, dataDir);
   }
   prepareToWrite(connection);
-  if (as === 'owner') await migrate(connection);
+  if (as === 'owner') await migrate(connection, onUpgrade);
   else checkNewest(connection, dataDir);
   connection.pragma('busy_timeout = 0');
   connection.defaultSafeIntegers(true);
@@ -74,13 +81,25 @@ function checkNewest(connection: Connection, dataDir: string): void {
   throw new DataInUseError(dataDir);
 }
 
-/** All or nothing: a process that is killed in between leaves the schema unchanged. */
-async function migrate(connection: Connection): Promise<void> {
+/** A process that is killed in between leaves the schema as it was, or all rows where they were and a part of them copied. */
+async function migrate(
+  connection: Connection,
+  onUpgrade: (progress: UpgradeProgress) => void,
+): Promise<void> {
+  if (schemaState(connection).pending.includes('0013-text-views')) {
+    await migrateTo(connection, '0012-integer-rows');
+    await carryOver(connection, onUpgrade);
+  }
+  await migrateTo(connection, Object.keys(migrations).at(-1) ?? '');
+}
+
+/** All or nothing. */
+async function migrateTo(connection: Connection, name: string): Promise<void> {
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   // Kysely assumes that SQLite cannot change the schema in a transaction; it can.
   connection.exec('begin immediate');
-  const { error } = await migrator.migrateToLatest();
+  const { error } = await migrator.migrateTo(name);
   connection.exec(error === undefined ? 'commit' : 'rollback');
   if (error) throw error;
 }

@@ -1,11 +1,11 @@
 /**
- * One process owns a database. The lock is on the database file itself: every open connection holds a shared lock on it, and the
- * system drops that lock when the process ends, however it ends. So a database that can be locked exclusively has no owner, whatever
- * its mark says. While other programs read it, such as a backup, the mark decides.
+ * One process owns a database. The lock is on the database file itself: every open connection holds a shared lock,
+ * which the system releases when the process ends or is killed. A database that can be locked exclusively has no owner,
+ * even if it has a mark. While other programs read it, such as a backup, the mark decides.
  */
 import Sqlite from 'better-sqlite3';
 
-/** How long a mark may be read or written by others before ownership counts as refused. */
+/** How long others may read or write a mark before ownership counts as refused. */
 const markBusyMs = 5_000;
 
 /** Another process owns the database. */
@@ -19,14 +19,14 @@ export class DataInUseError extends Error {
 }
 
 /**
- * Makes a connection in WAL mode the owner of its database, until it closes. The busy timeout is 0 afterwards.
+ * Makes a connection in WAL mode the owner of its database until it closes, and sets its busy timeout to 0.
  * @throws DataInUseError, also if a program reads a database whose owner was killed
  */
 export function own(connection: Sqlite.Database, dataDir: string): void {
   if (!markAlone(connection) && !markBesideReaders(connection)) throw new DataInUseError(dataDir);
 }
 
-/** Removes the mark, so that the next owner need not be alone. */
+/** Removes the mark, so that the next owner can start beside readers. */
 export function disown(connection: Sqlite.Database): void {
   setMark(connection, 0);
 }
@@ -40,9 +40,9 @@ function hasMark(connection: Sqlite.Database): boolean {
   return Number(connection.pragma('user_version', { simple: true })) !== 0;
 }
 
-/** Locks the database exclusively. The commit turns that lock into a shared one, with no moment between them. */
+/** Locks the database exclusively. The commit turns that lock into a shared one without a gap. */
 function markAlone(connection: Sqlite.Database): boolean {
-  // Opens the log first: in exclusive mode SQLite would keep its index from all others.
+  // Opens the log first: in exclusive mode SQLite would hide its index from other connections.
   hasMark(connection);
   connection.pragma('busy_timeout = 0');
   connection.pragma('locking_mode = exclusive');

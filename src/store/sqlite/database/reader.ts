@@ -43,7 +43,7 @@ export class Reader {
   }
 }
 
-/** The queries of a connection, for callers that wait anyway. */
+/** The queries of a connection, as promises. */
 export function queriesOn(connection: Connection): Queries {
   const reader = new Reader(connection);
   return {

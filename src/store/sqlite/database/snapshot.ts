@@ -4,7 +4,7 @@ import { queriesOn } from './reader.ts';
 import { forCaller, unusable } from './storage-failures.ts';
 
 /**
- * Later writes are not seen, and do not wait.
+ * Reads the state of one moment. Later writes are neither seen nor blocked.
  * @param path of the database, opened on another connection
  * @throws `overloaded` if the database cannot be read
  */
@@ -21,7 +21,7 @@ export async function readSnapshot<T>(path: string, read: (snapshot: Queries) =>
   }
 }
 
-/** The driver has an error of its own for a missing folder. */
+/** The driver reports a missing folder by another error. */
 function open(path: string): Sqlite.Database {
   try {
     return new Sqlite(path, { readonly: true, fileMustExist: true });

@@ -1,12 +1,12 @@
-/** Failures of the disk, the files or the database as a whole, rather than of one statement. */
+/** Failures of the disk, the files or the whole database, as opposed to one statement. */
 
 import type { StoreTrouble } from '../../../core/entities/store.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 
-/** Longer than the store takes to notice that writes succeed again. */
+/** Longer than the store needs to notice that writes succeed again. */
 const retryAfterSeconds = 2;
 
-/** The open files are not those of the data folder any more: what is written to them is lost. */
+/** The open files are no longer those of the data folder, so that writes to them are lost. */
 export class DatabaseMovedError extends Error {
   readonly code = 'DATABASE_MOVED';
 
@@ -16,7 +16,7 @@ export class DatabaseMovedError extends Error {
   }
 }
 
-/** An error of the database that was copied from the thread that writes. */
+/** An error of the database, copied from the writer thread. */
 export class WriteError extends Error {
   readonly code: string | undefined;
 
@@ -27,7 +27,7 @@ export class WriteError extends Error {
   }
 }
 
-/** Translates an error of the database that is no fault of the request; returns any other error unchanged. */
+/** Translates an error of the database that the request did not cause; returns any other error unchanged. */
 export function forCaller(error: unknown): unknown {
   return isStorageFailure(error) ? unusable(error) : error;
 }
@@ -49,7 +49,7 @@ export function reading<T>(read: () => T): T {
   }
 }
 
-/** A constraint of the tables has refused a write that the rules in memory allowed: the books cannot be trusted. */
+/** A constraint of the tables has refused a write that the rules in memory allowed, so the books cannot be trusted. */
 export function isViolation(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_CONSTRAINT');
 }

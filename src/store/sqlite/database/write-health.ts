@@ -2,7 +2,7 @@ import type { StoreObserver } from '../../../core/entities/store.ts';
 import type { OpenFiles } from './data-folder.ts';
 import { forCaller, isStorageFailure, isSyncFailure, troubleOf, unusable } from './storage-failures.ts';
 
-/** How often to check the files, and to try a small write while writes fail. */
+/** Interval of checking the files and, while writes fail, of trying a small write. */
 const checkMs = 1_000;
 /** A batch that takes longer counts as failing until it ends. */
 const batchMsMax = 10_000;
@@ -14,7 +14,7 @@ interface WriteHealthDeps {
   readonly probe: () => Promise<unknown>;
 }
 
-/** Knows whether writes succeed. While they fail, it tries a small one every second, so that the end of an outage is noticed. */
+/** Tracks whether writes succeed. While they fail, tries a small one every second, to notice the end of an outage. */
 export class WriteHealth {
   readonly #deps: WriteHealthDeps;
   readonly #timer: NodeJS.Timeout;
@@ -30,14 +30,14 @@ export class WriteHealth {
     return this.#trouble !== undefined;
   }
 
-  /** While writes fail, tries one. @throws `overloaded` if it fails, too, or another has not ended yet */
+  /** While writes fail, tries a small write. @throws `overloaded` if it fails, too, or another has not ended yet */
   async assertWritable(): Promise<void> {
     if (this.#trouble === undefined) return;
     if (this.#batchSinceMs !== undefined) throw unusable(this.#trouble);
     await this.#deps.probe();
   }
 
-  /** A batch is being written. */
+  /** Notes that a batch is being written. */
   began(): void {
     this.#batchSinceMs = performance.now();
   }
@@ -49,17 +49,17 @@ export class WriteHealth {
     this.#deps.observer.working();
   }
 
-  /** Notes the error of a batch. Returns the one for its callers. */
+  /** Notes the error of a batch. Returns the error for its callers. */
   failed(error: unknown): unknown {
     this.#batchSinceMs = undefined;
-    // A repeated sync can report success although data is lost: only a restart reads what the disk holds.
+    // A repeated sync can report success although data is lost. Only a restart reads the state of the disk.
     if (isSyncFailure(error)) this.#deps.observer.lost('The disk could not be synced.', error);
     if (!isStorageFailure(error)) return error;
     this.#fails(error);
     return forCaller(error);
   }
 
-  /** The tables have refused what the rules in memory allowed. */
+  /** A constraint refused a write that the rules in memory allowed. */
   violated(error: unknown): void {
     this.#deps.observer.lost('The books in memory are not those of the database.', error);
   }
@@ -80,7 +80,7 @@ export class WriteHealth {
       return;
     }
     if (!this.isFailing && this.#deps.files.areInPlace()) return;
-    // A failure is noted like that of any other write.
+    // The health check notes its own failure like any other.
     this.#deps.probe().catch(() => undefined);
   }
 }

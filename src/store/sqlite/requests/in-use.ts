@@ -1,4 +1,4 @@
-/** Values without a user that stay in memory, in case they are used again. */
+/** Number of unused values that stay in memory. */
 const idleMax = 10_000;
 
 /** A value and the number of its users. */
@@ -17,7 +17,7 @@ export class InUse<Key, Value> {
     this.#read = read;
   }
 
-  /** The value in memory, if it is there. */
+  /** The value, if it is in memory. */
   peek(key: Key): Value | undefined {
     return this.#values.get(key)?.value;
   }
@@ -36,7 +36,7 @@ export class InUse<Key, Value> {
     if (shared) shared.users--;
   }
 
-  /** Drops values without a user if there are too many. Whoever has got one before must get it again. */
+  /** Drops unused values if there are too many. Values that were read before must be looked up again. */
   trim(): void {
     if (this.#values.size <= this.#sizeMax) return;
     for (const [key, { users }] of this.#values) if (users === 0) this.#values.delete(key);

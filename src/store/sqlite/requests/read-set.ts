@@ -1,5 +1,5 @@
 import type { Amounts, Books, Funds, Reserved } from '../../../core/books/books.ts';
-import type { Count } from '../../../core/entities/count.ts';
+import type { Count, CountedAmount } from '../../../core/entities/count.ts';
 import type { AccountId } from '../../../core/values/ids.ts';
 import { balanceOf } from '../../entities/accounts.ts';
 import { usedAmount } from '../../entities/counts.ts';
@@ -12,8 +12,8 @@ interface StoredAmounts extends Amounts {
 }
 
 /**
- * The accounts and counts in use. No other process writes them, so these numbers, and not those of the database, decide. A balance and
- * a used amount change once their write is durable.
+ * The accounts and counts in use. No other process writes them, so the numbers in memory decide, not those of the
+ * database. A balance and a used amount change once their write is durable.
  */
 export class ReadSet implements Books {
   readonly #reader: Reader;
@@ -37,7 +37,12 @@ export class ReadSet implements Books {
     return this.#counts.get(nameOf(count));
   }
 
-  /** This server is the only one. */
+  /** The same counts, whose names are made once for a request rather than at each of its forty look-ups. */
+  named(counted: readonly CountedAmount[]): readonly CountedAmount[] {
+    return counted.map((one) => ({ ...one, name: nameOf(one) }));
+  }
+
+  /** Undefined, as there is only this server. */
   meter(): undefined {
     return undefined;
   }
@@ -57,7 +62,7 @@ export class ReadSet implements Books {
     return amounts ? amounts.used + amounts.reserved : (this.#reader.get(usedAmount, count) ?? 0n);
   }
 
-  /** Keeps what a running request uses in memory. */
+  /** Keeps the values of a running request in memory. */
   use({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.use(accountId);
     for (const one of counted) this.#counts.use(nameOf(one));
@@ -67,7 +72,7 @@ export class ReadSet implements Books {
   release({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.release(accountId);
     for (const one of counted) {
-      // The row was written with the record.
+      // The record's transaction has written the row.
       this.count(one).hasRow = true;
       this.#counts.release(nameOf(one));
     }
@@ -79,8 +84,12 @@ export class ReadSet implements Books {
   }
 }
 
-function nameOf({ owner, unit, period }: Count): string {
-  return `${owner} ${unit} ${period}`;
+interface NamedCount extends Count {
+  readonly name?: string;
+}
+
+function nameOf({ name, owner, unit, period }: NamedCount): string {
+  return name ?? `${owner} ${unit} ${period}`;
 }
 
 function countOf(name: string): Count {

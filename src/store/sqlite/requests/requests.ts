@@ -12,13 +12,14 @@ import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { RequestId } from '../../../core/values/ids.ts';
 import { dropUnfinishedClaims } from '../../entities/idempotency.ts';
+import { noteKeyUse } from '../../entities/keys.ts';
 import { LastUses } from '../../entities/last-uses.ts';
-import { startedRecords } from '../../entities/usage-records.ts';
 import type { Job } from '../../sql/job.ts';
 import type { Reader } from '../database/reader.ts';
 import type { WriteHealth } from '../database/write-health.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { ReadSet } from './read-set.ts';
+import { type Rows, startedRecords } from './rows.ts';
 import { type RunningRequest, runningRequest } from './running-request.ts';
 import { UnwrittenRequests } from './unwritten-requests.ts';
 import { ending, interruption, recording, starting } from './write-set.ts';
@@ -28,32 +29,39 @@ export interface RequestsDeps {
   readonly writer: Writer;
   readonly health: WriteHealth;
   readonly readSet: ReadSet;
+  readonly rows: Rows;
 }
 
 /**
- * Running requests. Their reservations are in memory, and each request is written once, at its end: record, debit and balance together.
- * One that runs on, or that streams, first gets a started record, which holds its credits in the database as well.
+ * Running requests. Their reservations are in memory, and each request is written once, at its end: record, debit and
+ * balance together. A long or streaming request first gets a started record, which also holds its credits in the
+ * database.
  */
 export class Requests implements RequestStore {
   readonly #reader: Reader;
   readonly #writer: Writer;
   readonly #health: WriteHealth;
   readonly #readSet: ReadSet;
+  readonly #rows: Rows;
   readonly #running = new Map<RequestId, RunningRequest>();
   readonly #lastUses = new LastUses();
   readonly #unwritten = new UnwrittenRequests((requests) => this.#writeStarted(requests));
 
-  constructor({ reader, writer, health, readSet }: RequestsDeps) {
+  constructor({ reader, writer, health, readSet, rows }: RequestsDeps) {
     this.#reader = reader;
     this.#writer = writer;
     this.#health = health;
     this.#readSet = readSet;
+    this.#rows = rows;
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
     if (this.#health.isFailing) await this.#health.assertWritable();
     this.#readSet.trim();
-    const outcome = reserve(this.#readSet, start.accountId, reservation);
+    const { counted = [] } = reservation;
+    const wanted =
+      counted.length === 0 ? reservation : { ...reservation, counted: this.#readSet.named(counted) };
+    const outcome = reserve(this.#readSet, start.accountId, wanted);
     if (isRefusal(outcome)) return outcome;
     this.#readSet.use(outcome);
     const request = runningRequest(start, outcome, reservation.hold?.price);
@@ -68,7 +76,7 @@ export class Requests implements RequestStore {
 
   async extend(id: RequestId, counted: readonly CountedAmount[]): Promise<LimitReached | undefined> {
     const request = this.#get(id);
-    const outcome = extend(this.#readSet, request.reserved, counted);
+    const outcome = extend(this.#readSet, request.reserved, this.#readSet.named(counted));
     if (isRefusal(outcome)) return outcome;
     request.reserved = outcome;
     return undefined;
@@ -98,12 +106,12 @@ export class Requests implements RequestStore {
   }
 
   async record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
-    await this.#writer.run(this.#noting(start, recording(start, end, claim)));
+    await this.#writer.run(this.#noting(start, recording(start, end, claim, this.#rows)));
   }
 
   async recover(nowMs: number): Promise<number> {
     const left = this.#reader.all(startedRecords, {});
-    const jobs = left.map((record) => this.#writer.run(interruption(record, nowMs)));
+    const jobs = left.map((record) => this.#writer.run(interruption(record, nowMs, this.#rows)));
     await Promise.all([...jobs, this.#writer.run({ steps: [dropUnfinishedClaims()] })]);
     return left.length;
   }
@@ -112,13 +120,13 @@ export class Requests implements RequestStore {
     this.#unwritten.close();
   }
 
-  /** Holds all of the debit until it is durable. */
+  /** Holds the whole debit until it is durable. */
   async #writeEnd(request: RunningRequest, recorded: RecordEnd, claim?: ClaimEnd): Promise<void> {
     const { start, reserved } = request;
     const rise = riseOf(reserved, recorded);
     raiseHold(this.#readSet, reserved, rise);
     try {
-      const job = ending(request, recorded, { claim, readSet: this.#readSet });
+      const job = ending(request, recorded, { claim, readSet: this.#readSet, rows: this.#rows });
       await this.#writer.run(this.#noting(start, job));
     } finally {
       raiseHold(this.#readSet, reserved, -rise);
@@ -126,21 +134,21 @@ export class Requests implements RequestStore {
   }
 
   #noting({ keyId, startedAtMs }: RecordStart, job: Job): Job {
-    const use = this.#lastUses.note(keyId, startedAtMs);
-    return use.length === 0 ? job : { ...job, steps: [...job.steps, ...use] };
+    const usedAtMs = this.#lastUses.note(keyId, startedAtMs);
+    return usedAtMs === undefined ? job : { ...job, steps: [...job.steps, noteKeyUse(keyId, usedAtMs)] };
   }
 
-  /** While writes fail, requests stay as they are: their ends are tried again. */
+  /** While writes fail, requests stay running, and their ends are tried again. */
   #writeStarted(requests: readonly RunningRequest[]): void {
     if (this.#health.isFailing) return;
-    // A failure is noted where it matters: by a stream that waits for the record, and at the end.
+    // The failure is handled elsewhere: by a stream that waits for the record, and at the end.
     for (const request of requests) this.#start(request).catch(() => undefined);
   }
 
   #start(request: RunningRequest): Promise<void> {
     if (request.started !== undefined) return request.started;
     this.#unwritten.delete(request);
-    request.started = this.#writer.run(starting(request)).then(
+    request.started = this.#writer.run(starting(request, this.#rows)).then(
       () => {
         request.isStarted = true;
       },

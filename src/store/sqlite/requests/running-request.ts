@@ -7,7 +7,7 @@ export interface RunningRequest {
   reserved: Reserved;
   readonly price: Price | undefined;
   readonly sinceMs: number;
-  /** The write of its started record. Undefined if none was begun, or the last one failed. */
+  /** The write of its started record. Undefined if none was begun, or if the last one failed. */
   started: Promise<void> | undefined;
   /** Whether the started record is durable. */
   isStarted: boolean;

@@ -1,6 +1,6 @@
 import type { RunningRequest } from './running-request.ts';
 
-/** A request that runs longer gets a started record, so that a killed server leaves a trace of it. */
+/** A request that runs longer gets a started record, so that a killed server leaves a record of it. */
 const unwrittenMsMax = 25;
 
 /** Requests without a started record, in the order of their arrival. */
@@ -9,7 +9,7 @@ export class UnwrittenRequests {
   readonly #requests = new Set<RunningRequest>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param write gets those that have run for `unwrittenMsMax` */
+  /** @param write called with requests that have run for `unwrittenMsMax` */
   constructor(write: (requests: readonly RunningRequest[]) => void) {
     this.#write = write;
   }

@@ -5,27 +5,34 @@ import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
 import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
 import { addUsed, openCount } from '../../entities/counts.ts';
 import { endClaim } from '../../entities/idempotency.ts';
-import { addCredits, insertEntry } from '../../entities/ledger.ts';
-import { endStarted, insertEnded, insertStarted, type StartedRecord } from '../../entities/usage-records.ts';
+import { addCredits } from '../../entities/ledger.ts';
+import type { StartedRecord } from '../../entities/usage-records.ts';
 import type { Addition, Job, Step } from '../../sql/job.ts';
 import type { ReadSet } from './read-set.ts';
+import type { Rows } from './rows.ts';
 import type { RunningRequest } from './running-request.ts';
 
-/** The started record, whose hold is then in the database as well. */
-export function starting({ start, reserved: { hold = 0n }, price }: RunningRequest): Job {
+/** The started record, which also holds credits in the database. */
+export function starting({ start, reserved: { hold = 0n }, price }: RunningRequest, rows: Rows): Job {
   const additions = hold > 0n ? [addCredits(start.accountId, 0n, hold)] : [];
-  return { steps: [insertStarted(start, hold, price)], additions };
+  return { steps: rows.insertStarted(start, hold, price), additions };
 }
 
-/** The end of a request: its record, its debit, and what it has used of its counts. */
+interface EndingDeps {
+  readonly claim: ClaimEnd | undefined;
+  readonly readSet: ReadSet;
+  readonly rows: Rows;
+}
+
+/** The end of a request: its record, its debit, and the used amounts of its counts. */
 export function ending(
   { start, reserved, price, isStarted }: RunningRequest,
   end: RecordEnd,
-  { claim, readSet }: { readonly claim: ClaimEnd | undefined; readonly readSet: ReadSet },
+  { claim, readSet, rows }: EndingDeps,
 ): Job {
-  const steps: Step[] = [isStarted ? endStarted(start.id, end) : insertEnded(start, end, price)];
+  const steps: Step[] = isStarted ? rows.endStarted(start.id, end) : rows.insertEnded(start, end, price);
   const debit = debitOf(start, end);
-  if (debit) steps.push(insertEntry(debit));
+  if (debit) steps.push(...rows.insertEntry(debit));
   if (claim) steps.push(endClaim(claim));
   const held = isStarted ? (reserved.hold ?? 0n) : 0n;
   const additions: Addition[] = [];
@@ -38,14 +45,14 @@ export function ending(
   return { steps, additions };
 }
 
-/** The record of a request that reserved nothing. */
-export function recording(start: RecordStart, end: RecordEnd, claim: ClaimEnd | undefined): Job {
-  return { steps: [insertEnded(start, end), ...(claim ? [endClaim(claim)] : [])] };
+/** The record of a request without a reservation. */
+export function recording(start: RecordStart, end: RecordEnd, claim: ClaimEnd | undefined, rows: Rows): Job {
+  return { steps: [...rows.insertEnded(start, end), ...(claim ? [endClaim(claim)] : [])] };
 }
 
-/** The end of a request whose process died. */
-export function interruption(record: StartedRecord, nowMs: number): Job {
+/** Ends a request of a dead process. */
+export function interruption(record: StartedRecord, nowMs: number, rows: Rows): Job {
   const { id, accountId, hold } = record;
   const additions = hold > 0n ? [addCredits(accountId, 0n, -hold)] : [];
-  return { steps: [endStarted(id, interruptedEnd(record, nowMs))], additions };
+  return { steps: rows.endStarted(id, interruptedEnd(record, nowMs)), additions };
 }

@@ -1,18 +1,14 @@
-import type { StepResult } from '../../sql/job.ts';
+import type { Step, StepResult } from '../../sql/job.ts';
 import type { Connection } from '../database/connection.ts';
 import type { OpenFiles } from '../database/data-folder.ts';
 import { DatabaseMovedError, isStorageFailure } from '../database/storage-failures.ts';
-import type {
-  Batch,
-  BatchOutcome,
-  WireAddition,
-  WireError,
-  WireGroup,
-  WireResult,
-  WireStep,
-} from './messages.ts';
+import type { Batch, BatchOutcome, WireAddition, WireError, WireGroup, WireResult } from './messages.ts';
 
-type Prepared = ReturnType<Connection['prepare']>;
+interface Prepared {
+  readonly statement: ReturnType<Connection['prepare']>;
+  /** The number of its values. */
+  readonly values: number;
+}
 
 /** Writes batches of jobs, each batch in one transaction, so that its jobs share one sync to disk. */
 export class BatchRunner {
@@ -35,7 +31,9 @@ export class BatchRunner {
   /** Durable when it returns results. Does not throw. */
   run({ texts, groups }: Batch): BatchOutcome {
     try {
-      for (const [number, sql] of texts) this.#statements.set(number, this.#connection.prepare(sql));
+      for (const { statement, sql, values } of texts) {
+        this.#statements.set(statement, { statement: this.#connection.prepare(sql), values });
+      }
       const [only] = groups;
       const write = groups.length === 1 && only ? this.#write(only) : this.#writeApart(groups);
       return { results: this.#transaction(write) };
@@ -48,13 +46,11 @@ export class BatchRunner {
     this.#connection.close();
   }
 
-  readonly #write =
-    ({ jobs, additions }: WireGroup) =>
-    (): WireResult[] => {
-      const results = jobs.map((steps) => this.#runSteps(steps));
-      this.#add(additions);
-      return results;
-    };
+  readonly #write = (group: WireGroup) => (): WireResult[] => {
+    const results = this.#runJobs(group);
+    this.#add(group.additions);
+    return results;
+  };
 
   readonly #writeApart = (groups: readonly WireGroup[]) => (): WireResult[] =>
     groups.flatMap((group) => this.#attempt(group));
@@ -69,41 +65,53 @@ export class BatchRunner {
     }
   }
 
-  #runSteps(steps: readonly WireStep[]): StepResult[] | undefined {
-    let results: StepResult[] | undefined;
-    for (const [number, values, ifUnchanged] of steps) {
-      const result = this.#run(number, values);
-      const isUnchanged = 'changes' in result && result.changes === 0;
-      if (isUnchanged && ifUnchanged === 'fail') throw new Error(`nothing changed: ${this.#sqlOf(number)}`);
-      if (ifUnchanged !== 'fail') {
-        results ??= [];
-        results.push(result);
+  #runJobs({ jobs, statements, ifUnchanged, values }: WireGroup): WireResult[] {
+    let [step, value] = [0, 0];
+    return jobs.map((steps) => {
+      const job = new RunningJob();
+      for (const end = step + steps; step < end; step++) {
+        const prepared = this.#prepared(statements[step]);
+        const rest = value + prepared.values;
+        if (!job.isOver) job.run(prepared, values.slice(value, rest), ifUnchanged[step]);
+        value = rest;
       }
-      if (isUnchanged && ifUnchanged === 'stop') break;
-    }
-    return results;
-  }
-
-  #run(number: number, values: readonly unknown[]): StepResult {
-    const statement = this.#statement(number);
-    return statement.reader ? { row: statement.get(values) } : { changes: statement.run(values).changes };
+      return job.results;
+    });
   }
 
   #add(additions: readonly WireAddition[]): void {
     for (const [number, amounts, row] of additions) {
-      const { changes } = this.#statement(number).run([...amounts, ...row]);
-      if (changes !== 1) throw new Error(`no row to add to: ${this.#sqlOf(number)}`);
+      const { statement } = this.#prepared(number);
+      const { changes } = statement.run([...amounts, ...row]);
+      if (changes !== 1) throw new Error(`no row to add to: ${statement.source}`);
     }
   }
 
-  #statement(number: number): Prepared {
-    const statement = this.#statements.get(number);
-    if (statement === undefined) throw new Error(`there is no statement ${number}`);
-    return statement;
+  #prepared(number = Number.NaN): Prepared {
+    const prepared = this.#statements.get(number);
+    if (prepared === undefined) throw new Error(`there is no statement ${number}`);
+    return prepared;
   }
+}
 
-  #sqlOf(number: number): string {
-    return this.#statement(number).source;
+/** The results of a job so far. */
+class RunningJob {
+  /** Undefined while each step had to change a row. */
+  results: StepResult[] | undefined;
+  /** Whether its other steps are skipped. */
+  isOver = false;
+
+  run({ statement }: Prepared, values: readonly unknown[], ifUnchanged: Step['ifUnchanged']): void {
+    const result: StepResult = statement.reader
+      ? { row: statement.get(values) }
+      : { changes: statement.run(values).changes };
+    const isUnchanged = 'changes' in result && result.changes === 0;
+    if (isUnchanged && ifUnchanged === 'fail') throw new Error(`nothing changed: ${statement.source}`);
+    if (ifUnchanged !== 'fail') {
+      this.results ??= [];
+      this.results.push(result);
+    }
+    this.isOver = isUnchanged && ifUnchanged === 'stop';
   }
 }
 

@@ -6,7 +6,7 @@ import { BatchRunner } from './batch-runner.ts';
 import type { Batch, BatchOutcome, WriterSettings } from './messages.ts';
 import type { BatchExecutor } from './writer.ts';
 
-/** Writes on a thread of its own, so that the process never waits for the disk. */
+/** Writes on a separate thread, so that the process never waits for the disk. */
 export class WriterThread implements BatchExecutor {
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
@@ -25,7 +25,7 @@ export class WriterThread implements BatchExecutor {
     });
     this.#ended = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {
-        if (code !== 0) onLost(new Error(`The thread that writes to the database has ended with ${code}.`));
+        if (code !== 0) onLost(new Error(`The writer thread of the database has ended with ${code}.`));
         resolve();
       });
     });
@@ -33,7 +33,7 @@ export class WriterThread implements BatchExecutor {
   }
 
   run(batch: Batch): Promise<BatchOutcome> {
-    // The process does not end before its last write.
+    // Keeps the process alive until its last write.
     this.#worker.ref();
     const outcome = new Promise<BatchOutcome>((resolve) => {
       this.#resolve = resolve;
@@ -61,7 +61,7 @@ export class DirectExecutor implements BatchExecutor {
     return this.#batches.run(batch);
   }
 
-  /** The connection is closed by its owner. */
+  /** The owner of the connection closes it. */
   async close(): Promise<void> {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { Addition, Job } from '../../sql/job.ts';
 
-/** One addition for each row, in the order of their first. */
+/** One addition for each row, in the order of their first additions. */
 export function summedUp(jobs: readonly Job[]): readonly Addition[] {
   const all: Addition[] = [];
   const indexes = new Map<Addition['statement'], Map<string, number>>();

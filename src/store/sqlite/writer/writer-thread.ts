@@ -1,4 +1,4 @@
-/** The entry of the writer thread, which has the only connection that writes. */
+/** The entry of the writer thread, which has the only writing connection. */
 import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { prepareToWrite } from '../database/connection.ts';
@@ -6,7 +6,7 @@ import { OpenFiles } from '../database/data-folder.ts';
 import { BatchRunner } from './batch-runner.ts';
 import type { Batch, WriterSettings } from './messages.ts';
 
-/** How long a batch waits for another program that writes. */
+/** How long a batch waits for another writing program. */
 const busyMsMax = 5_000;
 
 const { path, files }: WriterSettings = workerData;

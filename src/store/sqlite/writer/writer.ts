@@ -1,14 +1,16 @@
-import type { Job, JobResult } from '../../sql/job.ts';
+import type { Job, JobResult, Step } from '../../sql/job.ts';
 import { isStorageFailure, isViolation, WriteError } from '../database/storage-failures.ts';
 import type { WriteHealth } from '../database/write-health.ts';
-import type { Batch, BatchOutcome, WireAddition, WireGroup, WireResult } from './messages.ts';
+import type { Batch, BatchOutcome, WireAddition, WireGroup, WireResult, WireText } from './messages.ts';
 import { summedUp } from './summed-up.ts';
 
-/** Writes batches, one at a time, on the connection that writes. */
+/** Writes batches one at a time, on the writing connection. */
 export interface BatchExecutor {
   run(batch: Batch): Promise<BatchOutcome>;
   close(): Promise<void>;
 }
+
+type AnyStatement = Step['statement'];
 
 interface Pending {
   readonly job: Job;
@@ -16,12 +18,12 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Collects the jobs of concurrent requests. One batch is being written; what comes meanwhile is the next. */
+/** Collects the jobs of concurrent requests. While one batch is written, new jobs form the next. */
 export class Writer {
   readonly #executor: BatchExecutor;
   readonly #health: WriteHealth;
-  readonly #numbers = new Map<Job['steps'][number]['statement'], number>();
-  /** The numbers of statements whose text the executor has. */
+  readonly #numbers = new Map<AnyStatement, number>();
+  /** The numbers of statements whose text the executor has received. */
   readonly #known = new Set<number>();
   #waiting: Pending[] = [];
   #isWriting = false;
@@ -40,12 +42,12 @@ export class Writer {
       this.#waiting.push({ job, resolve, reject });
       if (this.#isWriting) return;
       this.#isWriting = true;
-      // At the end of this turn, so that the jobs of all its requests share the batch.
+      // Runs at the end of this turn, so that the jobs of all its requests share the batch.
       setImmediate(() => void this.#writeAll());
     });
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no job waits. */
   async close(): Promise<void> {
     // A failed job has rejected to its own caller.
     if (this.#isWriting) await this.run({ steps: [] }).catch(() => undefined);
@@ -62,7 +64,10 @@ export class Writer {
     this.#isWriting = false;
   }
 
-  /** A job is written whole or not at all. Tries all as one first: jobs rarely fail, and savepoints cost a fifth of the time. */
+  /**
+   * A job is written as a whole or not at all. All jobs are first tried together, as they rarely fail and savepoints
+   * take a fifth of the time.
+   */
   async #write(batch: readonly Pending[]): Promise<BatchOutcome> {
     const outcome = await this.#post([batch]);
     if (!('failure' in outcome)) return outcome;
@@ -74,32 +79,22 @@ export class Writer {
   async #post(groups: readonly (readonly Pending[])[]): Promise<BatchOutcome> {
     const wire = this.#toWire(groups);
     const outcome = await this.#executor.run(wire);
-    if ('results' in outcome) for (const [number] of wire.texts) this.#known.add(number);
+    if ('results' in outcome) for (const { statement } of wire.texts) this.#known.add(statement);
     return outcome;
   }
 
   #toWire(groups: readonly (readonly Pending[])[]): Batch {
-    const texts = new Map<number, string>();
-    const numberOf = (statement: Job['steps'][number]['statement']): number => {
+    const texts = new Map<number, WireText>();
+    const numberOf = (statement: AnyStatement): number => {
       const number = this.#numbers.get(statement) ?? this.#numbers.size;
       if (this.#known.has(number)) return number;
       this.#numbers.set(statement, number);
-      texts.set(number, statement.sql);
+      const { sql, slots } = statement.compiledFor('sqlite');
+      texts.set(number, { statement: number, sql, values: slots.length });
       return number;
     };
-    const toGroup = (group: readonly Pending[]): WireGroup => ({
-      jobs: group.map(({ job: { steps } }) =>
-        steps.map(
-          ({ statement, parameters, ifUnchanged }) =>
-            [numberOf(statement), statement.bind(parameters as never), ifUnchanged] as const,
-        ),
-      ),
-      additions: summedUp(group.map(({ job }) => job)).map(
-        ({ statement, amounts, row }): WireAddition => [numberOf(statement), amounts, row],
-      ),
-    });
-    const wireGroups = groups.map(toGroup);
-    return { texts: [...texts], groups: wireGroups };
+    const wireGroups = groups.map((group) => toGroup(group, numberOf));
+    return { texts: [...texts.values()], groups: wireGroups };
   }
 
   #end(batch: readonly Pending[], outcome: BatchOutcome): void {
@@ -121,4 +116,23 @@ export class Writer {
     if (isViolation(error)) this.#health.violated(error);
     reject(error);
   }
+}
+
+function toGroup(group: readonly Pending[], numberOf: (statement: AnyStatement) => number): WireGroup {
+  const jobs: number[] = [];
+  const statements: number[] = [];
+  const effects: Step['ifUnchanged'][] = [];
+  const values: unknown[] = [];
+  for (const { job } of group) {
+    jobs.push(job.steps.length);
+    for (const { statement, parameters, ifUnchanged } of job.steps) {
+      statements.push(numberOf(statement));
+      effects.push(ifUnchanged);
+      statement.bind(parameters as never, values);
+    }
+  }
+  const additions = summedUp(group.map(({ job }) => job)).map(
+    ({ statement, amounts, row }): WireAddition => [numberOf(statement), amounts, row],
+  );
+  return { jobs, statements, ifUnchanged: effects, values, additions };
 }

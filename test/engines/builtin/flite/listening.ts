@@ -30,7 +30,7 @@ export function voiceNamed(id: string) {
   return voice;
 }
 
-/** kal is by far the fastest voice, for tests that do not judge the sound. */
+/** kal is by far the fastest voice, for tests that do not need good sound. */
 export function speak(pool: FlitePool, text: string, signal = untilTheEnd, voice = 'kal') {
   return speakPcm(pool, voiceNamed(voice), cutIntoPieces(speakableText(text)), signal);
 }
@@ -52,7 +52,7 @@ export function energy(samples: Int16Array): number {
   return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / Math.max(1, samples.length));
 }
 
-/** Prose of at least `length` characters in which no sentence occurs twice. */
+/** Prose of at least `length` characters without repeated sentences. */
 export function prose(length: number): string {
   const who = [
     'The captain',

@@ -11,7 +11,7 @@ beforeAll(async () => {
   flite = new FliteProgram(await compileFlite());
 });
 
-/** The words that flite speaks for a text, as flite prints them. */
+/** The words that flite speaks for a text, as it prints them. */
 function saidWords(text: string): string {
   const { stdout } = flite.run(['-voice', 'kal', '-pw', '-t', text, '-o', 'none']);
   return stdout.replaceAll('_a', 'a').trim().split(/\s+/).join(' ');
@@ -24,14 +24,14 @@ const anyText = fc.oneof(
   fc.lorem({ maxCount: 60, mode: 'sentences' }),
 );
 
-describe('a text whose characters have long names', () => {
+describe('a text of characters with long names', () => {
   const characters = 4_000;
   const marks = ['\ufdfd', '\ufdfa', '\u{1f937}', '\u2103', '9%', '\u{1f469}\u200d\u{1f680}'];
   const texts = [...marks.map((mark) => mark.repeat(characters)), marks.join('').repeat(characters)].map(
     (text) => Array.from(text).slice(0, characters).join(''),
   );
 
-  it('is spoken up to eight letters for each character, its end as well as its start', () => {
+  it('is spoken with up to eight letters for each character, at its end as well as at its start', () => {
     for (const text of texts) expect(speakableText(text).length).toBeLessThanOrEqual(8 * characters);
     const prose = 'and so on '.repeat(20).trim();
     const spoken = speakableText(`${'\ufdfd'.repeat(3_800)} ${prose}`);
@@ -98,13 +98,13 @@ describe('text that flite can say', () => {
     expect(saidWords(speakableText(text).replace(/\n+/g, ' '))).toBe(said);
   });
 
-  it('keeps line ends that a reader hears, and no others', () => {
+  it('keeps only line ends that are audible as a pause', () => {
     const text = 'A heading\n\nA line that is\nonly wrapped.\n- milk\n- eggs\n\n\nThe end';
     expect(speakableText(text)).toBe('A heading\n\nA line that is only wrapped.\nmilk\neggs\n\nThe end');
   });
 
   it.each(['', ' \n ', '?!', '...', '— – -', '***', '\u200b\u200d\ufe0f', '\u0007\u202e', '( )'])(
-    'knows that nothing of %j can be said',
+    'finds nothing to speak in %j',
     (text) => {
       expect(canBeSaid(speakableText(text))).toBe(false);
     },
@@ -117,7 +117,7 @@ describe('text that flite can say', () => {
     );
   });
 
-  it('takes no more than a moment for 4,000 characters of anything', () => {
+  it('takes a moment for any 4,000 characters', () => {
     for (const unit of [
       'a',
       '1',
@@ -148,7 +148,7 @@ describe('text that flite can say', () => {
 describe('pieces of a text', () => {
   const withoutBlanks = (text: string) => text.replace(/\s/g, '');
 
-  it('have all of the text, once and in order', () => {
+  it('contain all of the text, once and in order', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const speakable = speakableText(text);
@@ -159,7 +159,7 @@ describe('pieces of a text', () => {
     );
   });
 
-  it('are at most 300 characters, and fewer where digits or spelled letters take long to say', () => {
+  it('are at most 300 characters, and fewer if digits or spelled letters take long to say', () => {
     const longest = (text: string) => Math.max(...cutIntoPieces(text).map((piece) => piece.text.length));
     expect(longest('word '.repeat(800))).toBeLessThanOrEqual(300);
     expect(longest('a'.repeat(4000))).toBeLessThanOrEqual(300);
@@ -167,7 +167,7 @@ describe('pieces of a text', () => {
     expect(longest('XKCD '.repeat(800))).toBeLessThanOrEqual(100);
   });
 
-  it('start with a short one, cut behind a clause where there is one', () => {
+  it('start with a short one, which ends at a clause if possible', () => {
     const clause = 'When the rain had stopped at last,';
     const [first] = cutIntoPieces(
       `${clause} we walked down to the old harbour and looked for a boat to take us.`,
@@ -197,7 +197,7 @@ describe('pieces of a text', () => {
     expect(pauses).toEqual([350, 700, 700]);
   });
 
-  it('do not part a date or a number from what stands beside it', () => {
+  it('do not separate a date or a number from its words', () => {
     const [first, second] = cutIntoPieces(
       speakableText(`It all began a very long time ago, on November 21, 2026, ${'and so on '.repeat(9)}`),
     );

@@ -1,9 +1,10 @@
 /**
- * Plays LiveKit's plugin for servers of the OpenAI API: `node client.mjs <part> <text> [<file of samples>]`. Prints what happens, as JSON
- * in lines.
+ * Runs LiveKit's plugin for servers of the OpenAI API: `node client.mjs <part> <text> [<file of samples>]`. Prints its
+ * events as lines of JSON.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { initializeLogger, llm } from '@livekit/agents';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { initializeLogger, llm, stt } from '@livekit/agents';
 import * as openai from '@livekit/agents-plugin-openai';
 import { AudioFrame } from '@livekit/rtc-node';
 
@@ -59,6 +60,29 @@ async function transcribe() {
   print({ heard: heard.alternatives?.[0]?.text });
 }
 
-const parts = { chat, leave: () => chat(true), speak, transcribe };
+/** Live, with the model's name in `text`. Ends a turn by the server's detection of silence, or by a commit of the plugin. */
+async function listen() {
+  const listener = printErrors(new openai.STT({ model: text, baseURL, apiKey, useRealtime: true }));
+  const stream = listener.stream();
+  const samples = new Int16Array(
+    new Uint8Array(Buffer.concat([readFileSync(file), Buffer.alloc(48_000)])).buffer,
+  );
+  const reading = (async () => {
+    for await (const event of stream) {
+      if (event.type === stt.SpeechEventType.FINAL_TRANSCRIPT)
+        return print({ heard: event.alternatives?.[0]?.text });
+    }
+    print({ failed: 'the stream has ended' });
+  })();
+  for (let at = 0; at < samples.length; at += 2_400) {
+    const part = samples.slice(at, at + 2_400);
+    stream.pushFrame(new AudioFrame(part, 24_000, 1, part.length));
+    await sleep(100);
+  }
+  stream.flush();
+  await reading;
+}
+
+const parts = { listen, chat, leave: () => chat(true), speak, transcribe };
 await parts[part]();
 process.exit(0);

@@ -186,6 +186,42 @@ class Pipecat:
         async for frame in service.run_stt(wav(file)[1]):
             out(heard=frame.text)
 
+    def listen(self, detection, file):
+        asyncio.run(self._listen(detection, file))
+
+    async def _listen(self, detection, file):
+        """Live: the server ends turns (`server`), or the pipeline does (`local`)."""
+        import numpy
+        import soxr
+        from pipecat.frames.frames import InputAudioRawFrame, TranscriptionFrame, VADUserStoppedSpeakingFrame
+        from pipecat.services.openai.stt import OpenAIRealtimeSTTService
+        from pipecat.tests.utils import SleepFrame, run_test
+
+        url = BASE_URL.replace("http", "ws") + "/realtime"
+        if detection == "server":
+            settings = OpenAIRealtimeSTTService.Settings(model="gpt-4o-transcribe")
+            more = {"settings": settings, "turn_detection": {"type": "server_vad"}}
+        else:
+            more = {}
+        service = OpenAIRealtimeSTTService(api_key=API_KEY, base_url=url, **more)
+        # The rate of a pipeline.
+        rate = 16_000
+        with open(file, "rb") as samples:
+            spoken = soxr.resample(numpy.frombuffer(samples.read(), numpy.int16), RATE, rate).tobytes()
+        spoken += bytes(2 * rate)
+        # It opens its session before it takes audio.
+        frames = [SleepFrame(2)]
+        for at in range(0, len(spoken), rate // 5):
+            frames.append(InputAudioRawFrame(audio=spoken[at : at + rate // 5], sample_rate=rate, num_channels=1))
+            frames.append(SleepFrame(0.1))
+        if detection == "local":
+            frames.append(VADUserStoppedSpeakingFrame())
+        frames.append(SleepFrame(10))
+        down, _ = await run_test(service, frames_to_send=frames)
+        for frame in down:
+            if isinstance(frame, TranscriptionFrame):
+                out(heard=frame.text)
+
 
 clients = {"openai": OpenAi, "litellm": LiteLlm, "pipecat": Pipecat}
 name, parts = sys.argv[1:]

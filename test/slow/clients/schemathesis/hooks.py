@@ -18,15 +18,15 @@ STATEFUL = {
     ("unknown_voice", "voice"),
 }
 STATEFUL_WORDS = (
-    "There is an account named",
+    "There is already an account named",
     "The balance would be larger",
-    "has had its trial",
+    "has already had its trial",
     "is revoked or has expired",
     "An admin key has no limits",
     "The account has no webhook",
     "must be in the future",
     "must not be in the future",
-    "keys that work, the most it may have",
+    "has reached its limit of",
     # `best_of` must be at most `n`, and `n` for each prompt at most 128 in all.
     "`best_of`",
     "`prompt` and `n` ask for",

@@ -1,0 +1,83 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { Command } from 'commander';
+import type {
+  SpokenTurn,
+  StreamTranscribeRequestSchema,
+  TurnFailure,
+} from '../../../gen/parley/audio/v1/live_pb.ts';
+import type { LiveAudio } from '../client/live-audio.ts';
+import { type ClientFlags, type JsonFlag, parseCount, withClientFlags } from '../flags.ts';
+import { CliError, interruptible, newCommand } from '../terminal/command.ts';
+import { CurrentLine } from '../terminal/current-line.ts';
+import { printData, shown } from '../terminal/terminal.ts';
+
+interface ListenFlags extends ClientFlags, JsonFlag {
+  readonly rate: number;
+  /** Undefined: the server decides. */
+  readonly silence?: number;
+  readonly language?: string;
+}
+
+export function listenCommand(): Command {
+  const command = newCommand('listen', 'Print speech while it is spoken, a line for each turn.', [
+    'parley listen   # the microphone, until Ctrl-C',
+    'parley listen speech.wav',
+    'arecord -q -t raw -f S16_LE -r 16000 | parley listen -',
+  ])
+    .argument(
+      '[file]',
+      'a WAV file, or - for plain 16-bit samples on standard input (default: the microphone)',
+    )
+    .option('--rate <hertz>', 'the sample rate of plain samples and of the microphone', parseCount, 16_000)
+    .option('--silence <ms>', 'the silence that ends a turn (default: that of the server)', parseCount)
+    .option('--language <language>', 'the language spoken, such as en (a hint)')
+    .option('--json', 'print each turn as a line of JSON, with the times of its words');
+  return withClientFlags(command).action(listen);
+}
+
+async function listen(file: string | undefined, flags: ListenFlags): Promise<void> {
+  const { clientServer, openLiveAudio, TranscriptionService } = await import('../client/calls.ts');
+  const server = clientServer(flags);
+  await interruptible(async (signal) => {
+    const audio = await openLiveAudio(file, flags.rate, signal);
+    const line = new CurrentLine();
+    const responses = server.converse(
+      TranscriptionService,
+      (client, options) => client.streamTranscribe(requestsOf(audio, flags), options),
+      signal,
+    );
+    try {
+      for await (const { event } of responses) {
+        if (event.case === 'partial') line.show(event.value.text);
+        if (event.case !== 'turn' && event.case !== 'failure') continue;
+        line.clear();
+        if (event.case === 'turn') await printTurn(event.value, flags);
+        else throw failed(event.value);
+      }
+    } finally {
+      line.clear();
+    }
+  });
+}
+
+async function* requestsOf(
+  { sampleRate, parts }: LiveAudio,
+  { silence, language }: ListenFlags,
+): AsyncGenerator<MessageInitShape<typeof StreamTranscribeRequestSchema>> {
+  const turnDetection = silence === undefined ? {} : { silenceMs: silence };
+  const config = { sampleRate, turnDetection, ...(language && { language }) };
+  yield { part: { case: 'config', value: config } };
+  for await (const value of parts) yield { part: { case: 'audio', value } };
+}
+
+/** A turn in which no word was heard has no line. */
+async function printTurn(turn: SpokenTurn, { json }: ListenFlags): Promise<void> {
+  if (json) {
+    const { SpokenTurnSchema, toJson } = await import('../client/calls.ts');
+    await printData(`${JSON.stringify(toJson(SpokenTurnSchema, turn))}\n`);
+  } else if (turn.text !== '') await printData(`${shown(turn.text)}\n`);
+}
+
+function failed({ message, code }: TurnFailure): CliError {
+  return new CliError(`A turn has no text: ${message} (${code})`);
+}

@@ -1,0 +1,43 @@
+/** Reads the configuration for a command. Loaded by the commands that need it, when they run. */
+import {
+  type Config,
+  type ConfigOptions,
+  type LoadedConfig,
+  loadConfigWithSources,
+  loadValidPart,
+  type PartialConfig,
+} from '../config/config.ts';
+import type { ConfigFlags, ServeConfigFlags } from './flags.ts';
+import { printStatus } from './terminal/terminal.ts';
+
+/** @throws ConfigError */
+export function loadWithFlags(flags: ServeConfigFlags): LoadedConfig {
+  return loadConfigWithSources(configOptions(flags));
+}
+
+/** The valid part of an invalid configuration. */
+export function loadValidWithFlags(flags: ConfigFlags): PartialConfig | undefined {
+  return loadValidPart(configOptions(flags));
+}
+
+/** The sources of settings for a command. */
+function configOptions({ config, dataDir, host, port, logLevel }: ServeConfigFlags): ConfigOptions {
+  const overrides = { server: { host, port }, dataDir, log: { level: logLevel } };
+  return { env: process.env, file: config, overrides };
+}
+
+/** A command may read the configuration more than once, but warns once. */
+const shownWarnings = new Set<string>();
+
+/**
+ * Warns on standard error about ignored variables.
+ * @throws ConfigError
+ */
+export function configOf(flags: ConfigFlags): Config {
+  const { config, warnings } = loadWithFlags(flags);
+  for (const warning of warnings) {
+    if (!shownWarnings.has(warning)) printStatus(warning);
+    shownWarnings.add(warning);
+  }
+  return config;
+}

@@ -1,0 +1,23 @@
+import { group, path, wholeNumber } from './setting-types.ts';
+
+const mebibyte = 1_048_576;
+
+export const programs = group({
+  memoryBytesMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
+    .optional()
+    .describe(
+      'Memory for all programs together, in bytes. For a program that has requests, others that have none are ended, the least recently used first. Default: three quarters of the memory of the machine or its cgroup.',
+    ),
+  memoryWaitMs: wholeNumber(0, 3_600_000)
+    .default(60_000)
+    .describe(
+      'How long requests wait while programs with requests keep the memory, or another program of the group runs. Then they get 503 overloaded.',
+    ),
+  socketDir: path('the path of a folder')
+    .optional()
+    .describe(
+      'The folder of their Unix sockets. Its path may have some 60 characters. Default: `sockets` in the data folder.',
+    ),
+})
+  .prefault({})
+  .describe('The programs of all engines of the kind `process`.');

@@ -1,0 +1,89 @@
+/** The reports of a session, which the transport sends. */
+import type { ParleyError } from '../values/errors.ts';
+import type { RequestId } from '../values/ids.ts';
+import type { ResponseReport } from './response-reports.ts';
+import type { TurnNumber } from './session.ts';
+import type { HeardTurn } from './turn.ts';
+
+/** Times are milliseconds from the session's first sample. */
+export type SessionReport =
+  | { readonly kind: 'started' | 'stopped'; readonly turn: TurnNumber; readonly atMs: number }
+  | {
+      readonly kind: 'committed';
+      readonly turn: TurnNumber;
+      /** In a conversation: the id of the item before the turn's; null for none. */
+      readonly previous?: string | null;
+    }
+  | { readonly kind: 'cleared' | 'commit_empty' }
+  | PartialReport
+  | (HeardTurn & { readonly kind: 'completed'; readonly turn: TurnNumber })
+  | FailureReport
+  | ResponseReport;
+
+/** The text replaces the previous one. Its first `stableWords` words will not change. */
+interface PartialReport {
+  readonly kind: 'partial';
+  readonly turn: TurnNumber;
+  readonly text: string;
+  readonly stableWords: number;
+}
+
+interface FailureReport {
+  readonly kind: 'failed';
+  readonly turn: TurnNumber;
+  readonly id: RequestId | undefined;
+  readonly error: ParleyError;
+}
+
+/** Maximum number of reports that wait for a slow client. Then no more input is accepted. */
+export const waitingMax = 64;
+
+/** The reports of a session as it sees them. */
+export type ReportQueue = Pick<Reports, 'add' | 'end' | 'whenRoom' | 'read'>;
+
+/** Passes the reports of a session to its reader, in order. A partial text replaces an unread earlier one. */
+export class Reports {
+  readonly #waiting: SessionReport[] = [];
+  #change = Promise.withResolvers<void>();
+  #isOver = false;
+  #reason: ParleyError | undefined;
+
+  add(report: SessionReport): void {
+    if (this.#isOver) return;
+    const last = this.#waiting.at(-1);
+    if (last?.kind === 'partial' && report.kind === 'partial' && last.turn === report.turn)
+      this.#waiting.pop();
+    this.#waiting.push(report);
+    this.#changed();
+  }
+
+  /** @param reason thrown to the reader after the last report */
+  end(reason: ParleyError | undefined): void {
+    this.#isOver = true;
+    this.#reason = reason;
+    this.#changed();
+  }
+
+  /** Resolves once the reader keeps up. */
+  async whenRoom(): Promise<void> {
+    while (this.#waiting.length >= waitingMax && !this.#isOver) await this.#change.promise;
+  }
+
+  async *read(): AsyncGenerator<readonly SessionReport[], void, void> {
+    for (;;) {
+      const reports = this.#waiting.splice(0);
+      if (reports.length > 0) {
+        this.#changed();
+        yield reports;
+      } else if (this.#isOver) {
+        if (this.#reason) throw this.#reason;
+        return;
+      } else await this.#change.promise;
+    }
+  }
+
+  #changed(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+}

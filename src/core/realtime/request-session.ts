@@ -1,0 +1,67 @@
+/** Runs a session of requests. Each is opened by the gate, has a record of its own, and is answered after the one before. */
+import type { Call, Turns } from '../access/call.ts';
+import { meteredParts } from '../billing/metered.ts';
+import { type ParleyError, toParleyError } from '../values/errors.ts';
+import { SessionTimers, sessionLimits } from './session-timers.ts';
+
+/** @param call the request's own, not the session's */
+export type Answer<Request, Part> = (request: Request, call: Call) => AsyncIterable<Part>;
+
+export class RequestSession {
+  readonly #call: Call;
+  readonly #turns: Turns;
+  readonly #timers: SessionTimers;
+  #reason: ParleyError | undefined;
+  /** Ends the wait for the next request. */
+  #giveUp: ((reason: ParleyError) => void) | undefined;
+
+  constructor(call: Call, limits = sessionLimits) {
+    if (call.turns === undefined) throw new Error('the gate did not open a session');
+    this.#call = call;
+    this.#turns = call.turns;
+    const finish = (reason: ParleyError) => this.finish(reason);
+    this.#timers = new SessionTimers(limits, call.turns, { end: finish, refuse: finish });
+    call.signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (call.signal.aborted) this.#onAbort();
+  }
+
+  /** The parts of all answers. Throws the first error of a request, or the reason of the session's end. */
+  async *answers<Request, Part>(
+    requests: AsyncIterable<Request>,
+    answer: Answer<Request, Part>,
+  ): AsyncGenerator<Part, void, void> {
+    const iterator = requests[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await this.#next(iterator);
+      if (done) return;
+      this.#timers.noteMessage();
+      const call = await this.#turns.open();
+      for await (const part of meteredParts(call, answer(value, call), () => true)) {
+        yield part;
+        this.#timers.noteMessage();
+      }
+    }
+  }
+
+  /** Accepts no more requests. The current one is answered. */
+  finish(reason: ParleyError): void {
+    this.#reason ??= reason;
+    this.#giveUp?.(reason);
+  }
+
+  leave(): void {
+    this.#timers.stop();
+    this.#call.signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  /** A promise of the session's end, in a race, would keep all requests. */
+  #next<Request>(iterator: AsyncIterator<Request>): Promise<IteratorResult<Request>> {
+    return new Promise((resolve, reject) => {
+      if (this.#reason) return reject(this.#reason);
+      this.#giveUp = reject;
+      iterator.next().then(resolve, reject);
+    });
+  }
+
+  readonly #onAbort = () => this.finish(toParleyError(this.#call.signal.reason));
+}

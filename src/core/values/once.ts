@@ -1,8 +1,0 @@
-/** Creates a value at the first request, and keeps it. */
-export function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
-}

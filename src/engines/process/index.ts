@@ -1,0 +1,149 @@
+import type {
+  ChatEngine,
+  SpeechEngine,
+  SpeechOutput,
+  TranscriptionEngine,
+} from '../../core/entities/engine.ts';
+import type { ProgramState } from '../../core/entities/server.ts';
+import type { Log } from '../../core/values/log.ts';
+import type { EngineSet } from '../engine-set.ts';
+import type { ServingProgram } from '../openai/calls/program-call.ts';
+import type { OpenAiSettings } from '../openai/index.ts';
+import { configuredVoices } from '../openai/voices/voice-source.ts';
+import { patientBatches } from './patient-batches.ts';
+
+/** Settings of the calls, as those of any server with the OpenAI API. */
+export interface ProcessSettings
+  extends Pick<OpenAiSettings, 'models' | 'transcriptionFormat' | 'outputLimit' | 'voices'>,
+    Pick<OpenAiSettings, 'callsMax' | 'callQueueMax' | 'keepAliveMs' | 'firstByteMs' | 'totalMs'> {
+  /** How long a response may pause once it has begun. */
+  readonly pauseMs: number;
+  /** How often the client of a stream is told to wait. */
+  readonly commentEveryMs: number;
+}
+
+/** A program with its supervisor. */
+interface SupervisedProgram extends ServingProgram {
+  state(): ProgramState;
+  retire(): void;
+  stop(reason: string): Promise<void>;
+}
+
+interface ProcessDeps {
+  /** The engine's name in the configuration. */
+  readonly name: string;
+  readonly log: Log;
+  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
+  readonly program: SupervisedProgram;
+}
+
+/**
+ * A program that speaks the OpenAI API and that Parley starts and ends. Everything that can be asked without a request
+ * comes from the configuration, so that nothing else starts the program. The code of the calls is loaded at first use.
+ */
+export function createProcessEngine(settings: ProcessSettings, deps: ProcessDeps): EngineSet {
+  const { program } = deps;
+  let opening: Promise<EngineSet> | undefined;
+  let opened: EngineSet | undefined;
+  const open = () => {
+    opening ??= import('../openai/index.ts').then(({ createOpenAiEngine }) => {
+      opened = createOpenAiEngine(upstreamSettings(settings), { ...deps, apiKey: undefined });
+      return opened;
+    });
+    return opening;
+  };
+  return {
+    speech: (id) => speech(settings, async () => offered((await open()).speech?.(id))),
+    transcription: (id) => transcription(settings, async () => offered((await open()).transcription?.(id))),
+    chat: (id) => {
+      let engine: Promise<ChatEngine> | undefined;
+      const openChat = async () => offered((await open()).chat?.(id, false));
+      return chat(settings, () => {
+        engine ??= openChat();
+        return engine;
+      });
+    },
+    reading: () => {
+      const { callsMax, callQueueMax } = settings;
+      const { waiting = 0, running = 0 } = opened?.reading() ?? {};
+      const state = program.state();
+      return {
+        isUp: state.state !== 'failed',
+        waiting: waiting + state.waiting,
+        waitingMax: callQueueMax,
+        running: running - state.waiting,
+        runningMax: callsMax,
+        program: state,
+      };
+    },
+    retire: () => program.retire(),
+    close: async () => {
+      await opened?.close();
+      await program.stop('the engine is closed');
+    },
+  };
+}
+
+type Open<Engine> = () => Promise<Engine>;
+
+function speech({ voices }: ProcessSettings, open: Open<SpeechEngine>): SpeechEngine {
+  const source = configuredVoices(voices);
+  return {
+    availability: () => source.availability(),
+    voices: () => source.list(),
+    check: () => undefined,
+    synthesize: (request, signal) => {
+      let output: SpeechOutput | undefined;
+      const audio = async function* () {
+        output = (await open()).synthesize(request, signal);
+        yield* output.audio;
+      };
+      return { audio: audio(), durationMs: () => output?.durationMs() };
+    },
+  };
+}
+
+function transcription(
+  { transcriptionFormat }: ProcessSettings,
+  open: Open<TranscriptionEngine>,
+): TranscriptionEngine {
+  return {
+    availability: () => ({ available: true }),
+    tellsTimes: transcriptionFormat === 'verbose_json',
+    transcribe: async function* (request) {
+      yield* (await open()).transcribe(request);
+    },
+  };
+}
+
+function chat({ commentEveryMs }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
+  return {
+    availability: () => ({ available: true }),
+    complete: async (params, signal) => (await open()).complete(params, signal),
+    stream: (params, signal) =>
+      patientBatches(async () => (await open()).stream(params, signal), commentEveryMs),
+  };
+}
+
+function offered<Engine>(engine: Engine | undefined): Engine {
+  if (engine === undefined) throw new Error('the OpenAI engine offers every operation');
+  return engine;
+}
+
+/** The supervisor does what the breaker and readings of lists do for a server elsewhere. */
+function upstreamSettings({ pauseMs, ...settings }: ProcessSettings): OpenAiSettings {
+  return {
+    ...settings,
+    idleMs: pauseMs,
+    baseUrl: 'http://localhost/v1',
+    headers: {},
+    connectMs: 5_000,
+    retriesMax: 2,
+    retryStatuses: [],
+    breakerFailures: Infinity,
+    breakerOpenMs: 1,
+    voicesEveryMs: Infinity,
+    realtime: false,
+    realtimeFormat: 'pcm',
+  };
+}

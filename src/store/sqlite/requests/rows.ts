@@ -1,0 +1,136 @@
+/** The rows of usage records and ledger entries on SQLite: ids are bytes, and numbers stand for accounts, keys and words. */
+import { sql } from 'kysely';
+import type { LedgerEntry } from '../../../core/entities/ledger.ts';
+import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import type { AccountId, KeyId, RequestId } from '../../../core/values/ids.ts';
+import type { Price } from '../../../core/values/money.ts';
+import {
+  type EndRow,
+  endColumns,
+  endedRow,
+  endRow,
+  type NewRow,
+  startedColumns,
+  startedRow,
+  toStarted,
+} from '../../entities/usage-records.ts';
+import { startedNumber } from '../../migrations/integer-rows.ts';
+import { type Step, step } from '../../sql/job.ts';
+import { query, type Statement, statement } from '../../sql/statement.ts';
+import type { Numbers } from './numbers.ts';
+
+/** Values of columns, with numbers for words. */
+type Numbered<Row> = { readonly [Column in keyof Row]: Row[Column] | bigint };
+
+interface UsageRow extends Numbered<EndRow & Pick<NewRow, 'operation' | 'model' | 'wire'>> {
+  readonly id: string;
+  readonly account: bigint;
+  readonly key: bigint;
+}
+
+interface LedgerRow extends Omit<LedgerEntry, 'kind' | 'reason' | 'reference'> {
+  readonly account: bigint;
+  readonly kind: bigint | string;
+  readonly reason: bigint | string;
+  readonly reference: string | null;
+}
+
+const usageColumns = [
+  ...['id', 'account', 'key', 'operation', 'model', 'wire', 'started_at_ms', 'characters'],
+  ...['hold_nano_credits', 'price_input', 'price_output'],
+  ...endColumns,
+];
+const bytesOf = (id: unknown) => sql`unhex(substr(${id}, 5))`;
+
+const insertUsage = statement((p: UsageRow) => {
+  const values = usageColumns.map((column) =>
+    column === 'id' ? bytesOf(p.id) : sql`${Reflect.get(p, column)}`,
+  );
+  return sql`insert into usage_rows (${sql.raw(usageColumns.join(', '))}) values (${sql.join(values)})`;
+});
+const endUsage = statement((p: Numbered<EndRow> & { readonly id: RequestId }) => {
+  const ended = endColumns.map((column) => sql`${sql.ref(column)} = ${p[column]}`);
+  return sql`update usage_rows set ${sql.join(ended)}, hold_nano_credits = 0
+    where id = ${bytesOf(p.id)} and state = ${sql.lit(startedNumber)}`;
+});
+const insertLedger = statement(
+  (p: LedgerRow) => sql`insert into ledger_rows
+    (account, id, kind, amount_nano_credits, reason, reference, created_at_ms)
+    values (${p.account}, ${bytesOf(p.id)}, ${p.kind}, ${p.amount}, ${p.reason}, ${p.reference}, ${p.createdAtMs})`,
+);
+
+/** Reads the table, as the view has no index of states. */
+export const startedRecords = statement((_: object) =>
+  query
+    .selectFrom('usage_records')
+    .select(startedColumns)
+    .where(sql<boolean>`id_bytes in (select id from usage_rows where state = ${sql.lit(startedNumber)})`),
+).map(toStarted);
+
+/** The steps that write records and entries. */
+export class Rows {
+  readonly #numbers: Numbers;
+
+  constructor(numbers: Numbers) {
+    this.#numbers = numbers;
+  }
+
+  insertStarted(start: RecordStart, hold: bigint, price: Price | undefined): Step[] {
+    return this.#insert(startedRow(start, hold, price));
+  }
+
+  /** Inserts the record of a request without a started record. */
+  insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step[] {
+    return this.#insert(endedRow(start, recorded, price));
+  }
+
+  /** Ends a started record. */
+  endStarted(id: RequestId, recorded: RecordEnd): Step[] {
+    const row = endRow(recorded);
+    return this.#steps(endUsage, { id, ...row, ...this.#numbered(row) });
+  }
+
+  /** Goes with `addCredits` of the same amount. The primary key prevents a second debit of a request. */
+  insertEntry(entry: LedgerEntry): Step[] {
+    const numbers = this.#numbers;
+    const isDebit = entry.kind === 'debit';
+    const row: LedgerRow = {
+      ...entry,
+      account: numbers.account(entry.accountId),
+      kind: numbers.word(entry.kind),
+      reason: isDebit ? numbers.word(entry.reason) : entry.reason,
+      // The id of a debit names its request.
+      reference: isDebit ? null : entry.reference,
+    };
+    return this.#steps(insertLedger, row);
+  }
+
+  #insert(row: NewRow): Step[] {
+    const numbers = this.#numbers;
+    const { model, code, tokens_source: source } = row;
+    // Clients may name any model in a request that fails: only models that are served get numbers.
+    const isServed = row.state === 'ok' || row.state === 'started';
+    const numberOf = (word: string) => (isServed ? numbers.word(word) : numbers.find(word));
+    const stored: UsageRow = {
+      ...row,
+      state: numbers.word(row.state),
+      code: code == null ? null : numbers.word(code),
+      tokens_source: source == null ? null : numbers.word(source),
+      account: numbers.account(row.account_id as AccountId),
+      key: numbers.key(row.key_id as KeyId),
+      operation: numbers.word(row.operation),
+      model: model == null ? null : numberOf(model),
+      wire: numbers.word(row.wire),
+    };
+    return this.#steps(insertUsage, stored);
+  }
+
+  #numbered({ state, code, tokens_source: source }: EndRow) {
+    const numberOf = (word: string | null | undefined) => (word == null ? null : this.#numbers.word(word));
+    return { state: this.#numbers.word(state), code: numberOf(code), tokens_source: numberOf(source) };
+  }
+
+  #steps<Row extends object>(write: Statement<Row>, row: Row): Step[] {
+    return [...this.#numbers.takeMissing(), step(write, row, 'fail')];
+  }
+}

@@ -1,0 +1,289 @@
+import { rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProgramState } from '../core/entities/server.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import type { Log } from '../core/values/log.ts';
+import type { Signal } from '../core/values/signal.ts';
+import { untilAborted } from '../core/values/until-aborted.ts';
+import { socketPath, socketPathBytesMax } from '../files/socket-path.ts';
+import { type Address, freePort } from './address.ts';
+import type { Admission, Admitted } from './admission.ts';
+import { Backoff } from './backoff.ts';
+import { Child } from './child.ts';
+import { commandFor, needsSocket, type ProgramSettings } from './program-settings.ts';
+
+interface ProgramDeps {
+  /** The engine's name. */
+  readonly name: string;
+  readonly log: Log;
+  /** The environment that every program gets. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly socketDir: string;
+  readonly admission: Admission;
+}
+
+/** The right to call a running program. While there is one, the program is not ended. */
+export interface Lease {
+  /** @param hasAnswered whether a call got its whole answer, which shows that the program works */
+  release(hasAnswered: boolean): void;
+  /** Reports that nothing listens where the program should. Resolves when it has ended, by itself or killed. */
+  refused(): Promise<void>;
+}
+
+let sockets = 0;
+
+/** A program that is started for the first request and ended when it has been idle. All decisions are synchronous. */
+export class Program implements Admitted {
+  readonly settings: ProgramSettings;
+  readonly #deps: ProgramDeps;
+  /** Its Unix socket, if the command has `{socket}`. No other program of this machine has the same. */
+  readonly socketPath: string | undefined;
+  readonly #backoff = new Backoff();
+  #child: Child | undefined;
+  /** Set from the request that starts it until its end is asked for or has come. */
+  #running: Promise<Child> | undefined;
+  #port: number | undefined;
+  #ending: Promise<void> = Promise.resolve();
+  #isReady = false;
+  #isRetired = false;
+  #calls = 0;
+  #waiting = 0;
+  #starts = 0;
+  #failure: string | undefined;
+  #lastUsedAtMs: number | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+
+  constructor(settings: ProgramSettings, deps: ProgramDeps) {
+    this.settings = settings;
+    this.#deps = deps;
+    const path = socketPath(deps.socketDir, deps.name, process.pid, ++sockets);
+    this.socketPath = needsSocket(settings) ? path : undefined;
+  }
+
+  /** Its port, if the command has `{port}`. It may be another one after each start. */
+  get port(): number | undefined {
+    return this.#port;
+  }
+
+  get name(): string {
+    return this.#deps.name;
+  }
+
+  get bytes(): number {
+    return Math.max(this.settings.memoryBytes, this.#child?.bytes ?? 0);
+  }
+
+  get isIdle(): boolean {
+    return this.#isReady && this.#calls === 0;
+  }
+
+  get isEnding(): boolean {
+    return this.#child?.isAsked === true;
+  }
+
+  get lastUsedAtMs(): number {
+    return this.#lastUsedAtMs ?? 0;
+  }
+
+  state(): ProgramState {
+    return {
+      state: this.#stateName(),
+      memoryBytes: this.#child?.bytes ?? 0,
+      waiting: this.#waiting,
+      starts: this.#starts,
+      ...(this.#lastUsedAtMs !== undefined && { lastUsedAtMs: this.#lastUsedAtMs }),
+      ...(this.#failure !== undefined && { failure: this.#failure }),
+    };
+  }
+
+  /**
+   * Starts the program unless it runs. Release the lease exactly once.
+   * @throws `engine_unavailable` if it fails to start or has failed too often; `overloaded` if it gets no memory in
+   * time, both with `hasNotRun`; the signal's reason
+   */
+  async acquire(signal: Signal): Promise<Lease> {
+    signal.throwIfAborted();
+    this.#calls++;
+    this.#waiting++;
+    clearTimeout(this.#idleTimer);
+    try {
+      this.#running ??= this.#start();
+      const child = await untilAborted(this.#running, signal);
+      return { release: (hasAnswered) => this.#release(hasAnswered), refused: () => this.#refused(child) };
+    } catch (error) {
+      this.#release(false);
+      throw error;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** Asks the program to end, unless it has. A request that comes later starts it again. Resolves when it has ended. */
+  async stop(reason: string): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) this.#giveUp();
+    else if (!child.isAsked) {
+      this.#running = undefined;
+      this.#isReady = false;
+      this.#deps.log.info({ engine: this.name, reason }, 'ending the program of an engine');
+      child.end(this.settings.stopMs);
+    }
+    await this.#ending;
+  }
+
+  /** From now on the program ends as soon as it has no calls. */
+  retire(): void {
+    this.#isRetired = true;
+    if (this.isIdle) void this.stop('the configuration has changed');
+  }
+
+  #stateName(): ProgramState['state'] {
+    if (this.isEnding) return 'stopping';
+    if (this.#isReady) return this.#calls > 0 ? 'busy' : 'ready';
+    if (this.#child !== undefined) return 'loading';
+    if (this.#running !== undefined) return 'waiting';
+    return this.#backoff.waitMs > 0 ? 'failed' : 'stopped';
+  }
+
+  #release(hasAnswered: boolean): void {
+    this.#calls--;
+    this.#lastUsedAtMs = Date.now();
+    if (hasAnswered) this.#backoff.worked();
+    if (this.#calls > 0) return;
+    if (this.isIdle) this.#idle();
+    // Nobody waits any longer.
+    else if (this.#child === undefined) this.#giveUp();
+  }
+
+  /** Ends a start that still waits for memory. */
+  #giveUp(): void {
+    if (this.#running === undefined) return;
+    this.#running = undefined;
+    this.#deps.admission.left(this);
+  }
+
+  #idle(): void {
+    clearTimeout(this.#idleTimer);
+    const { idleMs } = this.settings;
+    if (this.#isRetired) void this.stop('the configuration has changed');
+    else if (idleMs > 0) {
+      const end = () => void (this.isIdle && this.stop(`idle for ${idleMs} ms`));
+      this.#idleTimer = setTimeout(end, idleMs).unref();
+    }
+    this.#deps.admission.changed();
+  }
+
+  #start(): Promise<Child> {
+    const running: Promise<Child> = this.#begin(() => this.#running === running);
+    running.catch(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    return running;
+  }
+
+  /** @param isWanted whether anyone still waits for this start */
+  async #begin(isWanted: () => boolean): Promise<Child> {
+    if (this.#backoff.waitMs > 0) throw this.#unavailable();
+    await this.#ending;
+    if (!isWanted()) throw stopped();
+    await this.#deps.admission.enter(this);
+    const startedAtMs = performance.now();
+    const child = await this.#open(isWanted);
+    const isReady = await child.untilReady(this.settings.healthPath, this.settings.startMs);
+    if (child.isAsked) throw stopped();
+    if (!isReady) {
+      await this.#ending;
+      throw this.#unavailable();
+    }
+    this.#isReady = true;
+    const ms = Math.round(performance.now() - startedAtMs);
+    this.#deps.log.info({ engine: this.name, pid: child.pid, ms }, 'the program of an engine is ready');
+    if (this.#calls === 0) this.#idle();
+    return child;
+  }
+
+  async #open(isWanted: () => boolean): Promise<Child> {
+    try {
+      const address = await this.#address();
+      if (isWanted()) return this.#spawn(address);
+    } catch (cause) {
+      if (isWanted()) this.#deps.admission.left(this);
+      this.#failure = cause instanceof Error ? cause.message : String(cause);
+      this.#backoff.failed(false);
+      this.#deps.log.warn({ engine: this.name, err: cause }, 'the program of an engine cannot be started');
+      throw this.#unavailable();
+    }
+    throw stopped();
+  }
+
+  async #address(): Promise<Address> {
+    if (this.socketPath === undefined) {
+      this.#port = await freePort();
+      return { port: this.#port };
+    }
+    if (Buffer.byteLength(this.socketPath) > socketPathBytesMax) {
+      throw new Error(
+        `the path of its socket is longer than ${socketPathBytesMax} bytes: set programs.socketDir`,
+      );
+    }
+    this.#deps.admission.makeSocketDir();
+    rmSync(this.socketPath, { force: true });
+    return { socketPath: this.socketPath };
+  }
+
+  #spawn(address: Address): Child {
+    const { command, env } = commandFor(this.settings, address);
+    const { environment, admission } = this.#deps;
+    const child = new Child({ name: this.name, command, env: { ...environment, ...env }, address });
+    this.#starts++;
+    this.#child = child;
+    this.#failure = undefined;
+    this.#ending = child.ended.then((reason) => this.#ended(child, reason));
+    child.watchMemory(this.settings.memoryBytesMax ?? Infinity, () => admission.changed());
+    return child;
+  }
+
+  /** Called once for each process, however it ended. */
+  #ended(child: Child, reason: string): void {
+    const wasReady = this.#isReady;
+    clearTimeout(this.#idleTimer);
+    this.#child = undefined;
+    this.#isReady = false;
+    if (this.socketPath !== undefined) rmSync(this.socketPath, { force: true });
+    if (!child.isAsked) {
+      this.#running = undefined;
+      this.#backoff.failed(wasReady);
+      this.#failure = [reason, child.lastLine].filter(Boolean).join(': ');
+      const { failures, waitMs } = this.#backoff;
+      this.#deps.log.warn(
+        { engine: this.name, reason, lastLine: child.lastLine, failures, pauseMs: Math.round(waitMs) },
+        'the program of an engine ended by itself or was killed',
+      );
+      // The output of a program that has served may repeat what a client sent, so it stays in the log.
+      if (wasReady) this.#failure = reason;
+    }
+    this.#deps.admission.left(this);
+  }
+
+  async #refused(child: Child): Promise<void> {
+    const timeUp = sleep(this.settings.stopMs, true, { ref: false });
+    const isLate = await Promise.race([timeUp, child.ended.then(() => false)]);
+    if (isLate) child.kill('it stopped listening');
+    await child.ended;
+  }
+
+  #unavailable(): ParleyError {
+    const reason = this.#failure ?? 'it ended';
+    return new ParleyError('engine_unavailable', {
+      message: `The program of the engine ${this.name} failed (${reason}). Try again later, or ask the operator.`,
+      retryAfterSeconds: Math.max(1, Math.ceil(this.#backoff.waitMs / 1000)),
+      hasNotRun: true,
+    });
+  }
+}
+
+/** The error of a start that was given up. */
+function stopped(): ParleyError {
+  const message = 'The program of this model is being ended. Try again.';
+  return new ParleyError('engine_unavailable', { message, retryAfterSeconds: 1, hasNotRun: true });
+}

@@ -1,0 +1,91 @@
+/** Events of clients, and their members. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { isObject } from '../../codec/shape.ts';
+import type { Item, ItemPart } from '../../core/realtime/items.ts';
+import { newRealtimeId } from '../../core/realtime/response-output.ts';
+import { invalid } from './errors.ts';
+
+export interface ClientEvent extends JsonObject {
+  readonly type: string;
+}
+
+/** @returns undefined for anything else */
+export function parseEvent(text: string): ClientEvent | undefined {
+  try {
+    const event: unknown = JSON.parse(text);
+    return isObject(event) && typeof event['type'] === 'string' ? (event as ClientEvent) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The member, if it is there. A `null` counts as absent. @throws `invalid_input` for another type */
+export function textOf(object: JsonObject, name: string): string | undefined {
+  const value = object[name];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') throw invalid(name, `\`${name}\` is a text.`);
+  return value;
+}
+
+/** @throws `invalid_input` */
+export function requiredText(object: JsonObject, name: string): string {
+  const value = textOf(object, name);
+  if (!value) throw invalid(name, `Send \`${name}\`.`);
+  return value;
+}
+
+const roles = ['user', 'assistant', 'system'] as const;
+
+/** @throws `invalid_input` for an item that a conversation cannot hold */
+export function readItem(given: JsonValue | undefined): Item {
+  if (!isObject(given)) throw invalid('item', '`item` is an object.');
+  const id = textOf(given, 'id') ?? newRealtimeId('item');
+  if (id.length > 100) throw invalid('item.id', '`item.id` has at most 100 characters.');
+  const head = { id, object: 'realtime.item', status: 'completed' } as const;
+  switch (given['type']) {
+    case 'message': {
+      const role = roles.find((known) => known === given['role']);
+      if (role === undefined) throw invalid('item.role', `\`item.role\` is one of ${roles.join(', ')}.`);
+      return { ...head, type: 'message', role, content: readParts(given['content']) };
+    }
+    case 'function_call': {
+      const called = { call_id: requiredText(given, 'call_id'), name: requiredText(given, 'name') };
+      return { ...head, type: 'function_call', ...called, arguments: textOf(given, 'arguments') ?? '{}' };
+    }
+    case 'function_call_output': {
+      const output = textOf(given, 'output') ?? '';
+      return { ...head, type: 'function_call_output', call_id: requiredText(given, 'call_id'), output };
+    }
+  }
+  throw invalid('item.type', '`item.type` is message, function_call or function_call_output.');
+}
+
+function readParts(content: JsonValue | undefined): ItemPart[] {
+  if (!Array.isArray(content)) throw invalid('item.content', '`item.content` is a list of parts.');
+  return content.map((part) => readPart(isObject(part) ? part : {}));
+}
+
+function readPart(part: JsonObject): ItemPart {
+  const { type } = part;
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return { type: type === 'input_text' ? type : 'output_text', text: textOf(part, 'text') ?? '' };
+    case 'input_image': {
+      const detail = textOf(part, 'detail');
+      return { type, image_url: requiredText(part, 'image_url'), ...(detail && { detail }) };
+    }
+    case 'input_audio':
+    case 'output_audio':
+    case 'audio': {
+      const transcript = textOf(part, 'transcript');
+      if (transcript === undefined) break;
+      return { type: type === 'input_audio' ? type : 'output_audio', transcript };
+    }
+  }
+  throw invalid(
+    'item.content',
+    'Parts are input_text, output_text, input_image with an image_url, or audio with its `transcript`. Send audio with input_audio_buffer.append.',
+  );
+}

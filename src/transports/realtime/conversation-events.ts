@@ -1,0 +1,198 @@
+/** The events of a conversation: those of its client, and those for it. */
+
+import type { TokenUsage } from '../../core/entities/usage.ts';
+import type { Conversation, ResponseRefusal } from '../../core/realtime/conversation.ts';
+import type { Item } from '../../core/realtime/items.ts';
+import type { ResponseFacts, ResponseReport } from '../../core/realtime/response-reports.ts';
+import { type ClientEvent, readItem, requiredText, textOf } from './client-event.ts';
+import { describeError, invalid, RealtimeError } from './errors.ts';
+import { readRequest, responsesJson } from './response-settings.ts';
+import type { Settings } from './session-settings.ts';
+
+/** Codes and messages for which clients look. */
+const refusals: Readonly<Record<ResponseRefusal, () => RealtimeError>> = {
+  active: () =>
+    new RealtimeError(
+      'conversation_already_has_active_response',
+      'Conversation already has an active response in progress. Cancel it, or wait for its response.done.',
+    ),
+  none_active: () =>
+    new RealtimeError('response_cancel_not_active', 'Cancellation failed: no active response found'),
+  exhausted: () =>
+    new RealtimeError('session_exhausted', 'This session has had all its responses. Open another one.'),
+};
+
+/**
+ * Applies an event of the client to the conversation.
+ * @returns the events for the client; undefined for an event that is not about conversations
+ * @throws the error for the client
+ */
+export function converse(
+  event: ClientEvent,
+  conversation: Conversation,
+  { responses, offered }: Settings,
+): readonly object[] | undefined {
+  const { history } = conversation;
+  switch (event.type) {
+    case 'response.create': {
+      if (responses === undefined || offered === undefined) return undefined;
+      const request = readRequest(responses, event['response'], offered.voices, history);
+      return accepted(conversation.create(request));
+    }
+    case 'response.cancel':
+      return accepted(conversation.cancel());
+    case 'conversation.item.create': {
+      const item = readItem(event['item']);
+      const previous = history.add(item, textOf(event, 'previous_item_id'));
+      return addedEvents(item, previous);
+    }
+    case 'conversation.item.retrieve':
+      return [{ type: 'conversation.item.retrieved', item: history.get(requiredText(event, 'item_id')) }];
+    case 'conversation.item.delete': {
+      const id = requiredText(event, 'item_id');
+      history.delete(id);
+      return [{ type: 'conversation.item.deleted', item_id: id }];
+    }
+    case 'conversation.item.truncate': {
+      const id = requiredText(event, 'item_id');
+      const { audio_end_ms: heardMs, content_index = 0 } = event;
+      if (typeof heardMs !== 'number') throw invalid('audio_end_ms', '`audio_end_ms` is a number.');
+      history.truncate(id, heardMs);
+      return [{ type: 'conversation.item.truncated', item_id: id, content_index, audio_end_ms: heardMs }];
+    }
+  }
+  return undefined;
+}
+
+function accepted(refusal: ResponseRefusal | undefined): readonly object[] {
+  if (refusal) throw refusals[refusal]();
+  return [];
+}
+
+export function addedEvents(item: Item, previous: string | null): readonly object[] {
+  const about = { previous_item_id: previous, item };
+  return [
+    { type: 'conversation.item.added', ...about },
+    { type: 'conversation.item.done', ...about },
+  ];
+}
+
+/** The events for a report about a response. */
+export function responseEvents(report: ResponseReport): readonly object[] {
+  switch (report.kind) {
+    case 'response': {
+      const { response } = report;
+      return [
+        { type: response.end ? 'response.done' : 'response.created', response: responseJson(response) },
+      ];
+    }
+    case 'output':
+      return outputAdded(report);
+    case 'text': {
+      const type = report.isSpoken ? 'response.output_audio_transcript.delta' : 'response.output_text.delta';
+      return [{ type, ...partOf(report), delta: report.text }];
+    }
+    case 'speech': {
+      const delta = Buffer.from(report.audio).toString('base64');
+      return [{ type: 'response.output_audio.delta', ...partOf(report), delta }];
+    }
+    case 'output_done':
+      return outputDone(report);
+    case 'exhausted':
+      return [{ type: 'error', error: { ...describeError(refusals.exhausted()), event_id: null } }];
+  }
+}
+
+type OutputReport = Extract<ResponseReport, { kind: 'output' | 'output_done' }>;
+
+function placeOf({ responseId, index }: { readonly responseId: string; readonly index: number }) {
+  return { response_id: responseId, output_index: index };
+}
+
+function partOf(report: { readonly responseId: string; readonly index: number; readonly item: Item }) {
+  return { ...placeOf(report), item_id: report.item.id, content_index: 0 };
+}
+
+function outputAdded(report: OutputReport): readonly object[] {
+  const { previous } = report;
+  const [part] = report.item.type === 'message' ? report.item.content : [];
+  const item = part ? { ...report.item, content: [] } : report.item;
+  const events: object[] = [{ type: 'response.output_item.added', ...placeOf(report), item }];
+  if (previous !== undefined)
+    events.push({ type: 'conversation.item.added', previous_item_id: previous, item });
+  const empty =
+    part?.type === 'output_audio' ? { type: 'audio', transcript: '' } : { type: 'text', text: '' };
+  if (part) events.push({ type: 'response.content_part.added', ...partOf(report), part: empty });
+  return events;
+}
+
+function outputDone(report: OutputReport): readonly object[] {
+  const { item, previous } = report;
+  const events: object[] = [...contentDone(report)];
+  if (previous !== undefined)
+    events.push({ type: 'conversation.item.done', previous_item_id: previous, item });
+  events.push({ type: 'response.output_item.done', ...placeOf(report), item });
+  return events;
+}
+
+function contentDone(report: OutputReport): readonly object[] {
+  const { item } = report;
+  const at = partOf(report);
+  if (item.type === 'function_call') {
+    const { content_index: _, ...place } = at;
+    const called = { ...place, call_id: item.call_id, name: item.name };
+    return [
+      { type: 'response.function_call_arguments.delta', ...called, delta: item.arguments },
+      { type: 'response.function_call_arguments.done', ...called, arguments: item.arguments },
+    ];
+  }
+  const part = item.type === 'message' ? item.content[0] : undefined;
+  if (part?.type === 'output_audio') {
+    const transcript = part.transcript ?? '';
+    return [
+      { type: 'response.output_audio.done', ...at },
+      { type: 'response.output_audio_transcript.done', ...at, transcript },
+      { type: 'response.content_part.done', ...at, part: { type: 'audio', transcript } },
+    ];
+  }
+  const text = part?.type === 'output_text' ? part.text : '';
+  return [
+    { type: 'response.output_text.done', ...at, text },
+    { type: 'response.content_part.done', ...at, part: { type: 'text', text } },
+  ];
+}
+
+function responseJson({ id, requestId, request, output, usage, end }: ResponseFacts) {
+  return {
+    id,
+    object: 'realtime.response',
+    conversation_id: null,
+    status: end?.status ?? 'in_progress',
+    status_details: end && end.status !== 'completed' ? detailsOf(end) : null,
+    output,
+    ...responsesJson(request),
+    metadata: request.metadata,
+    usage: end && usage ? usageJson(usage) : null,
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+function detailsOf(end: NonNullable<ResponseFacts['end']>) {
+  return {
+    type: end.status,
+    ...('reason' in end && { reason: end.reason }),
+    ...(end.status === 'failed' && { error: describeError(end.error) }),
+  };
+}
+
+/** A chat reads and writes text, whatever is heard and spoken. */
+function usageJson(usage: TokenUsage) {
+  const { promptTokens, cachedTokens = 0, completionTokens, totalTokens } = usage;
+  return {
+    total_tokens: totalTokens,
+    input_tokens: promptTokens,
+    output_tokens: completionTokens,
+    input_token_details: { text_tokens: promptTokens, audio_tokens: 0, cached_tokens: cachedTokens },
+    output_token_details: { text_tokens: completionTokens, audio_tokens: 0 },
+  };
+}

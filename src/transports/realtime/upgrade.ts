@@ -1,0 +1,141 @@
+/** Opens WebSockets for live sessions. The gate is asked with the headers alone; a refusal is an HTTP answer with JSON. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { RealtimeOperations } from '../../core/realtime/service.ts';
+import type { SessionRpc } from '../../core/rpcs.ts';
+import { basePath } from '../../core/values/base-path.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { lastAnswerOf, type UpgradeHandler } from '../http/http1-server.ts';
+import { requestHead } from '../request-head.ts';
+import { Exchange } from '../rest/exchange.ts';
+import type { SessionPort } from '../rest/session-routes.ts';
+import { type CallDeps, ServedCall } from '../run-call.ts';
+import { freeBytes } from './event-socket.ts';
+import { OpenAiSession } from './openai-session.ts';
+import { PageSession } from './page-session.ts';
+
+/** The path of OpenAI's Realtime API. */
+export const realtimePath = `${basePath}/realtime`;
+
+/** Bytes of one message: some ten seconds of audio. */
+export const messageBytesMax = 1_048_576;
+/** With the defaults of ws, 16,000 fragments of a byte hold 505 KB, with these 41. */
+export const fragmentsMax = 16;
+const bounds = { maxPayload: messageBytesMax, maxFragments: fragmentsMax, maxBufferedChunks: 1_024 };
+/** A client that does not answer a ping, or reads nothing of what it is sent, before the next one is gone. */
+export const pingEveryMs = 30_000;
+const tryAgainLater = 1013;
+
+const protocol = 'realtime';
+/** Browsers cannot send headers, so OpenAI's clients send the key as the name of a protocol. */
+const keyProtocol = /^openai-insecure-api-key\./;
+
+/**
+ * @param rpc the RPC whose operation the gate checks
+ * @param pages the sessions of the console, if the port has it
+ */
+export function realtimeHandler(
+  realtime: RealtimeOperations,
+  rpc: SessionRpc,
+  deps: CallDeps,
+  pages: SessionPort | undefined,
+): UpgradeHandler {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    // Never names the protocol that carries the key.
+    handleProtocols: (offered) => (offered.has(protocol) ? protocol : false),
+    ...bounds,
+  });
+  const calls = new WeakMap<IncomingMessage, ServedCall>();
+  const refuse = (request: IncomingMessage, socket: Socket, error: unknown) => {
+    const served = calls.get(request);
+    if (served) void new Exchange(request, lastAnswerOf(request, socket), served).fail(error);
+  };
+  sockets.on('headers', (headers, request) => {
+    headers.push(`x-request-id: ${calls.get(request)?.id}`);
+  });
+  // Without this, ws answers a wrong handshake by itself, and not in JSON.
+  sockets.on('wsClientError', ({ message }, socket, request) => {
+    const error = new ParleyError('invalid_request_error', {
+      message: `This is no WebSocket handshake: ${message}.`,
+    });
+    refuse(request, socket as Socket, error);
+  });
+  return (request, socket, head, client) => {
+    const headers = withKey(request.headers);
+    const served = new ServedCall(requestHead('websocket', client, headers), deps, 'session');
+    calls.set(request, served);
+    const leave = () => served.close(true);
+    socket.once('close', leave);
+    socket.on('error', () => socket.destroy());
+    const open = async () => {
+      const isKeyless = headers.authorization === undefined;
+      const session = pages && isKeyless ? await PageSession.open(request, pages) : undefined;
+      if (session) headers.authorization = `Bearer ${session.secret}`;
+      await served.open(rpc, `GET ${realtimePath}`);
+      if (hasBody(headers)) {
+        throw new ParleyError('invalid_request_error', { message: 'A WebSocket handshake has no body.' });
+      }
+      if (socket.destroyed) throw new ParleyError('request_cancelled');
+      const query = new URL(request.url ?? '/', 'http://localhost').searchParams;
+      const isTranscription = query.get('intent') === 'transcription';
+      const offered = isTranscription ? undefined : realtime.conversation(query.get('model') ?? undefined);
+      sockets.handleUpgrade(request, socket, head, (webSocket) => {
+        socket.off('close', leave);
+        keepAlive(webSocket, socket);
+        countBytes(webSocket, socket, served);
+        session?.guard(webSocket);
+        void new OpenAiSession(webSocket, query, served, offered).run(realtime);
+      });
+    };
+    open().catch((error: unknown) => refuse(request, socket, error));
+  };
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+}
+
+/** A copy of the headers, with the key that a subprotocol may carry. */
+function withKey(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  if (headers.authorization !== undefined) return { ...headers };
+  const offered = headers['sec-websocket-protocol']?.split(/\s*,\s*/) ?? [];
+  const key = offered.find((name) => keyProtocol.test(name))?.replace(keyProtocol, '');
+  return { ...headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) };
+}
+
+function keepAlive(webSocket: WebSocket, socket: Socket): void {
+  let isAlive = true;
+  let writtenBytes = 0;
+  webSocket.on('pong', () => {
+    isAlive = true;
+  });
+  const timer = setInterval(() => {
+    const isStalled = webSocket.bufferedAmount > 0 && socket.bytesWritten === writtenBytes;
+    writtenBytes = socket.bytesWritten;
+    if (isStalled) return webSocket.terminate();
+    // A pong is not read while audio waits.
+    if (webSocket.isPaused) return;
+    if (!isAlive) return webSocket.terminate();
+    isAlive = false;
+    webSocket.ping();
+  }, pingEveryMs);
+  webSocket.once('close', () => clearInterval(timer));
+}
+
+/** Counts a long message with the bodies in memory, from its first bytes until the session has handled it. */
+function countBytes(webSocket: WebSocket, socket: Socket, served: ServedCall): void {
+  let unfinishedBytes = 0;
+  socket.prependListener('data', ({ length }: Buffer) => {
+    unfinishedBytes += length;
+    if (unfinishedBytes <= freeBytes || served.tryAdmitBytes(messageBytesMax)) return;
+    webSocket.close(tryAgainLater, 'overloaded');
+    socket.destroySoon();
+  });
+  webSocket.prependListener('message', () => {
+    unfinishedBytes = 0;
+  });
+}

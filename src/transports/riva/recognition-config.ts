@@ -1,0 +1,49 @@
+/** Reads the configuration of audio that a client of Riva sends. */
+import type { RecognitionConfig } from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
+import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
+import type { AudioEncoding as RawEncoding } from '../../core/entities/live.ts';
+import type { RawForm } from '../../core/entities/raw-audio.ts';
+import { sampleRateOf } from '../../core/realtime/transcribe-request.ts';
+import { invalid } from './own-terms.ts';
+
+const rawEncodings: Readonly<Partial<Record<AudioEncoding, RawEncoding>>> = {
+  [AudioEncoding.LINEAR_PCM]: 'pcm16',
+  [AudioEncoding.MULAW]: 'mulaw',
+  [AudioEncoding.ALAW]: 'alaw',
+};
+
+/** The encoding of samples without a file; undefined for that of a file. @throws `invalid_input` for an unknown one */
+export function rawEncodingOf({ encoding }: RecognitionConfig): RawEncoding | undefined {
+  if (!Object.values(AudioEncoding).some((known) => known === encoding))
+    throw invalid('encoding', 'There is no such `encoding`.');
+  return rawEncodings[encoding];
+}
+
+/** @throws `invalid_input` */
+export function rawFormOf(config: RecognitionConfig, encoding: RawEncoding, channelsMax: number): RawForm {
+  const channels = config.audioChannelCount || 1;
+  if (channels < 1 || channels > channelsMax) {
+    throw invalid('audio_channel_count', `\`audio_channel_count\` is at most ${channelsMax} here.`);
+  }
+  const rate = config.sampleRateHertz || undefined;
+  return { encoding, channels, sampleRate: sampleRateOf(encoding, rate, 'sample_rate_hertz') };
+}
+
+/** @throws `invalid_input` without a configuration, and for features that would change the text and are not offered */
+export function checkedConfig(config: RecognitionConfig | undefined): RecognitionConfig {
+  if (config === undefined) throw invalid('config', 'Send `config`.');
+  if (config.profanityFilter) {
+    throw invalid('profanity_filter', 'This server does not filter words. Leave `profanity_filter` out.');
+  }
+  if (config.diarizationConfig?.enableSpeakerDiarization) {
+    const message = 'This server does not tell speakers apart. Leave `enable_speaker_diarization` out.';
+    throw invalid('diarization_config', message);
+  }
+  return config;
+}
+
+/** The language of a tag such as `en-US`, as engines know it; `multi` is Riva's word for any. */
+export function languageOf({ languageCode }: RecognitionConfig): string | undefined {
+  const [language = ''] = languageCode.toLowerCase().split(/[-_]/);
+  return language === '' || language === 'multi' ? undefined : language;
+}

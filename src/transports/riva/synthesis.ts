@@ -1,0 +1,124 @@
+/** Speech, as Riva's clients ask for it. */
+import { create } from '@bufbuild/protobuf';
+import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
+import {
+  type RivaSynthesisConfigRequest,
+  type RivaSynthesisConfigResponse,
+  RivaSynthesisConfigResponseSchema,
+  type SynthesizeSpeechRequest,
+  type SynthesizeSpeechResponse,
+  SynthesizeSpeechResponseSchema,
+} from '../../../gen/nvidia/riva/tts/riva_tts_pb.ts';
+import { ListSpeechModelsRequestSchema, type Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
+import type { Call } from '../../core/access/call.ts';
+import type { RawAudio } from '../../core/entities/raw-audio.ts';
+import { sampleRateOf } from '../../core/realtime/transcribe-request.ts';
+import type { Services } from '../../core/services.ts';
+import { CollectedBytes } from '../../core/values/collected-bytes.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { inOwnTerms } from './own-terms.ts';
+import { chooseVoice } from './voices.ts';
+
+const names = { input: 'text', model: 'voice_name', voice: 'voice_name', response_format: 'encoding' };
+
+/** Clients of gRPC accept 4 MiB in a message, unless they are told to accept more. */
+const audioBytesMax = 4_000_000;
+/** The rate of speech without a wish. */
+const defaultSampleRate = 24_000;
+
+export class Synthesis {
+  readonly #services: Services;
+  readonly #rawAudio: RawAudio;
+
+  constructor(services: Services, rawAudio: RawAudio) {
+    this.#services = services;
+    this.#rawAudio = rawAudio;
+  }
+
+  async synthesize(request: SynthesizeSpeechRequest, call: Call): Promise<SynthesizeSpeechResponse> {
+    const audio = new CollectedBytes();
+    for await (const bytes of this.#speak(request, call)) {
+      if (audio.length + bytes.length > audioBytesMax) throw tooMuchAudio();
+      audio.add(bytes);
+    }
+    return responseOf(audio.bytes, request);
+  }
+
+  synthesizeOnline(
+    requests: AsyncIterable<SynthesizeSpeechRequest>,
+    call: Call,
+  ): AsyncGenerator<SynthesizeSpeechResponse, void, void> {
+    return this.#services.realtime.runEach(requests, (request, own) => this.#respond(request, own), call);
+  }
+
+  /** @param call undefined for a caller without a key */
+  async config(
+    { modelName }: RivaSynthesisConfigRequest,
+    call: Call | undefined,
+  ): Promise<RivaSynthesisConfigResponse> {
+    const models = await this.#modelsFor(call);
+    const modelConfig = models.filter(({ id }) => modelName === '' || id === modelName).map(describe);
+    return create(RivaSynthesisConfigResponseSchema, { modelConfig });
+  }
+
+  async *#respond(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
+    for await (const audio of this.#speak(request, call)) yield responseOf(audio, request);
+  }
+
+  async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<Uint8Array> {
+    const { text, encoding, voiceName, languageCode } = request;
+    const responseFormat = formatOf(encoding);
+    const rate = sampleRateOf('pcm16', request.sampleRateHz || defaultSampleRate, 'sample_rate_hz');
+    const { model, voice } = chooseVoice(await this.#modelsFor(call), voiceName, languageCode);
+    const ours = create(SynthesizeSpeechRequestSchema, {
+      model,
+      responseFormat,
+      ...(text !== '' && { input: text }),
+      ...(voice !== undefined && { voice }),
+    });
+    const audio = bytesOf(this.#services.speech.synthesizeSpeech(ours, call));
+    try {
+      yield* responseFormat === 'pcm' ? this.#rawAudio.resample(audio, rate) : audio;
+    } catch (error) {
+      throw inOwnTerms(error, names);
+    }
+  }
+
+  async #modelsFor(call: Call | undefined): Promise<readonly Model[]> {
+    const { models } = await this.#services.catalog.listSpeechModels(
+      create(ListSpeechModelsRequestSchema),
+      call,
+    );
+    return models;
+  }
+}
+
+async function* bytesOf(parts: AsyncIterable<{ readonly audio: Uint8Array }>): AsyncGenerator<Uint8Array> {
+  for await (const { audio } of parts) yield audio;
+}
+
+function responseOf(audio: Uint8Array, { id }: SynthesizeSpeechRequest): SynthesizeSpeechResponse {
+  return create(SynthesizeSpeechResponseSchema, { audio, ...(id && { id }) });
+}
+
+function formatOf(encoding: AudioEncoding): 'pcm' | 'opus' {
+  if (encoding === AudioEncoding.OGGOPUS) return 'opus';
+  if (encoding === AudioEncoding.LINEAR_PCM || encoding === AudioEncoding.ENCODING_UNSPECIFIED) return 'pcm';
+  const message = 'Speech has the encodings LINEAR_PCM and OGGOPUS.';
+  throw new ParleyError('unsupported_response_format', { message, param: 'encoding' });
+}
+
+function tooMuchAudio(): ParleyError {
+  return new ParleyError('input_too_long', {
+    message: `The audio of \`text\` has more than ${audioBytesMax} bytes. Use SynthesizeOnline, OGGOPUS, a lower \`sample_rate_hz\` or a shorter text.`,
+    param: 'text',
+  });
+}
+
+/** Clients join `voice_name` and a name of `subvoices` by a dot. */
+function describe({ id, voiceDetails, defaultVoice }: Model) {
+  const language = voiceDetails.find((voice) => voice.id === defaultVoice)?.language ?? '';
+  const subvoices = voiceDetails.map((voice, at) => `${voice.id}:${at}`).join(',');
+  return { modelName: id, parameters: { voice_name: id, subvoices, language_code: language } };
+}

@@ -1,0 +1,75 @@
+/** Settings of programs that cannot work are refused, or found by `parley doctor`. */
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+import { diagnoseProcess } from '../../../src/engines/process/diagnostics.ts';
+import { scratchFolder } from '../../support/command-line.ts';
+import { tinyEngine, tinyModel } from '../../support/tiny-program.ts';
+
+function findings(engine: object, model: object = {}): string[] {
+  const models = [{ ...tinyModel('tiny'), ...model }];
+  const overrides = { engines: { tiny: engine }, models, realtime: [] };
+  try {
+    loadConfig({ env: {}, overrides } as Parameters<typeof loadConfig>[0]);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.findings.map(({ message }) => message);
+  }
+}
+
+describe('the configuration', () => {
+  it('takes a command with one place to listen, also in a variable', () => {
+    expect(findings(tinyEngine())).toEqual([]);
+    expect(findings({ ...tinyEngine(), command: ['serve'], env: { PORT: '{port}' } })).toEqual([]);
+  });
+
+  it.each([
+    ['none', ['serve']],
+    ['two', ['serve', '{socket}', '{port}']],
+  ])('refuses a command with %s', (_, command) => {
+    expect(findings({ ...tinyEngine(), command })).toEqual([
+      expect.stringContaining('a command with either {socket} or {port}'),
+    ]);
+  });
+
+  it('refuses a speech model whose engine has no voices, as no program is started to ask for them', () => {
+    const speech = { type: 'speech', price: undefined, contextTokens: undefined };
+    expect(findings(tinyEngine(), speech)).toContainEqual(expect.stringContaining('needs `voices`'));
+  });
+});
+
+describe('parley doctor', () => {
+  const folder = scratchFolder();
+  const settings = { command: ['node', '{socket}'], env: {}, memoryBytes: 1e9, voices: {} };
+  const surroundings = {
+    environment: { PATH: '/usr/bin:/bin' },
+    memoryBytesMax: 2e9,
+    socketDir: folder.path,
+  };
+  const diagnosis = { name: 'tiny', apiKey: undefined, models: [], signal: AbortSignal.timeout(1e6) };
+  const problems = (own: object = {}, around: object = {}) =>
+    diagnoseProcess({ ...settings, ...own }, { ...surroundings, ...around }, diagnosis)
+      .filter(({ state }) => state === 'problem')
+      .map(({ subject }) => subject);
+
+  it('finds nothing wrong with a program that can start', () => {
+    expect(problems({ command: ['sh', '{socket}'] })).toEqual([]);
+    expect(problems({ command: [process.execPath, '{socket}'] })).toEqual([]);
+  });
+
+  it('finds a command that does not exist, or is no program', () => {
+    expect(problems({ command: ['no-such-program', '{socket}'] })).toEqual(['command']);
+    expect(problems({ command: ['/etc/passwd', '{socket}'] })).toEqual(['command']);
+  });
+
+  it('finds a program that needs more memory than there is', () => {
+    expect(problems({ command: ['sh', '{socket}'], memoryBytes: 3e9 })).toEqual(['memory']);
+  });
+
+  it('finds a socket folder whose path is too long, or that cannot be written', () => {
+    const command = ['sh', '{socket}'];
+    expect(problems({ command }, { socketDir: `/tmp/${'x'.repeat(100)}` })).toEqual(['socket folder']);
+    expect(problems({ command }, { socketDir: '/etc/passwd/sockets' })).toEqual(['socket folder']);
+    expect(problems({ command: ['sh', '{port}'] }, { socketDir: '/etc/passwd/sockets' })).toEqual([]);
+  });
+});

@@ -1,0 +1,13 @@
+/** The least insertions, deletions and replacements of words that make one text of another. */
+export function wordErrors(wanted: string, got: string): number {
+  const [a, b] = [wanted.split(' '), got.split(' ')];
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (const [i, word] of a.entries()) {
+    const next = [i + 1];
+    for (const [j, other] of b.entries()) {
+      next.push(Math.min((row[j] ?? 0) + Number(word !== other), (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
