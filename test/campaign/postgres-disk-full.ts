@@ -3,7 +3,7 @@
  * the whole database ends and restarts.
  */
 import { spawnSync } from 'node:child_process';
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../support/command-line.ts';
@@ -52,8 +52,7 @@ function mount(round: Round, folder: string): void {
 async function fill({ running, round }: Cluster, postgres: PostgresServer): Promise<void> {
   const ballast = join(postgres.data, 'ballast');
   const before = running.map(({ clients }) => clients.refusals);
-  const { bavail, bsize } = statfsSync(postgres.data);
-  writeFileSync(ballast, Buffer.alloc(bavail * bsize));
+  writeUntilFull(ballast);
   for (const [n, { clients }] of running.entries()) {
     await until(() => clients.refusals > (before[n] ?? 0) || clients.surprises.length > 0);
   }
@@ -65,4 +64,17 @@ async function fill({ running, round }: Cluster, postgres: PostgresServer): Prom
     postgres.start();
   }
   await withClient(postgres.url, (client) => client.query('select 1'));
+}
+
+/** Takes every free byte. PostgreSQL writes at the same time, so how many there are is only known when a write fails. */
+function writeUntilFull(path: string): void {
+  const block = Buffer.alloc(1024 * 1024);
+  const file = openSync(path, 'w');
+  try {
+    for (;;) writeSync(file, block);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(file);
+  }
 }
