@@ -74,7 +74,10 @@ describe.each([
     expect(made).toMatchObject({ name: 'acme', balance: '0', subscription: { state: 'none' } });
     expect(await json('account', 'show', 'acme')).toEqual(made);
     expect(await json('account', 'show', made.id)).toEqual(made);
-    expect(await json<{ accounts: Account[] }>('account', 'list')).toEqual({ accounts: [made] });
+    expect(await json<{ accounts: Account[] }>('account', 'list', '--state', 'none')).toEqual({
+      accounts: [made],
+      totals: { accounts: 1, balance_nano_credits: 0, balance: '0' },
+    });
     expect(await text('account', 'list')).toMatch(
       /^NAME +ID +SUBSCRIPTION.*\nacme +acc_\w+ +none +0 +0 of 0 /,
     );

@@ -61,7 +61,10 @@ const accountsByAdmin: Case[] = [
     'not_found',
     'account_id',
   ),
-  byAdmin('admin: the first account', calling(admin.listAccounts, { pageSize: 1 })),
+  byAdmin(
+    'admin: the first account',
+    calling(admin.listAccounts, ({ accountName }) => ({ nameContains: accountName, pageSize: 1 })),
+  ),
   adminRefused(
     'a page that is too large',
     calling(admin.listAccounts, { pageSize: 1001 }),
@@ -74,6 +77,27 @@ const accountsByAdmin: Case[] = [
     { answer: [{ accounts: [{ balance: '10' }] }] },
   ),
   byAdmin('admin: no account has such a name', calling(admin.listAccounts, { nameContains: '%' })),
+  byAdmin(
+    'admin: accounts in a state, by credits',
+    calling(admin.listAccounts, ({ accountName }) => ({
+      nameContains: accountName,
+      state: 'trial',
+      orderBy: 'credits',
+    })),
+    { answer: [{ totals: { accounts: '1', balance: '10' } }] },
+  ),
+  adminRefused(
+    'accounts in an unknown state',
+    calling(admin.listAccounts, { state: 'tired' }),
+    'invalid_parameter',
+    'state',
+  ),
+  adminRefused(
+    'accounts in an unknown order',
+    calling(admin.listAccounts, { orderBy: 'size' }),
+    'invalid_parameter',
+    'order_by',
+  ),
   adminRefused(
     'accounts by a blank name',
     calling(admin.listAccounts, { nameContains: ' ' }),

@@ -160,7 +160,7 @@ describe.skipIf(missingBrowser !== undefined)(
         .first()
         .waitFor();
       await page.goto(`${new URL(parley.baseUrl).origin}/console/accounts?name=nobody`);
-      await page.getByText('No account name contains this text.').waitFor();
+      await page.getByText('No account matches.').waitFor();
     });
 
     it('pages through many accounts', async () => {
@@ -173,6 +173,16 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('button', { name: 'Load more' }).click();
       await expect.poll(() => page.locator('tbody tr').count()).toBe(60);
       expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+      await page.getByText('60 accounts with 0 credits.').waitFor();
+    });
+
+    it('sorts accounts, and shows those of a state', async () => {
+      const { page } = await open('/accounts');
+      await page.getByLabel('Order').selectOption('Most credits first');
+      await expect.poll(() => page.locator('tbody th').first().textContent()).toContain('account-1');
+      await page.getByLabel('State', { exact: true }).selectOption('Suspended');
+      await page.getByText('No account matches.').waitFor();
+      expect(page.url()).toContain('state=suspended');
     });
 
     it('sees engines, models, findings and settings without secrets', async () => {

@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
+import type { AccountTotals } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
-import { Field } from '../fields.tsx';
+import { Choice, Field } from '../fields.tsx';
 import { Credits, Day, percentText } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { navigate, useQuery } from '../router.ts';
@@ -14,18 +15,58 @@ import { TableHead } from '../table-head.tsx';
 
 const pageSize = 50;
 
-async function readPage(name: string, pageToken?: string, signal?: AbortSignal): Promise<PageOf<Account>> {
-  const wanted = name === '' ? {} : { nameContains: name };
-  const request = { pageSize, ...wanted, ...(pageToken !== undefined && { pageToken }) };
-  const { accounts, nextPageToken } = await admin.listAccounts(request, signal ? { signal } : {});
-  return { items: accounts, next: nextPageToken };
+interface Filter {
+  readonly name: string;
+  readonly state: string;
+  readonly order: string;
 }
+
+/** The accounts of a page, and on the first page the sum of all. */
+interface AccountsPageOf extends PageOf<Account> {
+  readonly totals: AccountTotals | undefined;
+}
+
+async function readPage(
+  { name, state, order }: Filter,
+  pageToken?: string,
+  signal?: AbortSignal,
+): Promise<AccountsPageOf> {
+  const request = {
+    pageSize,
+    ...(name !== '' && { nameContains: name }),
+    ...(state !== '' && { state }),
+    ...(order !== '' && { orderBy: order }),
+    ...(pageToken !== undefined && { pageToken }),
+  };
+  const { accounts, nextPageToken, totals } = await admin.listAccounts(request, signal ? { signal } : {});
+  return { items: accounts, next: nextPageToken, totals };
+}
+
+const states = [
+  ['active', 'On the plan'],
+  ['trial', 'In the trial'],
+  ['ended', 'Ended'],
+  ['none', 'Never had a plan'],
+  ['suspended', 'Suspended'],
+] as const;
+
+const orders = [
+  ['', 'Oldest first'],
+  ['created_desc', 'Newest first'],
+  ['name', 'By name'],
+  ['credits', 'Most credits first'],
+  ['last_used', 'Last used first'],
+] as const;
 
 export function AccountsPage() {
   const [name, setName] = useQuery('name');
+  const [state, setState] = useQuery('state');
+  const [order, setOrder] = useQuery('sort');
   const [isMaking, setMaking] = useState(false);
-  const wanted = name.trim();
-  const first = useLoaded(`accounts ${wanted}`, (signal) => readPage(wanted, undefined, signal));
+  const filter = { name: name.trim(), state, order };
+  const first = useLoaded(`accounts ${JSON.stringify(filter)}`, (signal) =>
+    readPage(filter, undefined, signal),
+  );
   return (
     <>
       <div class="title">
@@ -36,24 +77,33 @@ export function AccountsPage() {
       </div>
       <section class="card">
         <search>
-          <label class="unseen" for="account-name">
-            Name
-          </label>
-          <input
-            id="account-name"
-            type="search"
-            placeholder="Find by name"
-            autocomplete="off"
-            maxLength={100}
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
+          <div class="filters">
+            <label class="unseen" for="account-name">
+              Name
+            </label>
+            <input
+              id="account-name"
+              type="search"
+              placeholder="Find by name"
+              autocomplete="off"
+              maxLength={100}
+              value={name}
+              onInput={({ currentTarget }) => setName(currentTarget.value)}
+            />
+            <Choice label="State" value={state} all="All states" options={states} onChange={setState} />
+            <Choice label="Order" value={order} options={orders} onChange={setOrder} />
+          </div>
         </search>
         <Show of={first} what="the accounts">
           {(page) => (
-            <Paged first={page} readMore={(token) => readPage(wanted, token)}>
-              {(accounts) => <AccountTable accounts={accounts} isFiltered={wanted !== ''} />}
-            </Paged>
+            <>
+              {page.totals && <Totals of={page.totals} />}
+              <Paged first={page} readMore={(token) => readPage(filter, token)}>
+                {(accounts) => (
+                  <AccountTable accounts={accounts} isFiltered={filter.name !== '' || state !== ''} />
+                )}
+              </Paged>
+            </>
           )}
         </Show>
       </section>
@@ -81,6 +131,15 @@ export function AccountsPage() {
   );
 }
 
+function Totals({ of: { accounts, balanceNanoCredits } }: { readonly of: AccountTotals }) {
+  return (
+    <p>
+      {accounts.toLocaleString('en')} {accounts === 1n ? 'account' : 'accounts'} with{' '}
+      <Credits nano={balanceNanoCredits} /> credits.
+    </p>
+  );
+}
+
 interface TableProps {
   readonly accounts: readonly Account[];
   readonly isFiltered: boolean;
@@ -88,35 +147,40 @@ interface TableProps {
 
 function AccountTable({ accounts, isFiltered }: TableProps) {
   if (accounts.length === 0) {
-    return (
-      <Empty title={isFiltered ? 'No account name contains this text.' : 'There are no accounts yet.'} />
-    );
+    return <Empty title={isFiltered ? 'No account matches.' : 'There are no accounts yet.'} />;
   }
   return (
     <Scroll label="Accounts">
       <table class="rows">
-        <TableHead columns={['Name', 'Plan', ['Credits', 'right'], ['Fair use', 'right'], 'Made']} />
+        <TableHead
+          columns={['Name', 'Plan', ['Credits', 'right'], ['Fair use', 'right'], 'Last used', 'Made']}
+        />
         <tbody>
-          {accounts.map(({ id, name, suspendedAt, subscription, balanceNanoCredits, fairUse, createdAt }) => (
-            <tr key={id}>
-              <th scope="row">
-                <a href={`/console/accounts/${id}`}>{name}</a>{' '}
-                {suspendedAt !== undefined && <span class="badge refused">suspended</span>}
-              </th>
-              <td>
-                <span class={`badge ${isOpen(subscription?.state) ? 'ok' : ''}`}>{subscription?.state}</span>
-              </td>
-              <td class="right">
-                <Credits nano={balanceNanoCredits} />
-              </td>
-              <td class="right">
-                {fairUse && fairUse.limitUnits > 0n
-                  ? percentText(Number(fairUse.usedUnits) / Number(fairUse.limitUnits))
-                  : '–'}
-              </td>
-              <td>{createdAt && <Day at={createdAt} />}</td>
-            </tr>
-          ))}
+          {accounts.map(
+            ({ id, name, suspendedAt, subscription, balanceNanoCredits, fairUse, createdAt, lastUsedAt }) => (
+              <tr key={id}>
+                <th scope="row">
+                  <a href={`/console/accounts/${id}`}>{name}</a>{' '}
+                  {suspendedAt !== undefined && <span class="badge refused">suspended</span>}
+                </th>
+                <td>
+                  <span class={`badge ${isOpen(subscription?.state) ? 'ok' : ''}`}>
+                    {subscription?.state}
+                  </span>
+                </td>
+                <td class="right">
+                  <Credits nano={balanceNanoCredits} />
+                </td>
+                <td class="right">
+                  {fairUse && fairUse.limitUnits > 0n
+                    ? percentText(Number(fairUse.usedUnits) / Number(fairUse.limitUnits))
+                    : '–'}
+                </td>
+                <td>{lastUsedAt ? <Day at={lastUsedAt} /> : '–'}</td>
+                <td>{createdAt && <Day at={createdAt} />}</td>
+              </tr>
+            ),
+          )}
         </tbody>
       </table>
     </Scroll>

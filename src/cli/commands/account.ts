@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
+import { accountOrders, accountStates } from '../../core/entities/account.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
@@ -24,7 +25,7 @@ export const accountArgument = ['<account>', 'its id or name'] as const;
 const nameArgument = ['<name>', '1 to 100 characters, unique'] as const;
 
 export function accountCommand(): Command {
-  const list = adminCommand('list', 'List all accounts, the oldest first.', [
+  const list = adminCommand('list', 'List the accounts.', [
     'parley account list',
     'parley account list --json',
   ]);
@@ -39,14 +40,20 @@ export function accountCommand(): Command {
   return newCommand('account', 'Create, show and limit accounts.', [
     'parley account create acme',
     'parley account list',
-    'parley account list --name acme',
+    'parley account list --state trial --sort credits',
   ])
     .addCommand(
       adminCommand('create', 'Create an account, without plan and credits.', ['parley account create acme'])
         .argument(...nameArgument)
         .action(createAccount),
     )
-    .addCommand(list.option('--name <part>', 'only accounts with this in their name').action(listAccounts))
+    .addCommand(
+      list
+        .option('--name <part>', 'only accounts with this in their name')
+        .addOption(new Option('--state <state>', 'only accounts in this state').choices(accountStates))
+        .addOption(new Option('--sort <order>', 'default: created').choices(accountOrders))
+        .action(listAccounts),
+    )
     .addCommand(oneCommand('show', 'Show an account: its plan, balance and fair use.', 'getAccount'))
     .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount))
     .addCommand(
@@ -106,8 +113,19 @@ async function renameAccount(accountId: string, name: string, flags: AdminComman
   await callAndShow(flags, 'renameAccount', { accountId, name }, accountFacts);
 }
 
-async function listAccounts(flags: AdminCommandFlags & { readonly name?: string }): Promise<void> {
-  const filter = flags.name === undefined ? {} : { nameContains: flags.name };
+interface ListFlags extends AdminCommandFlags {
+  readonly name?: string;
+  readonly state?: string;
+  readonly sort?: string;
+}
+
+async function listAccounts(flags: ListFlags): Promise<void> {
+  const { name, state, sort } = flags;
+  const filter = {
+    ...(name !== undefined && { nameContains: name }),
+    ...(state !== undefined && { state }),
+    ...(sort !== undefined && { orderBy: sort }),
+  };
   await listAndShow(
     flags,
     'listAccounts',
@@ -134,6 +152,7 @@ function accountTable({ accounts }: { readonly accounts: readonly Account[] }): 
     { title: 'CREDITS', cell: ({ balance }) => balance, align: 'right' },
     { title: 'FAIR USE', cell: fairUseText, align: 'right' },
     { title: 'CREATED (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
+    { title: 'LAST USED (UTC)', cell: ({ lastUsedAt }) => timeText(lastUsedAt) },
   ]);
 }
 
@@ -143,6 +162,7 @@ export function accountFacts({ account }: { readonly account?: Account | undefin
     ['name', account?.name],
     ['id', account?.id],
     ['created', timeText(account?.createdAt)],
+    ['last used', account?.lastUsedAt && timeText(account.lastUsedAt)],
     ...lifeFacts(account),
     ['subscription', account && subscriptionText(account)],
     ['credits', account?.balance],

@@ -3,12 +3,13 @@ import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { accountToChange, accountToRead } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
+import { accountOrders, accountStates } from '../entities/account.ts';
 import { readLimits } from '../limits/messages.ts';
 import { newAccountId } from '../values/ids.ts';
-import { nextPage, readPage } from '../values/parameters.ts';
+import { nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { checkText, nameTaken } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
-import { accountNow, describeAccount, limitNames } from './views.ts';
+import { accountNow, describeAccount, describeTotals, limitNames } from './views.ts';
 
 export function accountFunctions(deps: AccountsDeps) {
   const { store, accessClock } = deps;
@@ -23,11 +24,17 @@ export function accountFunctions(deps: AccountsDeps) {
     },
 
     async listAccounts(request: pb.ListAccountsRequest) {
-      const { nameContains } = request;
-      const part = nameContains === undefined ? undefined : checkText('name_contains', nameContains);
-      const page = await store.accounts.list(readPage(request), part);
+      const { nameContains, pageToken } = request;
+      const filter = {
+        nameContains: nameContains === undefined ? undefined : checkText('name_contains', nameContains),
+        state: readOneOf('state', request.state, accountStates),
+        nowMs: accessClock.now(),
+      };
+      const order = readOneOf('order_by', request.orderBy, accountOrders);
+      const page = await store.accounts.list(readPage(request), filter, order ?? 'created');
       const accounts = await Promise.all(page.items.map((account) => describeAccount(deps, account)));
-      return { accounts, ...nextPage(page) };
+      const totals = pageToken === undefined ? await store.accounts.totals(filter) : undefined;
+      return { accounts, ...nextPage(page), ...(totals && { totals: describeTotals(totals) }) };
     },
 
     async getAccount(request: pb.GetAccountRequest | ownPb.GetAccountRequest, call: AnyCall) {

@@ -8,7 +8,7 @@ import {
 } from '../../../gen/parley/account/v1/account_pb.ts';
 import { operations, type RecordFilter, recordStates, type UsageRecord } from '../entities/usage.ts';
 import { type AccountId, isRequestId } from '../values/ids.ts';
-import { checkOneOf, invalid } from '../values/parameters.ts';
+import { invalid, readOneOf } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
 
 type RecordFilterRequest = Pick<
@@ -22,8 +22,8 @@ export function readRecordFilter(
   accountId: AccountId | undefined,
 ): RecordFilter {
   const { startTime, endTime, operation, model, state, id, keyId } = request;
-  checkOneOf('operation', operation, operations);
-  checkOneOf('state', state, recordStates);
+  readOneOf('operation', operation, operations);
+  readOneOf('state', state, recordStates);
   if (id !== undefined && !isRequestId(id)) {
     throw invalid('id', '`id` is not the id of a request. It is the `x-request-id` of its answer.');
   }

@@ -12,7 +12,7 @@ import {
   AuditEntrySchema,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { unitsPerMonth } from '../billing/fair-use.ts';
-import type { Account } from '../entities/account.ts';
+import type { Account, AccountTotals } from '../entities/account.ts';
 import type { AuditEntry } from '../entities/audit.ts';
 import { fairUseCount, nextMonthMs } from '../entities/count.ts';
 import type { LedgerEntry } from '../entities/ledger.ts';
@@ -57,6 +57,7 @@ export async function describeAccount(deps: AccountsDeps, account: Account): Pro
     heldNanoCredits: account.held,
     ...(account.suspendedAtMs !== undefined && { suspendedAt: timestampFromMs(account.suspendedAtMs) }),
     ...(account.deletedAtMs !== undefined && { deletedAt: timestampFromMs(account.deletedAtMs) }),
+    ...(account.lastUsedAtMs !== undefined && { lastUsedAt: timestampFromMs(account.lastUsedAtMs) }),
     ...(account.limits && { limits: describeLimits(account.limits) }),
     limitCounts: counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs)),
     fairUse: {
@@ -65,6 +66,10 @@ export async function describeAccount(deps: AccountsDeps, account: Account): Pro
       resetsAt: timestampFromMs(nextMonthMs(nowMs)),
     },
   });
+}
+
+export function describeTotals({ accounts, balance }: AccountTotals) {
+  return { accounts, balanceNanoCredits: balance, balance: formatCredits(balance) };
 }
 
 export function describeEntry(entry: LedgerEntry): LedgerEntryMessage {

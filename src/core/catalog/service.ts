@@ -14,7 +14,7 @@ import {
 import type { Call } from '../access/call.ts';
 import { modelTypes, type SpeechModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
-import { checkOneOf } from '../values/parameters.ts';
+import { readOneOf } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import type { Catalog } from './catalog.ts';
 import { ModelLists } from './model-lists.ts';
@@ -31,7 +31,7 @@ export class CatalogOperations {
 
   /** @throws `invalid_parameter` for an unknown type */
   async listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
-    checkOneOf('type', wantedType, modelTypes);
+    readOneOf('type', wantedType, modelTypes);
     const models = this.#catalog.callableBy(call.caller);
     const wanted = wantedType === undefined ? models : models.filter(({ type }) => type === wantedType);
     return this.#lists.of(wanted);

@@ -22,6 +22,26 @@ export interface Account extends AccountFacts {
   readonly balance: NanoCredits;
   /** Sum of the holds of its running requests; never more than the balance. */
   readonly held: NanoCredits;
+  /** The last use of any of its keys, to the minute. */
+  readonly lastUsedAtMs?: number | undefined;
+}
+
+export const accountStates = ['none', 'trial', 'active', 'ended', 'suspended'] as const;
+export const accountOrders = ['created', 'created_desc', 'name', 'credits', 'last_used'] as const;
+export type AccountOrder = (typeof accountOrders)[number];
+
+/** Which accounts a list has. Deleted accounts are in none. */
+export interface AccountFilter {
+  /** A part of the name, with A to Z in either case. Default: all names. */
+  readonly nameContains?: string | undefined;
+  /** A state of the subscription at `nowMs`, or `suspended`. Default: all states. */
+  readonly state?: (typeof accountStates)[number] | undefined;
+  readonly nowMs: number;
+}
+
+export interface AccountTotals {
+  readonly accounts: bigint;
+  readonly balance: NanoCredits;
 }
 
 /** Whether all requests of an account are refused, temporarily or permanently. */
@@ -34,11 +54,8 @@ export interface AccountStore {
   /** False if the name is taken. */
   create(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   find(idOrName: string): Promise<Account | undefined>;
-  /**
-   * Excludes deleted accounts.
-   * @param nameContains a part of the name, with A to Z in either case. Default: all accounts
-   */
-  list(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
+  list(page: PageRequest, filter: AccountFilter, order: AccountOrder): Promise<Page<Account, AccountId>>;
+  totals(filter: AccountFilter): Promise<AccountTotals>;
   /** False if the account had a trial before. */
   startTrial(id: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
   /** False if the name is taken. */

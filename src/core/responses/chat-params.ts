@@ -13,7 +13,7 @@ import {
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { ParleyError } from '../values/errors.ts';
-import { checkOneOf, invalid } from '../values/parameters.ts';
+import { invalid, readOneOf } from '../values/parameters.ts';
 import { toMessages } from './messages.ts';
 import { toToolChoice, toTools } from './tools.ts';
 
@@ -106,7 +106,7 @@ function checkLimit(value: number | undefined): void {
 /** Undefined for plain text, every model's default. */
 function toResponseFormat(format: TextFormat): ResponseFormat | undefined {
   const { type = 'text', name, description, schema, strict } = format;
-  checkOneOf('text.format.type', type, formatTypes);
+  readOneOf('text.format.type', type, formatTypes);
   if (type === 'text') return undefined;
   if (type === 'json_object') return create(ResponseFormatSchema, { type });
   return create(ResponseFormatSchema, { type, jsonSchema: { name, description, schema, strict } });

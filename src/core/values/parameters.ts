@@ -10,8 +10,13 @@ export function invalid(param: string, message: string): ParleyError {
 }
 
 /** @throws `invalid_parameter`, listing the known values, for any other value */
-export function checkOneOf(param: string, value: string | undefined, known: readonly string[]): void {
-  if (value === undefined || known.includes(value)) return;
+export function readOneOf<T extends string>(
+  param: string,
+  value: string | undefined,
+  known: readonly T[],
+): T | undefined {
+  const one = known.find((each) => each === value);
+  if (value === undefined || one !== undefined) return one;
   throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
 }
 

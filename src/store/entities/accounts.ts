@@ -1,26 +1,23 @@
 import { sql } from 'kysely';
-import type { Account, AccountFacts, AccountStore } from '../../core/entities/account.ts';
-import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
+import type { Account, AccountStore } from '../../core/entities/account.ts';
+import { limitsToText } from '../../core/entities/limits.ts';
 import type { Period } from '../../core/entities/subscription.ts';
 import type { AccountId } from '../../core/values/ids.ts';
-import { nanoCredits } from '../../core/values/money.ts';
 import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
-import { pageOf } from '../sql/page-of.ts';
-import { type AccountRow, optionalNumber, type SubscriptionKind } from '../sql/schema.ts';
+import type { SubscriptionKind } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
+import { accountLists } from './account-lists.ts';
+import { toAccount, toFacts, toUsedAccount, withLastUse, withPeriods } from './account-rows.ts';
 import { change } from './audit.ts';
-
-type AccountWithPeriods = AccountRow & {
-  trial_starts: bigint | null;
-  trial_ends: bigint | null;
-  plan_starts: bigint | null;
-  plan_ends: bigint | null;
-};
 
 type NewPeriod = Period & { readonly accountId: AccountId };
 
 const byId = statement((p: { id: string }) => withPeriods().where('accounts.id', '=', p.id));
+const usedById = statement((p: { id: string }) => withLastUse().where('id', '=', p.id)).map(toUsedAccount);
+const usedByName = statement((p: { name: string }) => withLastUse().where('name', '=', p.name)).map(
+  toUsedAccount,
+);
 
 export const accountById = byId.map(toAccount);
 /** The account without its money. */
@@ -31,24 +28,6 @@ export const policiesByKeyHashes = statement((p: { hashes: readonly string[] }) 
     keys.selectFrom('api_keys').select('account_id').where(sql<boolean>`hash = any(${p.hashes})`),
   ),
 ).map((row) => ({ account: toFacts(row), policyVersion: row.policy_version }));
-const byName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name)).map(toAccount);
-/** A page in the order of the ids. `after` is empty for the first one. */
-const accountsAfter = statement((p: { after: string; size: number }) =>
-  withPeriods()
-    .where('accounts.id', '>', p.after)
-    .where('deleted_at_ms', 'is', null)
-    .orderBy('accounts.id')
-    .limit(p.size),
-).map(toAccount);
-/** A page of the accounts whose name contains a text, as a pattern of `containing`. */
-const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
-  withPeriods()
-    .where('accounts.id', '>', p.after)
-    .where('deleted_at_ms', 'is', null)
-    .where(sql<boolean>`lower(name) like ${p.pattern} escape '\\'`)
-    .orderBy('accounts.id')
-    .limit(p.size),
-).map(toAccount);
 export const balanceOf = statement((p: { id: AccountId }) =>
   query.selectFrom('accounts').select('balance_nano_credits').where('id', '=', p.id),
 ).map((row) => row.balance_nano_credits);
@@ -131,18 +110,12 @@ export function accountStore(
 
     async find(idOrName) {
       const account =
-        (await executor.get(accountById, { id: idOrName })) ??
-        (await executor.get(byName, { name: idOrName }));
+        (await executor.get(usedById, { id: idOrName })) ??
+        (await executor.get(usedByName, { name: idOrName }));
       return account && withCredits(account);
     },
 
-    list: (page, nameContains) =>
-      pageOf(page, async ({ size, after = '' }) => {
-        const accounts = await (nameContains === undefined
-          ? executor.all(accountsAfter, { after, size })
-          : executor.all(accountsNamed, { after, size, pattern: containing(nameContains) }));
-        return accounts.map(withCredits);
-      }),
+    ...accountLists(executor, withCredits),
 
     rename: (id, name, audit) => change(executor, audit, [step(rename, { id, name }, 'stop')]),
 
@@ -172,59 +145,4 @@ export function accountStore(
       await change(executor, audit, [step(endPeriods, { accountId, atMs: BigInt(atMs) })]);
     },
   };
-}
-
-/** The LIKE pattern for names that contain a text, ignoring the case of A to Z. */
-function containing(text: string): string {
-  const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return `%${lower.replace(/[\\%_]/g, '\\$&')}%`;
-}
-
-/** Uses subqueries, as SQLite prepares a left join again for each run: its plan may depend on the parameters. */
-export function withPeriods() {
-  return query
-    .selectFrom('accounts')
-    .selectAll('accounts')
-    .select((accounts) => {
-      const timeOf = (kind: SubscriptionKind, column: 'starts_at_ms' | 'ends_at_ms') =>
-        accounts
-          .selectFrom('subscriptions')
-          .select(column)
-          .whereRef('subscriptions.account_id', '=', 'accounts.id')
-          .where('kind', '=', kind);
-      return [
-        timeOf('trial', 'starts_at_ms').as('trial_starts'),
-        timeOf('trial', 'ends_at_ms').as('trial_ends'),
-        timeOf('plan', 'starts_at_ms').as('plan_starts'),
-        timeOf('plan', 'ends_at_ms').as('plan_ends'),
-      ];
-    });
-}
-
-export function toAccount(row: AccountWithPeriods): Account {
-  return {
-    ...toFacts(row),
-    balance: nanoCredits(row.balance_nano_credits),
-    held: nanoCredits(row.held_nano_credits),
-  };
-}
-
-function toFacts(row: AccountWithPeriods): AccountFacts {
-  return {
-    id: row.id as AccountId,
-    name: row.name,
-    createdAtMs: Number(row.created_at_ms),
-    limits: limitsFromText(row.limits),
-    suspendedAtMs: optionalNumber(row.suspended_at_ms),
-    deletedAtMs: optionalNumber(row.deleted_at_ms),
-    subscription: {
-      trial: toPeriod(row.trial_starts, row.trial_ends),
-      plan: toPeriod(row.plan_starts, row.plan_ends),
-    },
-  };
-}
-
-function toPeriod(startsAtMs: bigint | null, endsAtMs: bigint | null): Period | undefined {
-  if (startsAtMs === null || endsAtMs === null) return undefined;
-  return { startsAtMs: Number(startsAtMs), endsAtMs: Number(endsAtMs) };
 }

@@ -16,7 +16,7 @@ import { debitNumber } from '../migrations/integer-rows.ts';
 import type { Queries } from '../sql/executor.ts';
 import type { AlertMarkRow } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
-import { toAccount, withPeriods } from './accounts.ts';
+import { toAccount, withPeriods } from './account-rows.ts';
 import { toSettings } from './alert-settings.ts';
 
 /** The accounts of a page: their ids are above `after`, up to `last`. */

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/admin.proto.
  */
 export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIQCg5fbmFtZV9jb250YWlucyKNAQoUTGlzdEFjY291bnRzUmVzcG9uc2USMgoIYWNjb3VudHMYASADKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIzChFHZXRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKEkdldEFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCIzChFTdGFydFRyaWFsUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKElN0YXJ0VHJpYWxSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJrChNBY3RpdmF0ZVBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSNAoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSB2VuZHNfYXQiQwoUQWN0aXZhdGVQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMAoORW5kUGxhblJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI+Cg9FbmRQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiUgoUUmVuYW1lQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQFCBwoFX25hbWUiRAoVUmVuYW1lQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjcKFVN1c3BlbmRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkUKFlN1c3BlbmRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiNgoUUmVzdW1lQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJEChVSZXN1bWVBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiNgoURGVsZXRlQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJEChVEZWxldGVBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiZAoXU2V0QWNjb3VudExpbWl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiRwoYU2V0QWNjb3VudExpbWl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrcBChJMb2FkQ3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkIKE0xvYWRDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiuQEKFEFkanVzdENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJEChVBZGp1c3RDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQinwEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJvChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIksKFkNyZWF0ZUFkbWluS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiewoUTGlzdEFkbWluS2V5c1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKEAQoVTGlzdEFkbWluS2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiLFAQoQQ3JlYXRlS2V5UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhEKBG5hbWUYAiABKAlIAIgBARIOCgZzY29wZXMYAyADKAkSOgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSKQoGbGltaXRzGAUgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzQgcKBV9uYW1lIkYKEUNyZWF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIpYBCg9MaXN0S2V5c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIhCglwYWdlX3NpemUYAiABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIn8KEExpc3RLZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIm0KEFJvdGF0ZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSLQoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSABSD292ZXJsYXBfc2Vjb25kc4gBAUISChBfb3ZlcmxhcF9zZWNvbmRzIkYKEVJvdGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIlgKE1NldEtleUxpbWl0c1JlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSKQoGbGltaXRzGAIgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzIjkKFFNldEtleUxpbWl0c1Jlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkiKgoQUmV2b2tlS2V5UmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZCI2ChFSZXZva2VLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IsgDChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESIQoJcGFnZV9zaXplGAIgASgFSAFSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAJSCnBhZ2VfdG9rZW6IAQESOgoKc3RhcnRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIWCglvcGVyYXRpb24YBiABKAlIA4gBARISCgVtb2RlbBgHIAEoCUgEiAEBEhIKBXN0YXRlGAggASgJSAWIAQESDwoCaWQYCSABKAlIBogBARIbCgZrZXlfaWQYCiABKAlIB1IGa2V5X2lkiAEBQg0KC19hY2NvdW50X2lkQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgUKA19pZEIJCgdfa2V5X2lkIpQBChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USNQoHcmVjb3JkcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLlVzYWdlUmVjb3JkQgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiKDAgoVR2V0VXNhZ2VUb3RhbHNSZXF1ZXN0EiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARI6CgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhoKCGdyb3VwX2J5GAQgAygJUghncm91cF9ieRIbCgZrZXlfaWQYBSABKAlIAVIGa2V5X2lkiAEBQg0KC19hY2NvdW50X2lkQgkKB19rZXlfaWQiSwoWR2V0VXNhZ2VUb3RhbHNSZXNwb25zZRIxCgZ0b3RhbHMYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuVXNhZ2VUb3RhbEIEuLsYASKQBQoKVXNhZ2VUb3RhbBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESEgoFbW9udGgYAiABKAlIAYgBARIQCgNkYXkYAyABKAlIAogBARIWCglvcGVyYXRpb24YBCABKAlIA4gBARISCgVtb2RlbBgFIAEoCUgEiAEBEhIKBXN0YXRlGAYgASgJSAWIAQESEAoIcmVxdWVzdHMYByABKAMSEgoKY2hhcmFjdGVycxgIIAEoAxIqChBhdWRpb19zZWNvbmRzX2luGAkgASgBUhBhdWRpb19zZWNvbmRzX2luEiwKEWF1ZGlvX3NlY29uZHNfb3V0GAogASgBUhFhdWRpb19zZWNvbmRzX291dBIkCg1wcm9tcHRfdG9rZW5zGAsgASgDUg1wcm9tcHRfdG9rZW5zEiwKEWNvbXBsZXRpb25fdG9rZW5zGAwgASgDUhFjb21wbGV0aW9uX3Rva2VucxImCg5mYWlyX3VzZV91bml0cxgNIAEoA1IOZmFpcl91c2VfdW5pdHMSLAoRY29zdF9uYW5vX2NyZWRpdHMYDiABKANSEWNvc3RfbmFub19jcmVkaXRzEgwKBGNvc3QYDyABKAkSGwoGa2V5X2lkGBAgASgJSAZSBmtleV9pZIgBARIkCg1jYWNoZWRfdG9rZW5zGBEgASgDUg1jYWNoZWRfdG9rZW5zEi4KEmNhY2hlX3dyaXRlX3Rva2VucxgSIAEoA1ISY2FjaGVfd3JpdGVfdG9rZW5zQg0KC19hY2NvdW50X2lkQggKBl9tb250aEIGCgRfZGF5QgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIJCgdfa2V5X2lkInEKGFBydW5lVXNhZ2VSZWNvcmRzUmVxdWVzdBIqCgZiZWZvcmUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh0KB2RyeV9ydW4YAiABKAhIAFIHZHJ5X3J1bogBAUIKCghfZHJ5X3J1biKBAQoZUHJ1bmVVc2FnZVJlY29yZHNSZXNwb25zZRIoCg9yZWNvcmRzX3JlbW92ZWQYASABKANSD3JlY29yZHNfcmVtb3ZlZBIoCg9hbnN3ZXJzX3JlbW92ZWQYAiABKANSD2Fuc3dlcnNfcmVtb3ZlZBIQCghjb21wbGV0ZRgDIAEoCCKUAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoCRI6CgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBINCgVhY3RvchgDIAEoCRIOCgZhY3Rpb24YBCABKAkSDgoGdGFyZ2V0GAUgASgJEg8KB2RldGFpbHMYBiABKAkifgoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKRAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEjIKB2VudHJpZXMYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuQXVkaXRFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4i2gEKDFByb2dyYW1TdGF0ZRINCgVzdGF0ZRgBIAEoCRIiCgxtZW1vcnlfYnl0ZXMYAiABKANSDG1lbW9yeV9ieXRlcxIPCgd3YWl0aW5nGAMgASgFEg4KBnN0YXJ0cxgEIAEoBRJDCgxsYXN0X3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSDGxhc3RfdXNlZF9hdIgBARIUCgdmYWlsdXJlGAYgASgJSAGIAQFCDwoNX2xhc3RfdXNlZF9hdEIKCghfZmFpbHVyZSK5AgoLRW5naW5lU3RhdGUSDAoEbmFtZRgBIAEoCRIMCgRraW5kGAIgASgJEgoKAnVwGAMgASgIEg8KB3dhaXRpbmcYBCABKAUSJQoLd2FpdGluZ19tYXgYBSABKAVIAFILd2FpdGluZ19tYXiIAQESFAoHcnVubmluZxgGIAEoBUgBiAEBEiUKC3J1bm5pbmdfbWF4GAcgASgFSAJSC3J1bm5pbmdfbWF4iAEBEhQKB2JyZWFrZXIYCCABKAlIA4gBARIzCgdwcm9ncmFtGAkgASgLMh0ucGFybGV5LmFkbWluLnYxLlByb2dyYW1TdGF0ZUgEiAEBQg4KDF93YWl0aW5nX21heEIKCghfcnVubmluZ0IOCgxfcnVubmluZ19tYXhCCgoIX2JyZWFrZXJCCgoIX3Byb2dyYW0ipgEKCU5vZGVTdGF0ZRIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDQoFc3RhdGUYAyABKAkSQAoNbGVhc2VfZW5kc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDWxlYXNlX2VuZHNfYXQSGAoHbGF0ZV9tcxgFIAEoA1IHbGF0ZV9tcxIPCgdhbnN3ZXJzGAYgASgIIhIKEExpc3ROb2Rlc1JlcXVlc3QiRAoRTGlzdE5vZGVzUmVzcG9uc2USLwoFbm9kZXMYASADKAsyGi5wYXJsZXkuYWRtaW4udjEuTm9kZVN0YXRlQgS4uxgBIvACCgpNb2RlbFN0YXRlEgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHZW5naW5lcxgDIAMoCRIRCglhdmFpbGFibGUYBCABKAgSEwoGcmVhc29uGAUgASgJSACIAQESJQoLaW5wdXRfcHJpY2UYBiABKAlIAVILaW5wdXRfcHJpY2WIAQESJwoMb3V0cHV0X3ByaWNlGAcgASgJSAJSDG91dHB1dF9wcmljZYgBARIzChJjYWNoZWRfaW5wdXRfcHJpY2UYCCABKAlIA1ISY2FjaGVkX2lucHV0X3ByaWNliAEBEjEKEWNhY2hlX3dyaXRlX3ByaWNlGAkgASgJSARSEWNhY2hlX3dyaXRlX3ByaWNliAEBQgkKB19yZWFzb25CDgoMX2lucHV0X3ByaWNlQg8KDV9vdXRwdXRfcHJpY2VCFQoTX2NhY2hlZF9pbnB1dF9wcmljZUIUChJfY2FjaGVfd3JpdGVfcHJpY2UiJgoHU2V0dGluZxIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIhcKFUdldFNlcnZlclN0YXRlUmVxdWVzdCL/AQoWR2V0U2VydmVyU3RhdGVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EjMKB2VuZ2luZXMYAyADKAsyHC5wYXJsZXkuYWRtaW4udjEuRW5naW5lU3RhdGVCBLi7GAESMQoGbW9kZWxzGAQgAygLMhsucGFybGV5LmFkbWluLnYxLk1vZGVsU3RhdGVCBLi7GAESMAoIc2V0dGluZ3MYBSADKAsyGC5wYXJsZXkuYWRtaW4udjEuU2V0dGluZ0IEuLsYASIXChVEaWFnbm9zZVNlcnZlclJlcXVlc3QiUAoWRGlhZ25vc2VTZXJ2ZXJSZXNwb25zZRI2CgtkaWFnbm9zdGljcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5EaWFnbm9zdGljQgS4uxgBImkKCkRpYWdub3N0aWMSDAoEYXJlYRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEg0KBXN0YXRlGAMgASgJEg0KBWZvdW5kGAQgASgJEhMKBmFkdmljZRgFIAEoCUgAiAEBQgkKB19hZHZpY2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
+  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCKDAgoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQESEgoFc3RhdGUYBCABKAlIA4gBARIfCghvcmRlcl9ieRgFIAEoCUgEUghvcmRlcl9ieYgBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQhAKDl9uYW1lX2NvbnRhaW5zQggKBl9zdGF0ZUILCglfb3JkZXJfYnkizQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBEjMKBnRvdGFscxgDIAEoCzIeLnBhcmxleS5hZG1pbi52MS5BY2NvdW50VG90YWxzSAGIAQFCEgoQX25leHRfcGFnZV90b2tlbkIJCgdfdG90YWxzImYKDUFjY291bnRUb3RhbHMSEAoIYWNjb3VudHMYASABKAMSMgoUYmFsYW5jZV9uYW5vX2NyZWRpdHMYAiABKANSFGJhbGFuY2VfbmFub19jcmVkaXRzEg8KB2JhbGFuY2UYAyABKAkiMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IlIKFFJlbmFtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBQgcKBV9uYW1lIkQKFVJlbmFtZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCI3ChVTdXNwZW5kQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJFChZTdXNwZW5kQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFFJlc3VtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVUmVzdW1lQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFERlbGV0ZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVRGVsZXRlQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ImQKF1NldEFjY291bnRMaW1pdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSKQoGbGltaXRzGAIgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzIkcKGFNldEFjY291bnRMaW1pdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoSTG9hZENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJCChNMb2FkQ3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrkBChRBZGp1c3RDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiRAoVQWRqdXN0Q3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50Ip8BChhMaXN0TGVkZ2VyRW50cmllc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIhCglwYWdlX3NpemUYAiABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpUBChlMaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlEjUKB2VudHJpZXMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5MZWRnZXJFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ibwoVQ3JlYXRlQWRtaW5LZXlSZXF1ZXN0EhEKBG5hbWUYASABKAlIAIgBARI6CgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdEIHCgVfbmFtZSJLChZDcmVhdGVBZG1pbktleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJInsKFExpc3RBZG1pbktleXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihAEKFUxpc3RBZG1pbktleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ixQEKEENyZWF0ZUtleVJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQESDgoGc2NvcGVzGAMgAygJEjoKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0EikKBmxpbWl0cxgFIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0c0IHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSKWAQoPTGlzdEtleXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSIQoJcGFnZV9zaXplGAIgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiJ/ChBMaXN0S2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJYChNTZXRLZXlMaW1pdHNSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEikKBmxpbWl0cxgCIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0cyI5ChRTZXRLZXlMaW1pdHNSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSLIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBEg8KAmlkGAkgASgJSAaIAQESGwoGa2V5X2lkGAogASgJSAdSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIFCgNfaWRCCQoHX2tleV9pZCKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4igwIKFUdldFVzYWdlVG90YWxzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESOgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgEIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAUgASgJSAFSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIJCgdfa2V5X2lkIksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEikAUKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJEhsKBmtleV9pZBgQIAEoCUgGUgZrZXlfaWSIAQESJAoNY2FjaGVkX3Rva2VucxgRIAEoA1INY2FjaGVkX3Rva2VucxIuChJjYWNoZV93cml0ZV90b2tlbnMYEiABKANSEmNhY2hlX3dyaXRlX3Rva2Vuc0INCgtfYWNjb3VudF9pZEIICgZfbW9udGhCBgoEX2RheUIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGVCCQoHX2tleV9pZCJxChhQcnVuZVVzYWdlUmVjb3Jkc1JlcXVlc3QSKgoGYmVmb3JlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgdkcnlfcnVuGAIgASgISABSB2RyeV9ydW6IAQFCCgoIX2RyeV9ydW4igQEKGVBydW5lVXNhZ2VSZWNvcmRzUmVzcG9uc2USKAoPcmVjb3Jkc19yZW1vdmVkGAEgASgDUg9yZWNvcmRzX3JlbW92ZWQSKAoPYW5zd2Vyc19yZW1vdmVkGAIgASgDUg9hbnN3ZXJzX3JlbW92ZWQSEAoIY29tcGxldGUYAyABKAgilAEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSOgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSDQoFYWN0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEg4KBnRhcmdldBgFIAEoCRIPCgdkZXRhaWxzGAYgASgJIn4KF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ikQEKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRIyCgdlbnRyaWVzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLkF1ZGl0RW50cnlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuItoBCgxQcm9ncmFtU3RhdGUSDQoFc3RhdGUYASABKAkSIgoMbWVtb3J5X2J5dGVzGAIgASgDUgxtZW1vcnlfYnl0ZXMSDwoHd2FpdGluZxgDIAEoBRIOCgZzdGFydHMYBCABKAUSQwoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUgxsYXN0X3VzZWRfYXSIAQESFAoHZmFpbHVyZRgGIAEoCUgBiAEBQg8KDV9sYXN0X3VzZWRfYXRCCgoIX2ZhaWx1cmUiuQIKC0VuZ2luZVN0YXRlEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRIKCgJ1cBgDIAEoCBIPCgd3YWl0aW5nGAQgASgFEiUKC3dhaXRpbmdfbWF4GAUgASgFSABSC3dhaXRpbmdfbWF4iAEBEhQKB3J1bm5pbmcYBiABKAVIAYgBARIlCgtydW5uaW5nX21heBgHIAEoBUgCUgtydW5uaW5nX21heIgBARIUCgdicmVha2VyGAggASgJSAOIAQESMwoHcHJvZ3JhbRgJIAEoCzIdLnBhcmxleS5hZG1pbi52MS5Qcm9ncmFtU3RhdGVIBIgBAUIOCgxfd2FpdGluZ19tYXhCCgoIX3J1bm5pbmdCDgoMX3J1bm5pbmdfbWF4QgoKCF9icmVha2VyQgoKCF9wcm9ncmFtIqYBCglOb2RlU3RhdGUSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg0KBXN0YXRlGAMgASgJEkAKDWxlYXNlX2VuZHNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1sZWFzZV9lbmRzX2F0EhgKB2xhdGVfbXMYBSABKANSB2xhdGVfbXMSDwoHYW5zd2VycxgGIAEoCCISChBMaXN0Tm9kZXNSZXF1ZXN0IkQKEUxpc3ROb2Rlc1Jlc3BvbnNlEi8KBW5vZGVzGAEgAygLMhoucGFybGV5LmFkbWluLnYxLk5vZGVTdGF0ZUIEuLsYASLwAgoKTW9kZWxTdGF0ZRIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEg8KB2VuZ2luZXMYAyADKAkSEQoJYXZhaWxhYmxlGAQgASgIEhMKBnJlYXNvbhgFIAEoCUgAiAEBEiUKC2lucHV0X3ByaWNlGAYgASgJSAFSC2lucHV0X3ByaWNliAEBEicKDG91dHB1dF9wcmljZRgHIAEoCUgCUgxvdXRwdXRfcHJpY2WIAQESMwoSY2FjaGVkX2lucHV0X3ByaWNlGAggASgJSANSEmNhY2hlZF9pbnB1dF9wcmljZYgBARIxChFjYWNoZV93cml0ZV9wcmljZRgJIAEoCUgEUhFjYWNoZV93cml0ZV9wcmljZYgBAUIJCgdfcmVhc29uQg4KDF9pbnB1dF9wcmljZUIPCg1fb3V0cHV0X3ByaWNlQhUKE19jYWNoZWRfaW5wdXRfcHJpY2VCFAoSX2NhY2hlX3dyaXRlX3ByaWNlIiYKB1NldHRpbmcSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSIXChVHZXRTZXJ2ZXJTdGF0ZVJlcXVlc3Qi/wEKFkdldFNlcnZlclN0YXRlUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBIzCgdlbmdpbmVzGAMgAygLMhwucGFybGV5LmFkbWluLnYxLkVuZ2luZVN0YXRlQgS4uxgBEjEKBm1vZGVscxgEIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Nb2RlbFN0YXRlQgS4uxgBEjAKCHNldHRpbmdzGAUgAygLMhgucGFybGV5LmFkbWluLnYxLlNldHRpbmdCBLi7GAEiFwoVRGlhZ25vc2VTZXJ2ZXJSZXF1ZXN0IlAKFkRpYWdub3NlU2VydmVyUmVzcG9uc2USNgoLZGlhZ25vc3RpY3MYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuRGlhZ25vc3RpY0IEuLsYASJpCgpEaWFnbm9zdGljEgwKBGFyZWEYASABKAkSDwoHc3ViamVjdBgCIAEoCRINCgVzdGF0ZRgDIAEoCRINCgVmb3VuZBgEIAEoCRITCgZhZHZpY2UYBSABKAlIAIgBAUIJCgdfYWR2aWNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
 
 /**
  * An API key without its secret, which is shown once at creation and stored only as a hash.
@@ -171,6 +171,20 @@ export type ListAccountsRequest = Message<"parley.admin.v1.ListAccountsRequest">
    * @generated from field: optional string name_contains = 3 [json_name = "name_contains"];
    */
   nameContains?: string | undefined;
+
+  /**
+   * Only accounts in this state: `none`, `trial`, `active` or `ended`, as the `state` of their subscription, or `suspended`.
+   *
+   * @generated from field: optional string state = 4;
+   */
+  state?: string | undefined;
+
+  /**
+   * `created` (default), `created_desc`, `name`, `credits` (most first) or `last_used` (latest first).
+   *
+   * @generated from field: optional string order_by = 5 [json_name = "order_by"];
+   */
+  orderBy?: string | undefined;
 };
 
 /**
@@ -185,18 +199,25 @@ export const ListAccountsRequestSchema: GenMessage<ListAccountsRequest> = /*@__P
  */
 export type ListAccountsResponse = Message<"parley.admin.v1.ListAccountsResponse"> & {
   /**
-   * In order of creation.
+   * In the order of `order_by`.
    *
    * @generated from field: repeated parley.account.v1.Account accounts = 1;
    */
   accounts: Account[];
 
   /**
-   * Absent on the last page.
+   * Absent on the last page. An account whose place in the order changes between two pages may be on both or on neither.
    *
    * @generated from field: optional string next_page_token = 2 [json_name = "next_page_token"];
    */
   nextPageToken?: string | undefined;
+
+  /**
+   * The accounts of all pages together. Only on the first page.
+   *
+   * @generated from field: optional parley.admin.v1.AccountTotals totals = 3;
+   */
+  totals?: AccountTotals | undefined;
 };
 
 /**
@@ -205,6 +226,35 @@ export type ListAccountsResponse = Message<"parley.admin.v1.ListAccountsResponse
  */
 export const ListAccountsResponseSchema: GenMessage<ListAccountsResponse> = /*@__PURE__*/
   messageDesc(file_parley_admin_v1_admin, 4);
+
+/**
+ * @generated from message parley.admin.v1.AccountTotals
+ */
+export type AccountTotals = Message<"parley.admin.v1.AccountTotals"> & {
+  /**
+   * @generated from field: int64 accounts = 1;
+   */
+  accounts: bigint;
+
+  /**
+   * @generated from field: int64 balance_nano_credits = 2 [json_name = "balance_nano_credits"];
+   */
+  balanceNanoCredits: bigint;
+
+  /**
+   * The sum of their balances in credits, as an exact decimal.
+   *
+   * @generated from field: string balance = 3;
+   */
+  balance: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.AccountTotals.
+ * Use `create(AccountTotalsSchema)` to create a new message.
+ */
+export const AccountTotalsSchema: GenMessage<AccountTotals> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 5);
 
 /**
  * @generated from message parley.admin.v1.GetAccountRequest
@@ -223,7 +273,7 @@ export type GetAccountRequest = Message<"parley.admin.v1.GetAccountRequest"> & {
  * Use `create(GetAccountRequestSchema)` to create a new message.
  */
 export const GetAccountRequestSchema: GenMessage<GetAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 5);
+  messageDesc(file_parley_admin_v1_admin, 6);
 
 /**
  * @generated from message parley.admin.v1.GetAccountResponse
@@ -240,7 +290,7 @@ export type GetAccountResponse = Message<"parley.admin.v1.GetAccountResponse"> &
  * Use `create(GetAccountResponseSchema)` to create a new message.
  */
 export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 6);
+  messageDesc(file_parley_admin_v1_admin, 7);
 
 /**
  * @generated from message parley.admin.v1.StartTrialRequest
@@ -259,7 +309,7 @@ export type StartTrialRequest = Message<"parley.admin.v1.StartTrialRequest"> & {
  * Use `create(StartTrialRequestSchema)` to create a new message.
  */
 export const StartTrialRequestSchema: GenMessage<StartTrialRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 7);
+  messageDesc(file_parley_admin_v1_admin, 8);
 
 /**
  * @generated from message parley.admin.v1.StartTrialResponse
@@ -276,7 +326,7 @@ export type StartTrialResponse = Message<"parley.admin.v1.StartTrialResponse"> &
  * Use `create(StartTrialResponseSchema)` to create a new message.
  */
 export const StartTrialResponseSchema: GenMessage<StartTrialResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 8);
+  messageDesc(file_parley_admin_v1_admin, 9);
 
 /**
  * @generated from message parley.admin.v1.ActivatePlanRequest
@@ -302,7 +352,7 @@ export type ActivatePlanRequest = Message<"parley.admin.v1.ActivatePlanRequest">
  * Use `create(ActivatePlanRequestSchema)` to create a new message.
  */
 export const ActivatePlanRequestSchema: GenMessage<ActivatePlanRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 9);
+  messageDesc(file_parley_admin_v1_admin, 10);
 
 /**
  * @generated from message parley.admin.v1.ActivatePlanResponse
@@ -319,7 +369,7 @@ export type ActivatePlanResponse = Message<"parley.admin.v1.ActivatePlanResponse
  * Use `create(ActivatePlanResponseSchema)` to create a new message.
  */
 export const ActivatePlanResponseSchema: GenMessage<ActivatePlanResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 10);
+  messageDesc(file_parley_admin_v1_admin, 11);
 
 /**
  * @generated from message parley.admin.v1.EndPlanRequest
@@ -338,7 +388,7 @@ export type EndPlanRequest = Message<"parley.admin.v1.EndPlanRequest"> & {
  * Use `create(EndPlanRequestSchema)` to create a new message.
  */
 export const EndPlanRequestSchema: GenMessage<EndPlanRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 11);
+  messageDesc(file_parley_admin_v1_admin, 12);
 
 /**
  * @generated from message parley.admin.v1.EndPlanResponse
@@ -355,7 +405,7 @@ export type EndPlanResponse = Message<"parley.admin.v1.EndPlanResponse"> & {
  * Use `create(EndPlanResponseSchema)` to create a new message.
  */
 export const EndPlanResponseSchema: GenMessage<EndPlanResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 12);
+  messageDesc(file_parley_admin_v1_admin, 13);
 
 /**
  * @generated from message parley.admin.v1.RenameAccountRequest
@@ -381,7 +431,7 @@ export type RenameAccountRequest = Message<"parley.admin.v1.RenameAccountRequest
  * Use `create(RenameAccountRequestSchema)` to create a new message.
  */
 export const RenameAccountRequestSchema: GenMessage<RenameAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 13);
+  messageDesc(file_parley_admin_v1_admin, 14);
 
 /**
  * @generated from message parley.admin.v1.RenameAccountResponse
@@ -398,7 +448,7 @@ export type RenameAccountResponse = Message<"parley.admin.v1.RenameAccountRespon
  * Use `create(RenameAccountResponseSchema)` to create a new message.
  */
 export const RenameAccountResponseSchema: GenMessage<RenameAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 14);
+  messageDesc(file_parley_admin_v1_admin, 15);
 
 /**
  * @generated from message parley.admin.v1.SuspendAccountRequest
@@ -417,7 +467,7 @@ export type SuspendAccountRequest = Message<"parley.admin.v1.SuspendAccountReque
  * Use `create(SuspendAccountRequestSchema)` to create a new message.
  */
 export const SuspendAccountRequestSchema: GenMessage<SuspendAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 15);
+  messageDesc(file_parley_admin_v1_admin, 16);
 
 /**
  * @generated from message parley.admin.v1.SuspendAccountResponse
@@ -434,7 +484,7 @@ export type SuspendAccountResponse = Message<"parley.admin.v1.SuspendAccountResp
  * Use `create(SuspendAccountResponseSchema)` to create a new message.
  */
 export const SuspendAccountResponseSchema: GenMessage<SuspendAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 16);
+  messageDesc(file_parley_admin_v1_admin, 17);
 
 /**
  * @generated from message parley.admin.v1.ResumeAccountRequest
@@ -453,7 +503,7 @@ export type ResumeAccountRequest = Message<"parley.admin.v1.ResumeAccountRequest
  * Use `create(ResumeAccountRequestSchema)` to create a new message.
  */
 export const ResumeAccountRequestSchema: GenMessage<ResumeAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 17);
+  messageDesc(file_parley_admin_v1_admin, 18);
 
 /**
  * @generated from message parley.admin.v1.ResumeAccountResponse
@@ -470,7 +520,7 @@ export type ResumeAccountResponse = Message<"parley.admin.v1.ResumeAccountRespon
  * Use `create(ResumeAccountResponseSchema)` to create a new message.
  */
 export const ResumeAccountResponseSchema: GenMessage<ResumeAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 18);
+  messageDesc(file_parley_admin_v1_admin, 19);
 
 /**
  * @generated from message parley.admin.v1.DeleteAccountRequest
@@ -489,7 +539,7 @@ export type DeleteAccountRequest = Message<"parley.admin.v1.DeleteAccountRequest
  * Use `create(DeleteAccountRequestSchema)` to create a new message.
  */
 export const DeleteAccountRequestSchema: GenMessage<DeleteAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 19);
+  messageDesc(file_parley_admin_v1_admin, 20);
 
 /**
  * @generated from message parley.admin.v1.DeleteAccountResponse
@@ -506,7 +556,7 @@ export type DeleteAccountResponse = Message<"parley.admin.v1.DeleteAccountRespon
  * Use `create(DeleteAccountResponseSchema)` to create a new message.
  */
 export const DeleteAccountResponseSchema: GenMessage<DeleteAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 20);
+  messageDesc(file_parley_admin_v1_admin, 21);
 
 /**
  * @generated from message parley.admin.v1.SetAccountLimitsRequest
@@ -532,7 +582,7 @@ export type SetAccountLimitsRequest = Message<"parley.admin.v1.SetAccountLimitsR
  * Use `create(SetAccountLimitsRequestSchema)` to create a new message.
  */
 export const SetAccountLimitsRequestSchema: GenMessage<SetAccountLimitsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 21);
+  messageDesc(file_parley_admin_v1_admin, 22);
 
 /**
  * @generated from message parley.admin.v1.SetAccountLimitsResponse
@@ -549,7 +599,7 @@ export type SetAccountLimitsResponse = Message<"parley.admin.v1.SetAccountLimits
  * Use `create(SetAccountLimitsResponseSchema)` to create a new message.
  */
 export const SetAccountLimitsResponseSchema: GenMessage<SetAccountLimitsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 22);
+  messageDesc(file_parley_admin_v1_admin, 23);
 
 /**
  * @generated from message parley.admin.v1.LoadCreditsRequest
@@ -589,7 +639,7 @@ export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> &
  * Use `create(LoadCreditsRequestSchema)` to create a new message.
  */
 export const LoadCreditsRequestSchema: GenMessage<LoadCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 23);
+  messageDesc(file_parley_admin_v1_admin, 24);
 
 /**
  * @generated from message parley.admin.v1.LoadCreditsResponse
@@ -606,7 +656,7 @@ export type LoadCreditsResponse = Message<"parley.admin.v1.LoadCreditsResponse">
  * Use `create(LoadCreditsResponseSchema)` to create a new message.
  */
 export const LoadCreditsResponseSchema: GenMessage<LoadCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 24);
+  messageDesc(file_parley_admin_v1_admin, 25);
 
 /**
  * @generated from message parley.admin.v1.AdjustCreditsRequest
@@ -647,7 +697,7 @@ export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest
  * Use `create(AdjustCreditsRequestSchema)` to create a new message.
  */
 export const AdjustCreditsRequestSchema: GenMessage<AdjustCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 25);
+  messageDesc(file_parley_admin_v1_admin, 26);
 
 /**
  * @generated from message parley.admin.v1.AdjustCreditsResponse
@@ -664,7 +714,7 @@ export type AdjustCreditsResponse = Message<"parley.admin.v1.AdjustCreditsRespon
  * Use `create(AdjustCreditsResponseSchema)` to create a new message.
  */
 export const AdjustCreditsResponseSchema: GenMessage<AdjustCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 26);
+  messageDesc(file_parley_admin_v1_admin, 27);
 
 /**
  * @generated from message parley.admin.v1.ListLedgerEntriesRequest
@@ -695,7 +745,7 @@ export type ListLedgerEntriesRequest = Message<"parley.admin.v1.ListLedgerEntrie
  * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
  */
 export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 27);
+  messageDesc(file_parley_admin_v1_admin, 28);
 
 /**
  * @generated from message parley.admin.v1.ListLedgerEntriesResponse
@@ -721,7 +771,7 @@ export type ListLedgerEntriesResponse = Message<"parley.admin.v1.ListLedgerEntri
  * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
  */
 export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 28);
+  messageDesc(file_parley_admin_v1_admin, 29);
 
 /**
  * @generated from message parley.admin.v1.CreateAdminKeyRequest
@@ -747,7 +797,7 @@ export type CreateAdminKeyRequest = Message<"parley.admin.v1.CreateAdminKeyReque
  * Use `create(CreateAdminKeyRequestSchema)` to create a new message.
  */
 export const CreateAdminKeyRequestSchema: GenMessage<CreateAdminKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 29);
+  messageDesc(file_parley_admin_v1_admin, 30);
 
 /**
  * @generated from message parley.admin.v1.CreateAdminKeyResponse
@@ -771,7 +821,7 @@ export type CreateAdminKeyResponse = Message<"parley.admin.v1.CreateAdminKeyResp
  * Use `create(CreateAdminKeyResponseSchema)` to create a new message.
  */
 export const CreateAdminKeyResponseSchema: GenMessage<CreateAdminKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 30);
+  messageDesc(file_parley_admin_v1_admin, 31);
 
 /**
  * @generated from message parley.admin.v1.ListAdminKeysRequest
@@ -795,7 +845,7 @@ export type ListAdminKeysRequest = Message<"parley.admin.v1.ListAdminKeysRequest
  * Use `create(ListAdminKeysRequestSchema)` to create a new message.
  */
 export const ListAdminKeysRequestSchema: GenMessage<ListAdminKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 31);
+  messageDesc(file_parley_admin_v1_admin, 32);
 
 /**
  * @generated from message parley.admin.v1.ListAdminKeysResponse
@@ -821,7 +871,7 @@ export type ListAdminKeysResponse = Message<"parley.admin.v1.ListAdminKeysRespon
  * Use `create(ListAdminKeysResponseSchema)` to create a new message.
  */
 export const ListAdminKeysResponseSchema: GenMessage<ListAdminKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 32);
+  messageDesc(file_parley_admin_v1_admin, 33);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyRequest
@@ -868,7 +918,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 33);
+  messageDesc(file_parley_admin_v1_admin, 34);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyResponse
@@ -892,7 +942,7 @@ export type CreateKeyResponse = Message<"parley.admin.v1.CreateKeyResponse"> & {
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 34);
+  messageDesc(file_parley_admin_v1_admin, 35);
 
 /**
  * @generated from message parley.admin.v1.ListKeysRequest
@@ -923,7 +973,7 @@ export type ListKeysRequest = Message<"parley.admin.v1.ListKeysRequest"> & {
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 35);
+  messageDesc(file_parley_admin_v1_admin, 36);
 
 /**
  * @generated from message parley.admin.v1.ListKeysResponse
@@ -949,7 +999,7 @@ export type ListKeysResponse = Message<"parley.admin.v1.ListKeysResponse"> & {
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 36);
+  messageDesc(file_parley_admin_v1_admin, 37);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyRequest
@@ -973,7 +1023,7 @@ export type RotateKeyRequest = Message<"parley.admin.v1.RotateKeyRequest"> & {
  * Use `create(RotateKeyRequestSchema)` to create a new message.
  */
 export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 37);
+  messageDesc(file_parley_admin_v1_admin, 38);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyResponse
@@ -999,7 +1049,7 @@ export type RotateKeyResponse = Message<"parley.admin.v1.RotateKeyResponse"> & {
  * Use `create(RotateKeyResponseSchema)` to create a new message.
  */
 export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 38);
+  messageDesc(file_parley_admin_v1_admin, 39);
 
 /**
  * @generated from message parley.admin.v1.SetKeyLimitsRequest
@@ -1023,7 +1073,7 @@ export type SetKeyLimitsRequest = Message<"parley.admin.v1.SetKeyLimitsRequest">
  * Use `create(SetKeyLimitsRequestSchema)` to create a new message.
  */
 export const SetKeyLimitsRequestSchema: GenMessage<SetKeyLimitsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 39);
+  messageDesc(file_parley_admin_v1_admin, 40);
 
 /**
  * @generated from message parley.admin.v1.SetKeyLimitsResponse
@@ -1040,7 +1090,7 @@ export type SetKeyLimitsResponse = Message<"parley.admin.v1.SetKeyLimitsResponse
  * Use `create(SetKeyLimitsResponseSchema)` to create a new message.
  */
 export const SetKeyLimitsResponseSchema: GenMessage<SetKeyLimitsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 40);
+  messageDesc(file_parley_admin_v1_admin, 41);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyRequest
@@ -1057,7 +1107,7 @@ export type RevokeKeyRequest = Message<"parley.admin.v1.RevokeKeyRequest"> & {
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 41);
+  messageDesc(file_parley_admin_v1_admin, 42);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyResponse
@@ -1074,7 +1124,7 @@ export type RevokeKeyResponse = Message<"parley.admin.v1.RevokeKeyResponse"> & {
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 42);
+  messageDesc(file_parley_admin_v1_admin, 43);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsRequest
@@ -1154,7 +1204,7 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 43);
+  messageDesc(file_parley_admin_v1_admin, 44);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsResponse
@@ -1180,7 +1230,7 @@ export type ListUsageRecordsResponse = Message<"parley.admin.v1.ListUsageRecords
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 44);
+  messageDesc(file_parley_admin_v1_admin, 45);
 
 /**
  * @generated from message parley.admin.v1.GetUsageTotalsRequest
@@ -1228,7 +1278,7 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
  * Use `create(GetUsageTotalsRequestSchema)` to create a new message.
  */
 export const GetUsageTotalsRequestSchema: GenMessage<GetUsageTotalsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 45);
+  messageDesc(file_parley_admin_v1_admin, 46);
 
 /**
  * @generated from message parley.admin.v1.GetUsageTotalsResponse
@@ -1247,7 +1297,7 @@ export type GetUsageTotalsResponse = Message<"parley.admin.v1.GetUsageTotalsResp
  * Use `create(GetUsageTotalsResponseSchema)` to create a new message.
  */
 export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 46);
+  messageDesc(file_parley_admin_v1_admin, 47);
 
 /**
  * Sums over requests, including those whose records were pruned. Fields that the grouping does not use are absent.
@@ -1375,7 +1425,7 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
  * Use `create(UsageTotalSchema)` to create a new message.
  */
 export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 47);
+  messageDesc(file_parley_admin_v1_admin, 48);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsRequest
@@ -1402,7 +1452,7 @@ export type PruneUsageRecordsRequest = Message<"parley.admin.v1.PruneUsageRecord
  * Use `create(PruneUsageRecordsRequestSchema)` to create a new message.
  */
 export const PruneUsageRecordsRequestSchema: GenMessage<PruneUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 48);
+  messageDesc(file_parley_admin_v1_admin, 49);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsResponse
@@ -1433,7 +1483,7 @@ export type PruneUsageRecordsResponse = Message<"parley.admin.v1.PruneUsageRecor
  * Use `create(PruneUsageRecordsResponseSchema)` to create a new message.
  */
 export const PruneUsageRecordsResponseSchema: GenMessage<PruneUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 49);
+  messageDesc(file_parley_admin_v1_admin, 50);
 
 /**
  * An administrative change.
@@ -1485,7 +1535,7 @@ export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 50);
+  messageDesc(file_parley_admin_v1_admin, 51);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesRequest
@@ -1509,7 +1559,7 @@ export type ListAuditEntriesRequest = Message<"parley.admin.v1.ListAuditEntriesR
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 51);
+  messageDesc(file_parley_admin_v1_admin, 52);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesResponse
@@ -1535,7 +1585,7 @@ export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntries
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 52);
+  messageDesc(file_parley_admin_v1_admin, 53);
 
 /**
  * A program that the server starts for the first request and ends when it has been idle.
@@ -1592,7 +1642,7 @@ export type ProgramState = Message<"parley.admin.v1.ProgramState"> & {
  * Use `create(ProgramStateSchema)` to create a new message.
  */
 export const ProgramStateSchema: GenMessage<ProgramState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 53);
+  messageDesc(file_parley_admin_v1_admin, 54);
 
 /**
  * An engine of the running server.
@@ -1670,7 +1720,7 @@ export type EngineState = Message<"parley.admin.v1.EngineState"> & {
  * Use `create(EngineStateSchema)` to create a new message.
  */
 export const EngineStateSchema: GenMessage<EngineState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 54);
+  messageDesc(file_parley_admin_v1_admin, 55);
 
 /**
  * A server that shares the PostgreSQL database.
@@ -1724,7 +1774,7 @@ export type NodeState = Message<"parley.admin.v1.NodeState"> & {
  * Use `create(NodeStateSchema)` to create a new message.
  */
 export const NodeStateSchema: GenMessage<NodeState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 55);
+  messageDesc(file_parley_admin_v1_admin, 56);
 
 /**
  * @generated from message parley.admin.v1.ListNodesRequest
@@ -1737,7 +1787,7 @@ export type ListNodesRequest = Message<"parley.admin.v1.ListNodesRequest"> & {
  * Use `create(ListNodesRequestSchema)` to create a new message.
  */
 export const ListNodesRequestSchema: GenMessage<ListNodesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 56);
+  messageDesc(file_parley_admin_v1_admin, 57);
 
 /**
  * @generated from message parley.admin.v1.ListNodesResponse
@@ -1756,7 +1806,7 @@ export type ListNodesResponse = Message<"parley.admin.v1.ListNodesResponse"> & {
  * Use `create(ListNodesResponseSchema)` to create a new message.
  */
 export const ListNodesResponseSchema: GenMessage<ListNodesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 57);
+  messageDesc(file_parley_admin_v1_admin, 58);
 
 /**
  * A configured model in the running server.
@@ -1831,7 +1881,7 @@ export type ModelState = Message<"parley.admin.v1.ModelState"> & {
  * Use `create(ModelStateSchema)` to create a new message.
  */
 export const ModelStateSchema: GenMessage<ModelState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 58);
+  messageDesc(file_parley_admin_v1_admin, 59);
 
 /**
  * A setting of the running server.
@@ -1859,7 +1909,7 @@ export type Setting = Message<"parley.admin.v1.Setting"> & {
  * Use `create(SettingSchema)` to create a new message.
  */
 export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 59);
+  messageDesc(file_parley_admin_v1_admin, 60);
 
 /**
  * @generated from message parley.admin.v1.GetServerStateRequest
@@ -1872,7 +1922,7 @@ export type GetServerStateRequest = Message<"parley.admin.v1.GetServerStateReque
  * Use `create(GetServerStateRequestSchema)` to create a new message.
  */
 export const GetServerStateRequestSchema: GenMessage<GetServerStateRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 60);
+  messageDesc(file_parley_admin_v1_admin, 61);
 
 /**
  * @generated from message parley.admin.v1.GetServerStateResponse
@@ -1911,7 +1961,7 @@ export type GetServerStateResponse = Message<"parley.admin.v1.GetServerStateResp
  * Use `create(GetServerStateResponseSchema)` to create a new message.
  */
 export const GetServerStateResponseSchema: GenMessage<GetServerStateResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 61);
+  messageDesc(file_parley_admin_v1_admin, 62);
 
 /**
  * @generated from message parley.admin.v1.DiagnoseServerRequest
@@ -1924,7 +1974,7 @@ export type DiagnoseServerRequest = Message<"parley.admin.v1.DiagnoseServerReque
  * Use `create(DiagnoseServerRequestSchema)` to create a new message.
  */
 export const DiagnoseServerRequestSchema: GenMessage<DiagnoseServerRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 62);
+  messageDesc(file_parley_admin_v1_admin, 63);
 
 /**
  * @generated from message parley.admin.v1.DiagnoseServerResponse
@@ -1941,7 +1991,7 @@ export type DiagnoseServerResponse = Message<"parley.admin.v1.DiagnoseServerResp
  * Use `create(DiagnoseServerResponseSchema)` to create a new message.
  */
 export const DiagnoseServerResponseSchema: GenMessage<DiagnoseServerResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 63);
+  messageDesc(file_parley_admin_v1_admin, 64);
 
 /**
  * A finding.
@@ -1990,5 +2040,5 @@ export type Diagnostic = Message<"parley.admin.v1.Diagnostic"> & {
  * Use `create(DiagnosticSchema)` to create a new message.
  */
 export const DiagnosticSchema: GenMessage<Diagnostic> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 64);
+  messageDesc(file_parley_admin_v1_admin, 65);
 
