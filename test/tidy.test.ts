@@ -11,13 +11,14 @@ const foundations = ['values', 'entities', 'books', 'limits', 'billing', 'access
 /** The rooms that each room may import, besides itself. `main` is `src/main.ts`. */
 const mayImport: Record<string, readonly string[]> = {
   main: ['cli', 'app'],
-  cli: ['app', 'codec', 'config', 'core', 'files', 'gen', 'media'],
+  cli: ['app', 'codec', 'config', 'core', 'files', 'gen', 'media', 'models'],
   app: [
     'config',
     'core',
     'engines',
     'files',
     'gen',
+    'models',
     'store',
     'supervisor',
     'telemetry',
@@ -27,6 +28,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   transports: ['codec', 'core', 'files', 'gen'],
   engines: ['codec', 'core', 'files', 'gen', 'media', 'threads'],
+  models: ['core', 'files'],
   store: ['core', 'files', 'threads'],
   supervisor: ['core', 'files'],
   media: ['core', 'threads'],
