@@ -88,6 +88,12 @@ describe.each(shells)('parley completion $shell', ({ shell, missing }) => {
     const found = offered(shell, 'transcribe', 'nothing-is-named-so');
     expect(found.filter((word) => word !== 'files')).toEqual([]);
   });
+
+  inShell(`offers files and folders only where a flag takes one${note}`, () => {
+    // Bash completes the names of files by itself, which this question does not see.
+    if (shell !== 'bash') expect(offered(shell, 'serve', '--config', '')).not.toEqual([]);
+    expect(offered(shell, 'key', 'create', '--account', '')).toEqual([]);
+  });
 });
 
 describe('parley completion', () => {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../icons.tsx';
+import { microphoneProblem, needsTls } from './live/open-microphone.ts';
 
 interface Props {
   readonly onRecorded: (recording: File) => void;
@@ -12,7 +13,7 @@ export function Microphone({ onRecorded, onProblem }: Props) {
   const current = useRef<MediaRecorder>(undefined);
   const seconds = useSeconds(recorder !== undefined);
   useEffect(() => () => release(current.current), []);
-  if (navigator.mediaDevices === undefined) return null;
+  if (needsTls) return <span class="quiet">To record, open this page over HTTPS.</span>;
   const start = async () => {
     try {
       const next = new MediaRecorder(await navigator.mediaDevices.getUserMedia({ audio: true }));
@@ -25,7 +26,7 @@ export function Microphone({ onRecorded, onProblem }: Props) {
       current.current = next;
       setRecorder(next);
     } catch (error) {
-      onProblem(`The microphone could not be used. ${error instanceof Error ? error.message : ''}`);
+      onProblem(microphoneProblem(error));
     }
   };
   return recorder === undefined ? (

@@ -9,8 +9,8 @@ export interface Word {
 /** A flag that takes a value. */
 export interface ValueFlag {
   readonly names: readonly string[];
-  /** The allowed values; empty if any value is, which may be a file. */
-  readonly values: readonly string[];
+  /** The allowed values; `paths` for files and folders; empty for any other text. */
+  readonly values: readonly string[] | 'paths';
 }
 
 /** A command, and the words that may follow it. */
@@ -35,7 +35,7 @@ export function placesOf(command: Command, path = command.name()): Place[] {
   ];
   const valueFlags = options
     .filter(({ required, optional }) => required || optional)
-    .map((option) => ({ names: namesOf(option), values: option.argChoices ?? [] }));
+    .map((option) => ({ names: namesOf(option), values: valuesOf(option) }));
   const own = { path, words, valueFlags };
   return [own, ...inner.filter(isReal(command)).flatMap((one) => placesOf(one, `${path} ${one.name()}`))];
 }
@@ -47,6 +47,10 @@ function isReal({ commands }: Command): (one: Command) => boolean {
 
 function choicesOf({ argChoices = [], description }: Argument): Word[] {
   return argChoices.map((text) => ({ text, description }));
+}
+
+function valuesOf({ argChoices = [], flags }: Option): ValueFlag['values'] {
+  return /<(file|folder)>/.test(flags) ? 'paths' : argChoices;
 }
 
 function namesOf({ short, long }: Option): string[] {

@@ -36,14 +36,17 @@ function valueCases(places: readonly Place[], toCase: (flag: ValueFlag) => strin
 
 function bash(places: readonly Place[]): string {
   const values = valueCases(places, ({ names, values }) => {
-    const found =
-      values.length === 0 ? '' : `COMPREPLY=($(compgen -W ${quoted(values.join(' '))} -- "$word")); `;
+    const found = values === 'paths' ? '' : `_parley_values ${quoted(values.join(' '))}; `;
     return `        ${alternatives(names)}) ${found}return ;;`;
   });
   const words = places.map(
     ({ path, words }) => `    ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))} ;;`,
   );
   return `# Completion of parley for bash: source <(parley completion bash)
+_parley_values() {
+  compopt +o default 2>/dev/null
+  COMPREPLY=($(compgen -W "$1" -- "$word"))
+}
 _parley() {
   local place=parley word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} words i
   COMPREPLY=()
@@ -65,8 +68,13 @@ complete -o default -F _parley parley
 
 function zsh(places: readonly Place[]): string {
   const values = valueCases(places, ({ names, values }) => {
-    const found = values.length === 0 ? '_files' : `compadd -- ${values.map(quoted).join(' ')}`;
-    return `        ${alternatives(names)}) ${found}; return ;;`;
+    const found =
+      values === 'paths'
+        ? '_files; '
+        : values.length === 0
+          ? ''
+          : `compadd -- ${values.map(quoted).join(' ')}; `;
+    return `        ${alternatives(names)}) ${found}return ;;`;
   });
   const words = places.map(({ path, words }) => {
     const described = words.map(({ text, description }) => quoted(`${text}:${description}`));
@@ -128,5 +136,5 @@ function fishWord(text: string): string {
 
 function fishValue(flag: ValueFlag | undefined): string {
   if (flag === undefined) return '';
-  return flag.values.length === 0 ? ' -r' : ` -x -a ${quoted(flag.values.join(' '))}`;
+  return flag.values === 'paths' ? ' -rF' : ` -x -a ${quoted(flag.values.join(' '))}`;
 }

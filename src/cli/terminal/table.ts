@@ -10,10 +10,25 @@ export interface Column<Row> {
   readonly align?: 'right';
 }
 
-/** Rows in aligned columns under a line of titles. Each line ends with a line feed. */
-export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+/**
+ * Rows in aligned columns under a line of titles. A terminal that is too narrow gets a block of lines for each row.
+ * Each line ends with a line feed.
+ *
+ * @param lineMax in characters. Default: the width of the terminal, or no limit elsewhere
+ */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  lineMax = process.stdout.columns ?? Number.POSITIVE_INFINITY,
+): string {
   const cells = columns.map(({ title, cell }) => [title, ...rows.map((row) => shown(cell(row)))]);
   const widths = cells.map((column) => Math.max(...column.map((text) => text.length)));
+  const gaps = 2 * (columns.length - 1);
+  if (rows.length > 0 && widths.reduce((sum, width) => sum + width, gaps) > lineMax) {
+    return rows
+      .map((row) => facts(columns.map(({ title, cell }) => [title.toLowerCase(), cell(row)])))
+      .join('\n');
+  }
   const line = (index: number) =>
     columns
       .map(({ align }, at) => {
