@@ -11,7 +11,7 @@ const foundations = ['values', 'entities', 'books', 'limits', 'billing', 'access
 /** The rooms that each room may import, besides itself. `main` is `src/main.ts`. */
 const mayImport: Record<string, readonly string[]> = {
   main: ['cli', 'app'],
-  cli: ['app', 'codec', 'config', 'core', 'files', 'gen', 'media', 'models'],
+  cli: ['app', 'codec', 'config', 'core', 'files', 'gen', 'media', 'models', 'runtimes'],
   app: [
     'config',
     'core',
@@ -19,6 +19,7 @@ const mayImport: Record<string, readonly string[]> = {
     'files',
     'gen',
     'models',
+    'runtimes',
     'store',
     'supervisor',
     'telemetry',
@@ -29,6 +30,7 @@ const mayImport: Record<string, readonly string[]> = {
   transports: ['codec', 'core', 'files', 'gen'],
   engines: ['codec', 'core', 'files', 'gen', 'media', 'threads'],
   models: ['core', 'files'],
+  runtimes: ['files', 'models'],
   store: ['core', 'files', 'threads'],
   supervisor: ['core', 'files'],
   media: ['core', 'threads'],

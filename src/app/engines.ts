@@ -1,13 +1,16 @@
 /** Opens the configured engines, and replaces them on a reload. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, EngineConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { TokenCounter } from '../core/entities/engine.ts';
 import type { CatalogModel } from '../core/entities/model.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
 import type { Clock } from '../core/values/clock.ts';
+import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
+import { missingModel } from '../engines/missing-model.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
+import { engineName, type OpenedEngineSettings, openedEngines } from './local-programs.ts';
 import { toCatalogModel } from './models.ts';
 
 interface EngineDeps {
@@ -21,7 +24,7 @@ interface EngineDeps {
 }
 
 interface Opened {
-  readonly settings: EngineConfig;
+  readonly settings: OpenedEngineSettings;
   readonly apiKey: string | undefined;
   readonly set: EngineSet;
 }
@@ -54,14 +57,15 @@ export class Engines {
    * Rejects if an engine cannot be opened or a model has no engine; then nothing changes.
    */
   async use(config: Config): Promise<readonly CatalogModel[]> {
-    await this.#load(config);
+    const engines = openedEngines(config);
+    await this.#load(engines.values());
     const next = new Map<string, Opened>();
     try {
-      for (const [name, settings] of Object.entries(config.engines)) {
-        next.set(name, this.#open(name, settings, config));
-      }
-      const sets = new Map([...next].map(([name, { set }]) => [name, set]));
-      const models = config.models.map((model) => toCatalogModel(model, sets, this.#startedAtMs));
+      for (const [name, settings] of engines) next.set(name, this.#open(name, settings, config));
+      const models = config.models.map((model) => {
+        const find = (name: string) => next.get(engineName(config, model, name))?.set;
+        return toCatalogModel(model, find, this.#startedAtMs);
+      });
       this.#take(next, config.server.requestMsMax);
       return models;
     } catch (error) {
@@ -79,7 +83,18 @@ export class Engines {
   }
 
   readings() {
-    return [...this.#opened].map(([engine, { set }]) => ({ engine, ...set.reading() }));
+    return [...this.#opened].map(([engine, { settings, set }]) => {
+      const { kind } = settings;
+      return { engine, kind, ...(kind === 'local' && { fileBytes: settings.fileBytes }), ...set.reading() };
+    });
+  }
+
+  /** The program of an engine, by the name of its reading. @throws `not_found` if there is none */
+  program(name: string) {
+    const program = this.#opened.get(name)?.set.program;
+    if (program !== undefined) return program;
+    const message = `No engine \`${name}\` of this server is a program that Parley can start.`;
+    throw new ParleyError('not_found', { message, param: 'name' });
   }
 
   async close(): Promise<void> {
@@ -89,11 +104,11 @@ export class Engines {
   }
 
   /** Loads the code of the configured kinds. */
-  async #load({ engines }: Config): Promise<void> {
-    const configured = new Set(Object.values(engines).map(({ kind }) => kind));
+  async #load(engines: Iterable<OpenedEngineSettings>): Promise<void> {
+    const configured = new Set([...engines].map(({ kind }) => kind));
     if (configured.has('builtin')) this.#kinds.builtin ??= await kinds.builtin();
     if (configured.has('openai')) this.#kinds.openai ??= await kinds.openai();
-    if (configured.has('process')) this.#kinds.process ??= await kinds.process();
+    if (configured.has('process') || configured.has('local')) this.#kinds.process ??= await kinds.process();
     if (configured.has('remote')) this.#kinds.remote ??= await kinds.remote();
   }
 
@@ -102,7 +117,7 @@ export class Engines {
   }
 
   /** Returns the open engine if its settings and key are the same. */
-  #open(name: string, settings: EngineConfig, { engineKeys, server }: Config): Opened {
+  #open(name: string, settings: OpenedEngineSettings, { engineKeys, server }: Config): Opened {
     const apiKey = engineKeys[name]?.reveal();
     const opened = this.#opened.get(name);
     if (opened && opened.apiKey === apiKey && isDeepStrictEqual(opened.settings, settings)) return opened;
@@ -110,12 +125,22 @@ export class Engines {
     return { settings, apiKey, set: this.#deps.given[name] ?? create() };
   }
 
-  #create(name: string, settings: EngineConfig, apiKey: string | undefined, requestMsMax: number): EngineSet {
+  #create(
+    name: string,
+    settings: OpenedEngineSettings,
+    apiKey: string | undefined,
+    requestMsMax: number,
+  ): EngineSet {
     const { clock, tokens, log, tracer, supervisor } = this.#deps;
     const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin':
         return loaded(this.#kinds.builtin)(settings, { clock, tokens, requestMsMax });
+      case 'local': {
+        const { program } = settings;
+        if ('advice' in program) return missingModel(`${program.found} ${program.advice}`);
+        return loaded(this.#kinds.process)(program, { ...deps, program: supervisor.open(name, program) });
+      }
       case 'openai':
         return loaded(this.#kinds.openai)(settings, deps);
       case 'process':

@@ -9,15 +9,14 @@ import type { EngineList } from '../engines/failover/engine-order.ts';
 import { failoverSpeech } from '../engines/failover/speech.ts';
 import { failoverTranscription } from '../engines/failover/transcription.ts';
 
+/** @param name of an engine in the configuration */
+type FindEngine = (name: string) => EngineSet | undefined;
+
 /**
  * @param addedAtMs the creation time of a model without a configured one
  * @throws if an engine of the model does not exist or does not offer its operation
  */
-export function toCatalogModel(
-  model: ModelConfig,
-  engines: ReadonlyMap<string, EngineSet>,
-  addedAtMs: number,
-): CatalogModel {
+export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtMs: number): CatalogModel {
   const { id, balance = 'in-order' } = model;
   const weights = [model.engine].flat().map((name) => model.weights?.[name] ?? 1);
   const choice = { balance, weights };
@@ -70,12 +69,12 @@ export function toCatalogModel(
  */
 function enginesOf<E extends Engine>(
   { id, type, engine }: ModelConfig,
-  engines: ReadonlyMap<string, EngineSet>,
+  engines: FindEngine,
   offer: (set: EngineSet) => E | undefined,
 ): EngineList<E> {
   const names = typeof engine === 'string' ? [engine] : engine;
   const [first, ...others] = names.map((name) => {
-    const set = engines.get(name);
+    const set = engines(name);
     const offered = set && offer(set);
     if (offered !== undefined) return offered;
     throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);

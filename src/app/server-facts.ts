@@ -5,6 +5,7 @@ import type { Catalog } from '../core/catalog/catalog.ts';
 import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/entities/server.ts';
 import { ok, problem } from '../core/values/diagnostics.ts';
 import type { Engines } from './engines.ts';
+import { engineNames } from './local-programs.ts';
 import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
@@ -18,7 +19,13 @@ interface Running {
 }
 
 export function serverFacts(running: Running): ServerFacts {
-  return { state: () => stateOf(running), diagnose: () => diagnoseRunning(running) };
+  const { engines } = running;
+  return {
+    state: () => stateOf(running),
+    load: (engine) => engines.program(engine).load(),
+    unload: (engine) => engines.program(engine).unload(),
+    diagnose: () => diagnoseRunning(running),
+  };
 }
 
 /** The checks of `parley doctor` that a running server makes of itself. Checking pages would keep requests waiting. */
@@ -42,13 +49,11 @@ function stateOf({ startedAtMs, config, engines, catalog }: Running): ServerStat
   return {
     version,
     startedAtMs,
-    engines: engines.readings().map(({ engine, ...reading }) => {
-      return { name: engine, kind: current.engines[engine]?.kind ?? '', ...reading };
-    }),
+    engines: engines.readings().map(({ engine, ...reading }) => ({ name: engine, ...reading })),
     models: current.models.map((model) => ({
       id: model.id,
       type: model.type,
-      engines: [model.engine].flat(),
+      engines: engineNames(current, model),
       reason: reasons.get(model.id),
       price: model.type === 'chat' ? model.price : undefined,
     })),

@@ -14,13 +14,23 @@ export interface EngineSet {
   chat?(model: string, needsContext: boolean): ChatEngine;
   /** The current state, for metrics and readiness. */
   reading(): EngineReading;
+  /** The program that Parley starts for the engine. Default: none. */
+  readonly program?: EngineProgram;
   /** No new request will come. Running ones still end on it. Default: nothing is released before `close`. */
   retire?(): void;
   /** Ends all its threads and connections. Call once, after the last request. */
   close(): Promise<void>;
 }
 
-export type EngineReading = Omit<EngineState, 'name' | 'kind'>;
+/** A program that can be started and ended by hand. */
+export interface EngineProgram {
+  /** Starts it unless it runs. Resolves when it is ready. @throws `engine_unavailable` or `overloaded` */
+  load(): Promise<void>;
+  /** Ends it after its last request. The next request starts it again. */
+  unload(): void;
+}
+
+export type EngineReading = Omit<EngineState, 'name' | 'kind' | 'fileBytes'>;
 
 /** An engine with threads, closed by its creator. */
 export type Owned<Engine> = Engine & {

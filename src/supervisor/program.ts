@@ -31,6 +31,7 @@ export interface Lease {
 }
 
 let sockets = 0;
+const unloaded = 'an administrator has unloaded it';
 
 /** A program that is started for the first request and ended when it has been idle. All decisions are synchronous. */
 export class Program implements Admitted {
@@ -46,6 +47,7 @@ export class Program implements Admitted {
   #ending: Promise<void> = Promise.resolve();
   #isReady = false;
   #isRetired = false;
+  #isUnloaded = false;
   #calls = 0;
   #waiting = 0;
   #starts = 0;
@@ -131,6 +133,12 @@ export class Program implements Admitted {
     await this.#ending;
   }
 
+  /** Ends the program as soon as it has no calls. The next call after that starts it again. */
+  unload(): void {
+    if (this.isIdle) void this.stop(unloaded);
+    else this.#isUnloaded = this.#running !== undefined;
+  }
+
   /** From now on the program ends as soon as it has no calls. */
   retire(): void {
     this.#isRetired = true;
@@ -166,6 +174,7 @@ export class Program implements Admitted {
     clearTimeout(this.#idleTimer);
     const { idleMs } = this.settings;
     if (this.#isRetired) void this.stop('the configuration has changed');
+    else if (this.#isUnloaded) void this.stop(unloaded);
     else if (idleMs > 0) {
       const end = () => void (this.isIdle && this.stop(`idle for ${idleMs} ms`));
       this.#idleTimer = setTimeout(end, idleMs).unref();
@@ -174,6 +183,7 @@ export class Program implements Admitted {
   }
 
   #start(): Promise<Child> {
+    this.#isUnloaded = false;
     const running: Promise<Child> = this.#begin(() => this.#running === running);
     running.catch(() => {
       if (this.#running === running) this.#running = undefined;

@@ -99,6 +99,7 @@ const groups = {
   alerts: ['show', 'set', 'list', 'test'],
   config: ['show', 'check'],
   store: ['copy'],
+  engines: ['load', 'unload'],
 };
 
 function helpOf(command: Command): string {

@@ -313,6 +313,20 @@ const serverByAdmin: Case[] = [
     compare: (answer) =>
       (answer as [{ nodes?: { state: string }[] }])[0].nodes?.map(({ state }) => state) ?? [],
   }),
+  adminRefused(
+    'an engine that is no program is loaded',
+    calling(admin.loadEngine, { name: 'builtin' }),
+    'not_found',
+    'name',
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine that there is not is unloaded',
+    calling(admin.unloadEngine, { name: 'local/tiny' }),
+    'not_found',
+    'name',
+    { isOfServer: true },
+  ),
   byAdmin('admin: the findings about it', calling(admin.diagnoseServer, {}), {
     isOfServer: true,
     compare: (answer) => {

@@ -4,7 +4,7 @@ import { warning } from '../../core/values/diagnostics.ts';
 import { type Check, type DiagnosedArea, diagnoseArea } from './area.ts';
 import { diagnoseClock } from './clock.ts';
 import { diagnoseDataFolder } from './data-folder.ts';
-import { diagnoseEngine } from './engine.ts';
+import { diagnosedEngines, diagnoseEngine } from './engine.ts';
 import { diagnoseOpenFiles } from './open-files.ts';
 import { diagnoseStore } from './store.ts';
 import { diagnoseTls } from './tls.ts';
@@ -30,7 +30,7 @@ export async function diagnoseAreas(
   const area = (name: string, settings: readonly string[], check: Check) =>
     settings.some(isLeftOut) ? notChecked(name) : diagnoseArea(name, check);
   const engines = Promise.all(
-    Object.keys(config.engines).map((name) =>
+    diagnosedEngines(config).map((name) =>
       diagnoseArea(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
     ),
   );

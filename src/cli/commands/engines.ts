@@ -7,11 +7,22 @@ import { type AdminCommandFlags, adminCommand, callAndShow } from './admin-comma
 const mebibyte = 1024 ** 2;
 
 export function enginesCommand(): Command {
-  return adminCommand('engines', 'Show the engines of the running server.', ['parley engines']).action(
-    async (flags: AdminCommandFlags) => {
+  return adminCommand('engines', 'Show the engines of the running server.', ['parley engines'])
+    .action(async (flags: AdminCommandFlags) => {
       await callAndShow(flags, 'getServerState', {}, ({ engines }) => engineTable(engines));
-    },
-  );
+    })
+    .addCommand(programCommand('load', 'Start the program of an engine, and wait until it is ready.'))
+    .addCommand(programCommand('unload', 'End the program of an engine after its last request.'));
+}
+
+function programCommand(name: 'load' | 'unload', description: string): Command {
+  return adminCommand(name, description, [`parley engines ${name} local/small`])
+    .argument('<engine>', 'its name in `parley engines`')
+    .action(async (engine: string, flags: AdminCommandFlags) => {
+      await callAndShow(flags, `${name}Engine`, { name: engine }, (response) =>
+        engineTable(response.engine ? [response.engine] : []),
+      );
+    });
 }
 
 function engineTable(engines: readonly EngineState[]): string {
@@ -21,13 +32,13 @@ function engineTable(engines: readonly EngineState[]): string {
     { title: 'STATE', cell: ({ program, up }) => program?.state ?? (up ? 'up' : 'down') },
     { title: 'RUNNING', cell: ({ running }) => running?.toString(), align: 'right' },
     { title: 'WAITING', cell: ({ waiting }) => String(waiting), align: 'right' },
-    { title: 'MEMORY', cell: memoryOf, align: 'right' },
+    { title: 'FILES', cell: ({ fileBytes }) => mebibytes(fileBytes), align: 'right' },
+    { title: 'MEMORY', cell: ({ program }) => mebibytes(program?.memoryBytes), align: 'right' },
     { title: 'LAST USE (UTC)', cell: ({ program }) => program?.lastUsedAt && timeText(program.lastUsedAt) },
     { title: 'FAILURE', cell: ({ program }) => program?.failure },
   ]);
 }
 
-function memoryOf({ program }: EngineState): string | undefined {
-  if (program === undefined || program.memoryBytes === 0n) return undefined;
-  return `${Math.round(Number(program.memoryBytes) / mebibyte)} MiB`;
+function mebibytes(bytes = 0n): string | undefined {
+  return bytes === 0n ? undefined : `${Math.round(Number(bytes) / mebibyte)} MiB`;
 }

@@ -35,6 +35,7 @@ export function checkModels(tree: SettingsTree): void {
     refuseUnknownWeights(model, tree);
     refuseUnknownVoice(model, tree);
     refuseUnlistedVoices(model, tree);
+    refuseUnusedModel(model, tree);
     refuseOutputOverContext(model, tree);
   }
   checkConversations(models, tree);
@@ -178,6 +179,13 @@ function refuseUnlistedVoices({ id, settings, engines }: WrittenModel, tree: Set
     const message = `The engine \`${name}\` of the speech model \`${id}\` needs \`voices\`, each with its language: {af_heart: en-US}.`;
     tree.refuse(path, message);
   }
+}
+
+function refuseUnusedModel({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {
+  const isUsed = engines.some(({ name }) => tree.get(['engines', name, 'kind']) === 'local');
+  if (settings['model'] === undefined || isUsed) return;
+  const message = `\`model\` is for engines of the kind \`local\`, and \`${id}\` has none.`;
+  tree.refuseName([...path, 'model'], message);
 }
 
 function refuseOutputOverContext({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {

@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { builtinEngine } from './builtin-engine.ts';
+import { localEngine } from './local-engine.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { processEngine } from './process-engine.ts';
 import { remoteEngine } from './remote-engine.ts';
 import { text } from './setting-types.ts';
 
 /** All kinds of engines. */
-const engineKinds = [builtinEngine, openaiEngine, processEngine, remoteEngine] as const;
+const engineKinds = [builtinEngine, localEngine, openaiEngine, processEngine, remoteEngine] as const;
 const kindAllowed = `one of ${engineKinds.map(({ shape }) => shape.kind.value).join(', ')}`;
 
 const engine = z.discriminatedUnion('kind', engineKinds, {

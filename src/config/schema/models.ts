@@ -69,6 +69,11 @@ const common = {
     .describe(
       'The name of an engine, or a list of engines that serve the same model, such as [gpu-a, gpu-b]. If one is unavailable and cannot have begun the request, the next one is tried.',
     ),
+  model: name
+    .optional()
+    .describe(
+      'For an engine of the kind local: the model that it runs, as `parley models list` names it. Default: `id`.',
+    ),
   balance: oneOf(['in-order', 'round-robin', 'least-busy'])
     .optional()
     .describe(
@@ -129,7 +134,7 @@ const chatModel = group({
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(
-      'Tokens of prompt and completion together. Default: for an openai engine, what its server tells of the model (vLLM, llama.cpp and Ollama do; without it the model is unavailable); for other engines, 4096.',
+      'Tokens of prompt and completion together. Default: for an openai engine, what its server tells of the model (vLLM, llama.cpp and Ollama do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
     ),
   outputTokensMax: wholeNumber(1, 10_000_000)
     .optional()

@@ -18,6 +18,11 @@ export const programs = group({
     .describe(
       'The folder of their Unix sockets. Its path may have some 60 characters. Default: `sockets` in the data folder.',
     ),
+  llamaServer: path()
+    .optional()
+    .describe(
+      'The program llama-server, for engines of the kind `local`. Default: the one that `parley runtimes install` put into the data folder, else the one in PATH.',
+    ),
 })
   .prefault({})
-  .describe('The programs of all engines of the kind `process`.');
+  .describe('The programs of all engines of the kinds `process` and `local`.');

@@ -1,7 +1,7 @@
 /** The running server and the audit trail, as operators see them. */
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import type { EngineState, ModelState, ServerFacts } from '../entities/server.ts';
+import type { EngineState, ModelState, ProgramState, ServerFacts } from '../entities/server.ts';
 import { ParleyError } from '../values/errors.ts';
 import { type Price, priceTexts } from '../values/money.ts';
 import { nextPage, readPage } from '../values/parameters.ts';
@@ -27,6 +27,16 @@ export function serverFunctions({ store, server }: AccountsDeps) {
       };
     },
 
+    async loadEngine({ name }: pb.LoadEngineRequest) {
+      await running(server).load(name);
+      return { engine: engineState(running(server), name) };
+    },
+
+    async unloadEngine({ name }: pb.UnloadEngineRequest) {
+      running(server).unload(name);
+      return { engine: engineState(running(server), name) };
+    },
+
     async listNodes() {
       const nodes = (await store.nodes.list()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
         ...node,
@@ -48,11 +58,25 @@ export function serverFunctions({ store, server }: AccountsDeps) {
   };
 }
 
-function describeEngine({ isUp, program, ...engine }: EngineState) {
-  if (program === undefined) return { ...engine, up: isUp };
-  const { memoryBytes, lastUsedAtMs, ...state } = program;
+function engineState(server: ServerFacts, name: string) {
+  return server
+    .state()
+    .engines.filter((engine) => engine.name === name)
+    .map(describeEngine)[0];
+}
+
+function describeEngine({ isUp, program, fileBytes, ...engine }: EngineState) {
+  return {
+    ...engine,
+    up: isUp,
+    ...(fileBytes !== undefined && { fileBytes: BigInt(fileBytes) }),
+    ...(program && { program: describeProgram(program) }),
+  };
+}
+
+function describeProgram({ memoryBytes, lastUsedAtMs, ...state }: ProgramState) {
   const used = lastUsedAtMs === undefined ? {} : { lastUsedAt: timestampFromMs(lastUsedAtMs) };
-  return { ...engine, up: isUp, program: { ...state, ...used, memoryBytes: BigInt(memoryBytes) } };
+  return { ...state, ...used, memoryBytes: BigInt(memoryBytes) };
 }
 
 function describeModel({ id, type, engines, reason, price }: ModelState) {

@@ -22,6 +22,8 @@ export interface ProgramState {
 export interface EngineState {
   readonly name: string;
   readonly kind: string;
+  /** Bytes of the model's files; undefined unless the engine is a model on this machine. */
+  readonly fileBytes?: number;
   /** False while the engine cannot be reached. */
   readonly isUp: boolean;
   /** Waiting calls, and their maximum; undefined if there is no queue. */
@@ -61,6 +63,10 @@ export type ServerDiagnostic = Diagnostic & { readonly area: string };
 /** The running server, as its operator sees it. */
 export interface ServerFacts {
   state(): ServerState;
+  /** Starts the program of an engine. Resolves when it is ready. @throws `not_found`, `engine_unavailable` or `overloaded` */
+  load(engine: string): Promise<void>;
+  /** Ends the program of an engine after its last request. @throws `not_found` */
+  unload(engine: string): void;
   /** Checks the engines, the database and the machine. Takes at most 10 seconds and costs nothing. */
   diagnose(): Promise<readonly ServerDiagnostic[]>;
 }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
@@ -21,6 +22,8 @@ export interface OpenAiChatOptions {
   /** The upstream's name of the model. */
   readonly model: string;
   readonly limitName: LimitName;
+  /** Members of each request that replace those of the client. */
+  readonly fixed: JsonObject;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
   /** Set if the model's context is read from the upstream. */
@@ -28,14 +31,14 @@ export interface OpenAiChatOptions {
 }
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
-  const { upstream, model, limitName, tokenizer, context } = options;
+  const { upstream, model, limitName, fixed, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
     limitName.withName((limitNames) =>
       upstream.call({
         method: 'POST',
         path: '/chat/completions',
         headers: stream ? eventHeaders : jsonHeaders,
-        body: toUpstreamParams(params, { model, stream, limitNames }),
+        body: toUpstreamParams(params, { model, stream, limitNames, fixed }),
         signal,
       }),
     );

@@ -1,3 +1,4 @@
+import type { JsonObject } from '@bufbuild/protobuf';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
 import type { EngineSet } from '../engine-set.ts';
@@ -20,6 +21,8 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly realtimeFormat: UpstreamFormat;
   /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
+  /** Members of every chat request that replace those of the client. Default: none. */
+  readonly fixedParameters?: JsonObject | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
   readonly voices: Readonly<Record<string, string>>;
   readonly voicesEveryMs: number;
@@ -69,6 +72,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
             `the upstream takes the limit of an answer as ${name}`,
           ),
         ),
+        fixed: settings.fixedParameters ?? {},
         tokenizer: tokenizerOf(settings.baseUrl, model),
         context: needsContext ? openContext(id, model) : undefined,
       });

@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
+import { findExecutable } from '../../files/executable.ts';
 import { fileReason } from '../../files/reason.ts';
 import { socketPath, socketPathBytesMax } from '../../files/socket-path.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
@@ -46,7 +47,7 @@ function diagnoseCommand(
   { command: [program = ''], env }: DiagnosedSettings,
   { environment }: Surroundings,
 ): Diagnostic {
-  if (!isExecutable(shell)) {
+  if (findExecutable(shell, '') === undefined) {
     return problem(
       'command',
       `There is no ${shell}, which starts programs.`,
@@ -54,22 +55,10 @@ function diagnoseCommand(
     );
   }
   const { PATH = '' } = { ...environment, ...env };
-  const places = program.includes('/')
-    ? [resolve(program)]
-    : PATH.split(delimiter).map((folder) => join(folder, program));
-  const found = places.find(isExecutable);
+  const found = findExecutable(program, PATH);
   if (found !== undefined) return ok('command', `${found} can be executed.`);
   const where = program.includes('/') ? 'is no executable file' : `is in no folder of PATH (${PATH})`;
   return problem('command', `${program} ${where}.`, 'Install it, or correct `command` of the engine.');
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
-  }
 }
 
 function diagnoseMemory(bytes: number, bytesMax: number): Diagnostic {

@@ -6,6 +6,7 @@ import type {
 } from '../../core/entities/engine.ts';
 import type { ProgramState } from '../../core/entities/server.ts';
 import type { Log } from '../../core/values/log.ts';
+import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
 import type { OpenAiSettings } from '../openai/index.ts';
@@ -14,8 +15,13 @@ import { patientBatches } from './patient-batches.ts';
 
 /** Settings of the calls, as those of any server with the OpenAI API. */
 export interface ProcessSettings
-  extends Pick<OpenAiSettings, 'models' | 'transcriptionFormat' | 'outputLimit' | 'voices'>,
+  extends Pick<
+      OpenAiSettings,
+      'models' | 'transcriptionFormat' | 'outputLimit' | 'voices' | 'fixedParameters'
+    >,
     Pick<OpenAiSettings, 'callsMax' | 'callQueueMax' | 'keepAliveMs' | 'firstByteMs' | 'totalMs'> {
+  /** Tokens of prompt and answer together, for chat. Default: those of the model in the catalog. */
+  readonly contextTokens?: number | undefined;
   /** How long a response may pause once it has begun. */
   readonly pauseMs: number;
   /** How often the client of a stream is told to wait. */
@@ -24,6 +30,7 @@ export interface ProcessSettings
 
 /** A program with its supervisor. */
 interface SupervisedProgram extends ServingProgram {
+  unload(): void;
   state(): ProgramState;
   retire(): void;
   stop(reason: string): Promise<void>;
@@ -76,6 +83,10 @@ export function createProcessEngine(settings: ProcessSettings, deps: ProcessDeps
         program: state,
       };
     },
+    program: {
+      load: async () => (await program.acquire(new OwnSignal())).release(false),
+      unload: () => program.unload(),
+    },
     retire: () => program.retire(),
     close: async () => {
       await opened?.close();
@@ -116,9 +127,10 @@ function transcription(
   };
 }
 
-function chat({ commentEveryMs }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
+function chat({ commentEveryMs, contextTokens }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
   return {
     availability: () => ({ available: true }),
+    contextTokens: () => contextTokens,
     complete: async (params, signal) => (await open()).complete(params, signal),
     stream: (params, signal) =>
       patientBatches(async () => (await open()).stream(params, signal), commentEveryMs),

@@ -162,6 +162,39 @@ describe('an engine that is a program', () => {
     await other.close();
   });
 
+  it('is loaded by hand, and unloaded after its last request', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-process-'));
+    const gate = join(folder, 'gate');
+    await start({ gate });
+    const byHand = async (verb: 'load' | 'unload') => {
+      const headers = { authorization: `Bearer ${parley.adminKey}` };
+      const response = await parley.postJson(`/admin/engines/${verb}`, { name: 'tiny' }, { headers });
+      return response.json();
+    };
+    expect(await byHand('unload')).toMatchObject({ program: { state: 'stopped' } });
+    expect(await byHand('load')).toMatchObject({ name: 'tiny', program: { state: 'ready', starts: 1 } });
+    const { rest } = await begun(await ask({ stream: true }));
+    expect(await byHand('unload')).toMatchObject({ program: { state: 'busy' } });
+    writeFileSync(gate, '');
+    expect(await rest).toContain('[DONE]');
+    await expect.poll(engineState).toMatchObject({ state: 'stopped', starts: 1 });
+
+    expect((await ask()).status).toBe(200);
+    await expect.poll(engineState).toMatchObject({ state: 'ready', starts: 2 });
+    await byHand('unload');
+    await expect.poll(engineState).toMatchObject({ state: 'stopped', starts: 2 });
+    rmSync(folder, { recursive: true });
+  });
+
+  it('says why it cannot be loaded', async () => {
+    await start({ trick: 'exit' });
+    const headers = { authorization: `Bearer ${parley.adminKey}` };
+    const response = await parley.postJson('/admin/engines/load', { name: 'tiny' }, { headers });
+    const { status, code, message } = await errorOf(response);
+    expect([status, code]).toEqual([503, 'engine_unavailable']);
+    expect(message).toContain('the weights are missing');
+  });
+
   it('shows its state, memory and last use to administrators and in metrics', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-process-'));
     const gate = join(folder, 'gate');

@@ -1,13 +1,27 @@
-import type {
-  EngineState,
-  GetServerStateResponse,
-  ProgramState,
-} from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import { useState } from 'preact/hooks';
+import type { EngineState, GetServerStateResponse } from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import { admin, failureOf } from '../../api.ts';
 import { Time, wholeText } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
 import { TableHead } from '../../table-head.tsx';
 
-export function Engines({ state: { engines } }: { readonly state: GetServerStateResponse }) {
+interface EnginesProps {
+  readonly state: GetServerStateResponse;
+  /** Called when a program was started or ended by hand. */
+  readonly onChanged: () => void;
+}
+
+export function Engines({ state: { engines }, onChanged }: EnginesProps) {
+  const [problem, setProblem] = useState<string>();
+  const switchProgram = async (name: string, isRunning: boolean) => {
+    setProblem(undefined);
+    try {
+      await (isRunning ? admin.unloadEngine({ name }) : admin.loadEngine({ name }));
+    } catch (error) {
+      setProblem(failureOf(error).message);
+    }
+    onChanged();
+  };
   return (
     <section class="card">
       <h2>Engines</h2>
@@ -20,8 +34,10 @@ export function Engines({ state: { engines } }: { readonly state: GetServerState
               'Health',
               ['Running calls', 'right'],
               ['Waiting calls', 'right'],
+              ['Files', 'right'],
               ['Memory', 'right'],
               'Last use',
+              'Program',
             ]}
           />
           <tbody>
@@ -34,16 +50,42 @@ export function Engines({ state: { engines } }: { readonly state: GetServerState
                 </td>
                 <td class="right">{countText(engine.running, engine.runningMax)}</td>
                 <td class="right">{countText(engine.waiting, engine.waitingMax)}</td>
-                <td class="right">{memoryText(engine.program)}</td>
+                <td class="right">{sizeText(engine.fileBytes)}</td>
+                <td class="right">{sizeText(engine.program?.memoryBytes)}</td>
                 <td>{engine.program?.lastUsedAt ? <Time at={engine.program.lastUsedAt} /> : '–'}</td>
+                <td>
+                  <ProgramButton of={engine} onClick={switchProgram} />
+                </td>
               </tr>
             ))}
           </tbody>
         </table>
       </Scroll>
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
     </section>
   );
 }
+
+interface ProgramButtonProps {
+  readonly of: EngineState;
+  readonly onClick: (name: string, isRunning: boolean) => Promise<void>;
+}
+
+function ProgramButton({ of: { name, program }, onClick }: ProgramButtonProps) {
+  if (program === undefined) return '–';
+  const isRunning = runningStates.has(program.state);
+  return (
+    <button type="button" onClick={() => void onClick(name, isRunning)}>
+      {isRunning ? 'Unload' : 'Load'}
+    </button>
+  );
+}
+
+const runningStates: ReadonlySet<string> = new Set(['waiting', 'loading', 'ready', 'busy']);
 
 const breakerTexts: Readonly<Record<string, string>> = {
   open: 'circuit breaker open: calls fail at once',
@@ -75,9 +117,8 @@ function Health({ of: { up, breaker = '', program } }: { readonly of: EngineStat
   );
 }
 
-function memoryText(program: ProgramState | undefined): string {
-  if (program === undefined || program.memoryBytes === 0n) return '–';
-  return `${wholeText(Math.round(Number(program.memoryBytes) / 1024 ** 2))} MiB`;
+function sizeText(bytes = 0n): string {
+  return bytes === 0n ? '–' : `${wholeText(Math.round(Number(bytes) / 1024 ** 2))} MiB`;
 }
 
 function countText(count: number | undefined, max: number | undefined): string {

@@ -29,7 +29,7 @@ export function ServerPage() {
             <p class="quiet">
               Parley {state.version}, started <Time at={state.startedAt} />
             </p>
-            <Engines state={state} />
+            <Engines state={state} onChanged={server.reload} />
             {state.settings.some(({ name, value }) => name === 'store.kind' && value === 'postgres') && (
               <Nodes />
             )}

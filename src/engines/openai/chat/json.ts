@@ -23,15 +23,18 @@ export interface UpstreamForm {
   readonly model: string;
   readonly stream: boolean;
   readonly limitNames: LimitNames;
+  /** Members that replace those of the client. */
+  readonly fixed: JsonObject;
 }
 
 /** The body of a request. Always asks for usage, so that tokens need not be counted here. */
 export function toUpstreamParams(
   params: ChatCompletionParams,
-  { model, stream, limitNames }: UpstreamForm,
+  { model, stream, limitNames, fixed }: UpstreamForm,
 ): Buffer {
   const json = paramsCodec.encode(underName(params, limitNames));
   if (!isObject(json)) throw new Error('the parameters are not an object');
+  Object.assign(json, fixed);
   json['model'] = model;
   json['stream'] = stream;
   if (stream) {

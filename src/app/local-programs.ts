@@ -1,0 +1,126 @@
+/** Turns each engine of the kind `local` into engines of the kind `process`, one for each model that it runs. */
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { Config, EngineConfig, ModelConfig } from '../config/config.ts';
+import { contextTokensDefault } from '../config/schema/models.ts';
+import { bytesOf, ModelError } from '../models/manifest.ts';
+import { type LocalModel, ModelStore } from '../models/model-store.ts';
+import type { RuntimePlaces } from '../runtimes/runtime.ts';
+import { runtimes } from '../runtimes/runtimes.ts';
+
+type LocalSettings = Extract<EngineConfig, { readonly kind: 'local' }>;
+type ProcessSettings = Extract<EngineConfig, { readonly kind: 'process' }>;
+
+/** A model that runs on this machine. */
+export interface LocalEngine {
+  readonly kind: 'local';
+  /** The files of the model, in bytes; 0 if they are missing. */
+  readonly fileBytes: number;
+  readonly program: (ProcessSettings & { readonly contextTokens: number | undefined }) | LocalProblem;
+}
+
+/** Why the model cannot run, and what to do. */
+export interface LocalProblem {
+  readonly found: string;
+  readonly advice: string;
+}
+
+export type OpenedEngineSettings = Exclude<EngineConfig, LocalSettings> | LocalEngine;
+
+/** The name of a model's engine in the running server, such as `local/small` for the engine `local`. */
+export function engineName({ engines }: Config, { id, model = id }: ModelConfig, name: string): string {
+  return engines[name]?.kind === 'local' ? `${name}/${model}` : name;
+}
+
+/** The names of a model's engines in the running server. */
+export function engineNames(config: Config, model: ModelConfig): string[] {
+  return [model.engine].flat().map((name) => engineName(config, model, name));
+}
+
+/** The settings of each engine by its name in the running server. Reads which models and runtimes are there. */
+export function openedEngines(config: Config): ReadonlyMap<string, OpenedEngineSettings> {
+  const opened = new Map<string, OpenedEngineSettings>();
+  for (const [name, settings] of Object.entries(config.engines)) {
+    if (settings.kind !== 'local') {
+      opened.set(name, settings);
+      continue;
+    }
+    const models = config.models.filter(({ engine }) => [engine].flat().includes(name));
+    const byName = Map.groupBy(models, (model) => engineName(config, model, name));
+    for (const [own, users] of byName) opened.set(own, localEngine(config, settings, users));
+  }
+  return opened;
+}
+
+export function runtimePlaces({ dataDir, programs, programEnvironment }: Config): RuntimePlaces {
+  const { PATH: path = '' } = programEnvironment;
+  return { folder: join(dataDir, 'runtimes'), path, llamaServer: programs.llamaServer };
+}
+
+/** @param users the models of the catalog that share the program */
+function localEngine(config: Config, settings: LocalSettings, users: readonly ModelConfig[]): LocalEngine {
+  const [{ id = '', model: source = id } = {}] = users;
+  const store = new ModelStore(config.dataDir);
+  try {
+    const model = store.resolve(source);
+    const program = mismatch(model, users) ?? programOf(model, { config, settings, users });
+    return { kind: 'local', fileBytes: bytesOf(store.manifest(source)), program };
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    const advice = 'When the model is there, reload the server.';
+    return { kind: 'local', fileBytes: 0, program: { found: error.message, advice } };
+  }
+}
+
+function mismatch(local: LocalModel, users: readonly ModelConfig[]): LocalProblem | undefined {
+  const { id, type, contextTokens = Infinity } = local;
+  const other = users.find((user) => user.type !== type);
+  if (other !== undefined) {
+    const advice = `Write \`type: ${type}\` for it, or choose another \`model\`.`;
+    return { found: `${id} is for ${type}, but ${other.id} for ${other.type}.`, advice };
+  }
+  const tooLong = users.find((user) => (contextOf(user) ?? 0) > contextTokens);
+  if (tooLong === undefined) return undefined;
+  const found = `${id} has a context of ${contextTokens} tokens, less than the ${contextOf(tooLong)} of ${tooLong.id}.`;
+  return { found, advice: 'Lower its `contextTokens`.' };
+}
+
+function contextOf(model: ModelConfig): number | undefined {
+  return model.type === 'chat' ? model.contextTokens : undefined;
+}
+
+interface Uses {
+  readonly config: Config;
+  readonly settings: LocalSettings;
+  readonly users: readonly ModelConfig[];
+}
+
+function programOf(model: LocalModel, { config, settings, users }: Uses) {
+  const runtime = runtimes.get(model.runtime);
+  const found = runtime?.find(runtimePlaces(config));
+  if (runtime === undefined || found === undefined) {
+    const advice = runtime?.advice ?? 'Update Parley.';
+    return { found: `The runtime ${model.runtime} of the model ${model.id} is not installed.`, advice };
+  }
+  const { promptCache, arguments: further, threads = spareThreads(), ...shared } = settings;
+  const byDefault = Math.min(contextTokensDefault, model.contextTokens ?? Infinity);
+  const contextTokens = Math.max(...users.map((user) => contextOf(user) ?? byDefault));
+  const { callsMax } = settings;
+  const options = { contextTokens, callsMax, threads, promptCache, arguments: further };
+  return {
+    env: {},
+    voices: Object.fromEntries((model.voices ?? []).map(({ name, language }) => [name, language])),
+    healthPath: '/health',
+    transcriptionFormat: 'verbose_json' as const,
+    models: Object.fromEntries(users.map(({ id }) => [id, model.id])),
+    ...shared,
+    ...runtime.program(found, model, options),
+    kind: 'process' as const,
+    contextTokens: model.type === 'chat' ? contextTokens : undefined,
+  };
+}
+
+/** Parley itself needs a core: a program that waits for its own threads is many times slower. */
+function spareThreads(): number {
+  return Math.max(1, availableParallelism() - 1);
+}

@@ -1,0 +1,156 @@
+/** Engines of the kind `local`, with the tiny server in the place of llama-server. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
+import { question } from '../../support/chat-answers.ts';
+import { scratchFolder } from '../../support/command-line.ts';
+import { storeModel } from '../../support/local-models.ts';
+import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { processesWith, tinyCommand } from '../../support/tiny-program.ts';
+
+const folder = scratchFolder();
+const llamaServer = folder.file('llama-server');
+const [node = '', server = ''] = tinyCommand();
+// Its arguments begin with --host and the socket.
+writeFileSync(llamaServer, `#!/bin/sh\nexec ${node} ${server} "$2"\n`, { mode: 0o755 });
+
+interface Model {
+  readonly id: string;
+  readonly [setting: string]: unknown;
+}
+let parley: Parley;
+
+function write(models: readonly Model[]): void {
+  const price = { input: 1, output: 1 };
+  const settings = {
+    programs: { llamaServer },
+    engines: { local: { kind: 'local' } },
+    models: models.map((model) => ({ type: 'chat', engine: 'local', price, ...model })),
+  };
+  writeFileSync(folder.file('parley.yaml'), JSON.stringify(settings));
+}
+
+/** The server without any model on its machine. */
+async function start(models: readonly Model[]): Promise<void> {
+  write(models);
+  parley = await startParley({ file: folder.file('parley.yaml') });
+}
+
+function reload(): Promise<void> {
+  const overrides = {
+    dataDir: parley.dataDir,
+    server: { port: 0 },
+    log: { level: 'silent' },
+    limits: { failedKeysPerMinuteMax: 0 },
+  };
+  return parley.app.reload(loadConfig({ env: {}, file: folder.file('parley.yaml'), overrides }));
+}
+
+async function startWith(models: readonly Model[], stored: Readonly<Record<string, object>>) {
+  await start(models);
+  for (const [id, more] of Object.entries(stored)) {
+    storeModel(parley.dataDir, id, Buffer.alloc(2_000_000), more);
+  }
+  await reload();
+}
+
+const ask = (model: string, body: object = {}) =>
+  parley.postJson('/chat/completions', { ...question, model, max_tokens: 2, ...body });
+const serverState = async () => {
+  const response = await parley.call('/admin/server', bearer(parley.adminKey));
+  return (await response.json()) as { engines: { name: string }[]; models: object[] };
+};
+const engineState = async (name: string) =>
+  (await serverState()).engines.find((engine) => engine.name === name);
+const running = () => processesWith(join(parley.dataDir, 'sockets'));
+
+afterEach(() => parley.close());
+afterAll(() => folder.remove());
+
+describe('a model that is not on the machine', () => {
+  beforeEach(() => start([{ id: 'small' }]));
+
+  it('is not listed, and says what is missing', async () => {
+    expect(await (await parley.call('/models')).json()).toMatchObject({ data: [] });
+    const { status, code, message } = await errorOf(await ask('small'));
+    expect([status, code]).toEqual([503, 'engine_unavailable']);
+    expect(message).toContain('There is no local model small.');
+    expect(await serverState()).toMatchObject({
+      engines: [{ name: 'local/small', kind: 'local', up: false }],
+      models: [{ id: 'small', engines: ['local/small'], available: false }],
+    });
+  });
+
+  it('is served after a reload when it is there', async () => {
+    storeModel(parley.dataDir, 'small', Buffer.alloc(2_000_000));
+    await reload();
+    expect(running()).toEqual([]);
+    expect(await (await ask('small')).json()).toMatchObject({ usage: { prompt_tokens: 7 } });
+    expect(await engineState('local/small')).toMatchObject({
+      kind: 'local',
+      up: true,
+      file_bytes: 2_000_000,
+      program: { starts: 1 },
+    });
+  });
+});
+
+describe('a model of a local engine', () => {
+  it('may have another id in the catalog, and shares its program with other models', async () => {
+    await startWith(
+      [
+        { id: 'fast', model: 'small' },
+        { id: 'cheap', model: 'small' },
+      ],
+      { small: {} },
+    );
+    for (const id of ['fast', 'cheap']) expect((await ask(id)).status).toBe(200);
+    expect((await serverState()).engines).toMatchObject([{ name: 'local/small', program: { starts: 1 } }]);
+  });
+
+  it('has the context of its manifest, at most 4096 tokens, or that of the configuration', async () => {
+    const models = [{ id: 'short' }, { id: 'long' }, { id: 'chosen', contextTokens: 8192 }];
+    const stored = { short: { contextTokens: 512 }, long: { contextTokens: 32_768 }, chosen: {} };
+    await startWith(models, stored);
+    const { data } = (await (await parley.call('/models')).json()) as { data: { context_window: number }[] };
+    expect(data.map(({ context_window: tokens }) => tokens)).toEqual([512, 4096, 8192]);
+  });
+
+  it.each([
+    ['a longer context than it has', { contextTokens: 4096 }, 'has a context of 512 tokens'],
+    ['another type', { type: 'transcription', price: undefined }, 'small is for chat'],
+  ])('is refused %s', async (_, settings, reason) => {
+    await startWith([{ id: 'mine', model: 'small', ...settings }], { small: { contextTokens: 512 } });
+    expect(await serverState()).toMatchObject({
+      models: [{ available: false, reason: expect.stringContaining(reason) }],
+    });
+  });
+
+  it('is loaded and unloaded by hand', async () => {
+    await startWith([{ id: 'small' }], { small: {} });
+    const byHand = async (verb: string) => {
+      const response = await parley.postJson(
+        `/admin/engines/${verb}`,
+        { name: 'local/small' },
+        bearer(parley.adminKey),
+      );
+      return response.json();
+    };
+    expect(await byHand('load')).toMatchObject({ program: { state: 'ready' } });
+    expect(running()).not.toEqual([]);
+    await byHand('unload');
+    await expect.poll(running).toEqual([]);
+  });
+
+  it('keeps running while another model is added', async () => {
+    await startWith([{ id: 'small' }], { small: {} });
+    await (await ask('small')).arrayBuffer();
+    const before = running();
+    storeModel(parley.dataDir, 'other', Buffer.alloc(1_000));
+    write([{ id: 'small' }, { id: 'other' }]);
+    await reload();
+    expect((await ask('other')).status).toBe(200);
+    expect(running()).toEqual(expect.arrayContaining(before));
+  });
+});
