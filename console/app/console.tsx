@@ -39,7 +39,7 @@ export function Console() {
 function Pages({ session }: { readonly session: SignedIn }) {
   const path = usePath();
   const isLost = useConnectionLost();
-  const pages = pagesFor(session.kind);
+  const pages = pagesFor(session);
   const page = pages.find(({ matches }) => matches.test(path));
   useEffect(() => {
     document.title = `${page?.title ?? 'Not found'} · Parley`;

@@ -12,7 +12,7 @@ import { AuditPage } from './operator/audit-page.tsx';
 import { OverviewPage } from './operator/overview-page.tsx';
 import { ServerPage } from './operator/server/server-page.tsx';
 import { PlaygroundPage } from './playground/playground-page.tsx';
-import type { SignedIn } from './session.ts';
+import { type AdminScope, mayDo, type SignedIn } from './session.ts';
 import { UsagePage } from './usage/usage-page.tsx';
 
 interface Shown {
@@ -29,6 +29,8 @@ export interface ConsolePage {
   /** Path of its navigation entry; undefined if it has none. */
   readonly href?: string;
   readonly show: (shown: Shown) => ComponentChildren;
+  /** The scope that an admin key needs for the page. Default: none */
+  readonly scope?: AdminScope;
 }
 
 const holderPages: readonly ConsolePage[] = [
@@ -44,27 +46,38 @@ const holderPages: readonly ConsolePage[] = [
 ];
 
 const operatorPages: readonly ConsolePage[] = [
-  page('/', 'Overview', 'home', () => <OverviewPage />),
-  page('/accounts', 'Accounts', 'accounts', () => <AccountsPage />),
+  page('/', 'Overview', 'home', ({ session }) => <OverviewPage session={session} />),
+  {
+    ...page('/accounts', 'Accounts', 'accounts', ({ session }) => <AccountsPage session={session} />),
+    scope: 'accounts:read',
+  },
   {
     title: 'Account',
     icon: 'accounts',
     section: '/accounts',
     matches: /^\/accounts\/[^/]+$/,
+    scope: 'accounts:read',
     show: ({ path, session }) => (
       <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} session={session} />
     ),
   },
-  page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
-  page('/server', 'Server', 'server', () => <ServerPage />),
-  page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
-  page('/audit', 'Audit', 'audit', () => <AuditPage />),
+  {
+    ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
+    scope: 'usage:read',
+  },
+  { ...page('/server', 'Server', 'server', () => <ServerPage />), scope: 'server' },
+  {
+    ...page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
+    scope: 'keys',
+  },
+  { ...page('/audit', 'Audit', 'audit', () => <AuditPage />), scope: 'server' },
 ];
 
 function page(href: string, title: string, icon: IconName, show: ConsolePage['show']): ConsolePage {
   return { title, icon, section: href, href, matches: new RegExp(`^${href}$`), show };
 }
 
-export function pagesFor(kind: SignedIn['kind']): readonly ConsolePage[] {
-  return kind === 'admin' ? operatorPages : holderPages;
+export function pagesFor(session: SignedIn): readonly ConsolePage[] {
+  if (session.kind === 'account') return holderPages;
+  return operatorPages.filter(({ scope }) => scope === undefined || mayDo(session, scope));
 }

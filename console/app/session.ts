@@ -18,6 +18,23 @@ export interface SignedIn {
   readonly key: SessionKey;
 }
 
+/** The scopes of admin keys. */
+export const adminScopes = [
+  'accounts:read',
+  'accounts:write',
+  'credits:load',
+  'keys',
+  'usage:read',
+  'alerts',
+  'server',
+] as const;
+export type AdminScope = (typeof adminScopes)[number];
+
+/** Whether an operator's key may make calls that need a scope. A key without scopes may make all. */
+export function mayDo({ key: { scopes } }: SignedIn, scope: AdminScope): boolean {
+  return scopes.length === 0 || scopes.includes(scope);
+}
+
 interface SignedOut {
   readonly signed_in: false;
   /** Why the session ended, if not by signing out. */

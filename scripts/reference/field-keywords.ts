@@ -1,7 +1,7 @@
 /** JSON Schema keywords that the type of a field does not give: bounds and allowed values. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { audioFormats } from '../../src/core/entities/engine.ts';
-import { scopes } from '../../src/core/entities/key.ts';
+import { adminScopes, scopes } from '../../src/core/entities/key.ts';
 import { operations, recordStates, totalDimensions } from '../../src/core/entities/usage.ts';
 import { bounds } from '../../src/core/values/bounds.ts';
 
@@ -111,6 +111,10 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
   'parley.management.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
   'parley.catalog.v1.ListModelsRequest.type': { enum: modelTypes },
+  'parley.admin.v1.CreateAdminKeyRequest.scopes': {
+    items: { type: 'string', enum: [...adminScopes] },
+    minItems: 1,
+  },
   'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
   'parley.management.v1.CreateKeyRequest.scopes': {
     items: { type: 'string', enum: [...scopes] },

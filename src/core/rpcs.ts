@@ -31,9 +31,11 @@ import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/resp
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { AdminCall, Call } from './access/call.ts';
+import { adminRpcScopes } from './admin-scopes.ts';
 import type { ChatAnswer } from './entities/chat-answer.ts';
+import type { AdminScope } from './entities/key.ts';
 import type { Operation } from './entities/usage.ts';
-import type { Services } from './services.ts';
+import type { AdminMethod, Services } from './services.ts';
 import { type Batches, singly } from './values/batches.ts';
 
 /**
@@ -98,6 +100,7 @@ export const sessionMessageBytesMax = 66 * 1024;
 export interface AdminRpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly kind: 'admin';
   readonly method: DescMethodUnary<I, O>;
+  readonly scope: AdminScope;
   run(request: MessageShape<I>, call: AdminCall): Promise<MessageShape<O>>;
 }
 
@@ -238,15 +241,15 @@ function unaryRpcs(operation: Operation, methods: UnaryMethods, functions: Loose
   return Object.fromEntries(rpcs);
 }
 
-function adminRpcs<M extends UnaryMethods>(
+function adminRpcs<M extends { readonly [K in AdminMethod]: DescMethodUnary }>(
   methods: M,
   functions: Functions<M, AdminCall>,
 ): { readonly [K in keyof M]: AdminRpc };
 function adminRpcs(methods: UnaryMethods, functions: LooseFunctions<AdminCall>) {
-  const rpcs = Object.entries(methods).map(([name, method]): [string, AdminRpc] => [
-    name,
-    { kind: 'admin', method, run: answering(method, functions) },
-  ]);
+  const rpcs = Object.entries(methods).map(([name, method]): [string, AdminRpc] => {
+    const scope = adminRpcScopes[name as AdminMethod];
+    return [name, { kind: 'admin', method, scope, run: answering(method, functions) }];
+  });
   return Object.fromEntries(rpcs);
 }
 

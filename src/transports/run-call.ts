@@ -6,10 +6,10 @@
 import type { AdminCall, AnyCall, Call } from '../core/access/call.ts';
 import type { Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
-import type { KeyHolder } from '../core/entities/key.ts';
+import type { AdminScope, KeyHolder } from '../core/entities/key.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
 import type { CallLimits } from '../core/limits/call-limits.ts';
-import type { Rpc } from '../core/rpcs.ts';
+import type { AdminRpc, Rpc } from '../core/rpcs.ts';
 import type { Batches } from '../core/values/batches.ts';
 import type { Clock } from '../core/values/clock.ts';
 import { Deadline } from '../core/values/deadline.ts';
@@ -114,7 +114,7 @@ export class ServedCall {
   async #askGate(rpc: Rpc): Promise<void> {
     const { gate } = this.#deps;
     if (rpc.kind === 'admin') {
-      await gate.openAdmin(this.#arrival);
+      await this.openAdmin(rpc.scope);
       this.#state = { kind: 'admin' };
     } else {
       const { wire, client, header } = this.#head;
@@ -146,9 +146,9 @@ export class ServedCall {
     if (!this.#isClosed) this.#state = { kind: 'keyless', end: beginKeylessCall(this.#head.client) };
   }
 
-  /** Asks the gate for a path that is not an RPC. @throws the errors of `Gate.openAdmin` */
-  openAdmin(): Promise<AdminCall> {
-    return this.#deps.gate.openAdmin(this.#arrival);
+  /** Asks the gate for an admin call, which may be a path that is not an RPC. @throws the errors of `Gate.openAdmin` */
+  openAdmin(scope: AdminScope): Promise<AdminCall> {
+    return this.#deps.gate.openAdmin(this.#arrival, scope);
   }
 
   /**
@@ -228,12 +228,12 @@ export class ServedCall {
 
   /** Runs an admin RPC. */
   administer<Request, Answer>(
-    rpc: Runs<Request, AdminCall, Promise<Answer>>,
+    rpc: Runs<Request, AdminCall, Promise<Answer>> & Pick<AdminRpc, 'scope'>,
     request: Request,
   ): Promise<Answer> {
     if (this.#state.kind !== 'admin') throw notOpened();
     // The body may have arrived long after the gate's decision.
-    return this.#traced(async () => rpc.run(request, await this.openAdmin()));
+    return this.#traced(async () => rpc.run(request, await this.openAdmin(rpc.scope)));
   }
 
   /** The error for the client. An error that the operator must look into is logged, once for each request. */

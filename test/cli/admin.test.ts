@@ -220,7 +220,12 @@ describe.each([
 
   it('create and list admin keys', async () => {
     expect(await text('key', 'create', '--admin', '--name', 'ops')).toMatch(/^pa_/);
-    expect(await text('key', 'list', '--admin')).toMatch(/^ops +key_\w+ +pa_…/m);
+    expect(await text('key', 'create', '--admin', '--name', 'shop', '--scopes', 'credits:load')).toMatch(
+      /^pa_/,
+    );
+    const table = await text('key', 'list', '--admin');
+    expect(table).toMatch(/^ops +key_\w+ +pa_…\w{4} +all /m);
+    expect(table).toMatch(/^shop +key_\w+ +pa_…\w{4} +credits:load /m);
   });
 
   it('show usage records and the audit trail', async () => {

@@ -218,5 +218,28 @@ describe.skipIf(missingBrowser !== undefined)(
         .first()
         .waitFor();
     });
+
+    it('gives an admin key scopes, and shows it only the pages and actions of these', async () => {
+      const { page } = await open('/keys');
+      await page.getByRole('button', { name: 'New admin key', exact: true }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill('Desk');
+      for (const scope of ['accounts:read', 'credits:load']) await dialog.getByLabel(scope).check();
+      await dialog.getByRole('button', { name: 'Create the key' }).click();
+      const secret = await dialog.getByLabel('The new key').inputValue();
+      await dialog.getByRole('button', { name: 'I have stored it' }).click();
+      await page.getByRole('cell', { name: 'accounts:read, credits:load' }).waitFor();
+      const desk = await openSignedIn(browser, parley, secret, '/console');
+      await desk.page.getByText('Your key may do: accounts:read, credits:load.').waitFor();
+      const links = await desk.page.getByRole('navigation').getByRole('link').allTextContents();
+      expect(links.map((text) => text.trim())).toEqual(['Overview', 'Accounts', 'Reference']);
+      await desk.page.goto(`${new URL(parley.baseUrl).origin}/console/accounts/account-1`);
+      await desk.page.getByRole('button', { name: 'Load credits' }).waitFor();
+      expect(await desk.page.locator('.actions').getByRole('button').allTextContents()).toEqual([
+        'Load credits',
+        'Correct the balance',
+      ]);
+      expect(await desk.page.getByRole('heading', { level: 2 }).allTextContents()).not.toContain('Keys');
+    });
   },
 );

@@ -32,13 +32,13 @@ interface NewProps extends Props {
 export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
   const make = async (values: FormData) => {
     const scopes = values.getAll('scopes').map(String);
-    if (owner.scopes.length > 0 && scopes.length === 0) throw new Error('Choose what the key may call.');
+    if (owner.isLimited && scopes.length === 0) throw new Error('Choose what the key may call.');
     const [expires, limits] = [text(values, 'expires_at'), limitsOf(values)];
     const end = expires === '' ? {} : { expiresAt: timestampFromDate(new Date(expires)) };
     onDone(await owner.create({ name: text(values, 'name'), scopes, ...end, ...(limits && { limits }) }));
   };
   return (
-    <Dialog title={owner.scopes.length === 0 ? 'New admin key' : 'New key'} onClose={onClose}>
+    <Dialog title={owner.isLimited ? 'New key' : 'New admin key'} onClose={onClose}>
       <CallForm action="Create the key" onSubmit={make}>
         <Field
           label="Name"
@@ -48,17 +48,20 @@ export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
           autocomplete="off"
           hint="The person or program that uses it"
         />
-        {owner.scopes.length > 0 && (
-          <fieldset class="checks">
-            <legend>The key may call</legend>
-            {owner.scopes.map((scope) => (
-              <label key={scope}>
-                <input type="checkbox" name="scopes" value={scope} defaultChecked={scope !== 'manage'} />{' '}
-                {scope === 'manage' ? 'manage: create, limit, rotate and revoke keys' : scope}
-              </label>
-            ))}
-          </fieldset>
-        )}
+        <fieldset class="checks">
+          <legend>{owner.isLimited ? 'The key may call' : 'Scopes (none: all that your key may do)'}</legend>
+          {owner.scopes.map((scope) => (
+            <label key={scope}>
+              <input
+                type="checkbox"
+                name="scopes"
+                value={scope}
+                defaultChecked={owner.isLimited && scope !== 'manage'}
+              />{' '}
+              {scope === 'manage' ? 'manage: create, limit, rotate and revoke keys' : scope}
+            </label>
+          ))}
+        </fieldset>
         <Field
           label="Expires on (UTC)"
           name="expires_at"

@@ -24,7 +24,7 @@ export interface KeyOwner {
   /** Empty for the account of this session, and for admin keys. */
   readonly accountId: string;
   readonly list: (signal: AbortSignal) => Promise<readonly Key[]>;
-  /** Scopes that a new key can have. Empty for admin keys. */
+  /** Scopes that a new key can have. An admin key may also have none: it has all rights of the key that creates it. */
   readonly scopes: readonly string[];
   /** Id of the session's key, if it is one of these. */
   readonly ownId?: string;
@@ -79,14 +79,15 @@ export function keysOfAccount(accountId: string): KeyOwner {
   };
 }
 
-export function adminKeys(ownId: string): KeyOwner {
+export function adminKeys(scopes: readonly string[], ownId: string): KeyOwner {
   return {
     ...changesBy(admin),
     accountId: '',
-    scopes: [],
+    scopes,
     ownId,
     isLimited: false,
     list: (signal) => allKeys((page) => admin.listAdminKeys(page, { signal })),
-    create: ({ name, expiresAt }) => admin.createAdminKey({ name, ...(expiresAt && { expiresAt }) }),
+    create: ({ name, scopes: wanted, expiresAt }) =>
+      admin.createAdminKey({ name, scopes: wanted, ...(expiresAt && { expiresAt }) }),
   };
 }

@@ -11,7 +11,7 @@ import { LedgerTable } from '../ledger-table.tsx';
 import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import { navigate } from '../router.ts';
-import type { SignedIn } from '../session.ts';
+import { mayDo, type SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
 import { type AccountAction, AccountDialog } from './account-dialog.tsx';
 
@@ -42,7 +42,7 @@ export function AccountPage({ id, session }: Props) {
         <a href="/console/accounts">Accounts</a>
       </p>
       <Show of={account} what="the account">
-        {(value) => value && <Head account={value} onAction={setAction} />}
+        {(value) => value && <Head account={value} session={session} onAction={setAction} />}
       </Show>
       {account.value && <Parts of={account.value} session={session} turn={turn} />}
       {action !== undefined && account.value !== undefined && (
@@ -68,8 +68,10 @@ function Parts({ of: { id: accountId, deletedAt }, session, turn }: PartsProps) 
   const isDeleted = deletedAt !== undefined;
   return (
     <>
-      <KeyList owner={keysOfAccount(accountId)} isDeleted={isDeleted} />
-      {!isDeleted && <Alerts owner={alertsOfAccount(accountId)} session={session} />}
+      {mayDo(session, 'keys') && <KeyList owner={keysOfAccount(accountId)} isDeleted={isDeleted} />}
+      {!isDeleted && mayDo(session, 'alerts') && (
+        <Alerts owner={alertsOfAccount(accountId)} session={session} />
+      )}
       <section class="card">
         <h2>Ledger</h2>
         <LedgerTable
@@ -83,16 +85,17 @@ function Parts({ of: { id: accountId, deletedAt }, session, turn }: PartsProps) 
 
 interface HeadProps {
   readonly account: Account;
+  readonly session: SignedIn;
   readonly onAction: (action: AccountAction) => void;
 }
 
-function Head({ account, onAction }: HeadProps) {
+function Head({ account, session, onAction }: HeadProps) {
   const { id, name, createdAt, suspendedAt, deletedAt } = account;
   return (
     <>
       <div class="title">
         <h1>{name}</h1>
-        <a href={`/console/usage?account=${id}`}>Usage</a>
+        {mayDo(session, 'usage:read') && <a href={`/console/usage?account=${id}`}>Usage</a>}
       </div>
       <p class="quiet">
         <code>{id}</code>, created on {createdAt && <Day at={createdAt} />}
@@ -106,7 +109,7 @@ function Head({ account, onAction }: HeadProps) {
         </p>
       )}
       {deletedAt === undefined ? (
-        <Actions of={account} onAction={onAction} />
+        <Actions of={account} session={session} onAction={onAction} />
       ) : (
         <p>
           <strong>
@@ -126,10 +129,11 @@ function Head({ account, onAction }: HeadProps) {
 
 interface ActionsProps {
   readonly of: Account;
+  readonly session: SignedIn;
   readonly onAction: (action: AccountAction) => void;
 }
 
-function Actions({ of: { subscription, suspendedAt }, onAction }: ActionsProps) {
+function Actions({ of: { subscription, suspendedAt }, session, onAction }: ActionsProps) {
   const state = subscription?.state ?? 'none';
   const isOpen = state === 'trial' || state === 'active';
   const actions: readonly (readonly [AccountAction, string])[] = [
@@ -143,9 +147,12 @@ function Actions({ of: { subscription, suspendedAt }, onAction }: ActionsProps) 
     suspendedAt === undefined ? ['suspend', 'Suspend'] : ['resume', 'Resume'],
     ['delete', 'Delete'],
   ];
+  const allowed = actions.filter(([action]) =>
+    mayDo(session, action === 'load' || action === 'adjust' ? 'credits:load' : 'accounts:write'),
+  );
   return (
     <p class="actions">
-      {actions.map(([action, words]) => (
+      {allowed.map(([action, words]) => (
         <button key={action} type="button" onClick={() => onAction(action)}>
           {words}
         </button>

@@ -10,6 +10,7 @@ import { Credits, Day, percentText } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { navigate, useQuery } from '../router.ts';
 import { Scroll } from '../scroll.tsx';
+import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { TableHead } from '../table-head.tsx';
 
@@ -58,7 +59,7 @@ const orders = [
   ['last_used', 'Last used first'],
 ] as const;
 
-export function AccountsPage() {
+export function AccountsPage({ session }: { readonly session: SignedIn }) {
   const [name, setName] = useQuery('name');
   const [state, setState] = useQuery('state');
   const [order, setOrder] = useQuery('sort');
@@ -71,9 +72,11 @@ export function AccountsPage() {
     <>
       <div class="title">
         <h1>Accounts</h1>
-        <button type="button" class="primary" onClick={() => setMaking(true)}>
-          New account
-        </button>
+        {mayDo(session, 'accounts:write') && (
+          <button type="button" class="primary" onClick={() => setMaking(true)}>
+            New account
+          </button>
+        )}
       </div>
       <section class="card">
         <search>

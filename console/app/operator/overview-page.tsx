@@ -4,14 +4,36 @@ import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { GetServerStateResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
 import { Credits, spanText } from '../format.tsx';
+import { mayDo, type SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
 import { daysAgo, readTotals, served } from '../usage/source.ts';
 import { Today } from '../usage/today.tsx';
 
 const days = 14;
 
-export function OverviewPage() {
+export function OverviewPage({ session }: { readonly session: SignedIn }) {
+  return (
+    <>
+      <h1>Overview</h1>
+      {session.key.scopes.length > 0 && (
+        <p class="quiet">Your key may do: {session.key.scopes.join(', ')}.</p>
+      )}
+      {mayDo(session, 'server') && <ServerFacts />}
+      {mayDo(session, 'usage:read') && <UsageFacts />}
+    </>
+  );
+}
+
+function ServerFacts() {
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
+  return (
+    <Show of={server} what="the server">
+      {(state) => <Server state={state} />}
+    </Show>
+  );
+}
+
+function UsageFacts() {
   const totals = useLoaded('totals', async (signal) => {
     const all = await readTotals(
       'admin',
@@ -21,26 +43,20 @@ export function OverviewPage() {
     return all.filter(({ operation }) => served.some((name) => name === operation));
   });
   return (
-    <>
-      <h1>Overview</h1>
-      <Show of={server} what="the server">
-        {(state) => <Server state={state} />}
-      </Show>
-      <Show of={totals} what="the usage">
-        {(value) => (
-          <Today totals={value} days={days}>
-            {(today) => (
-              <div>
-                <dt>Credits</dt>
-                <dd>
-                  <Credits nano={today.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n)} />
-                </dd>
-              </div>
-            )}
-          </Today>
-        )}
-      </Show>
-    </>
+    <Show of={totals} what="the usage">
+      {(value) => (
+        <Today totals={value} days={days}>
+          {(today) => (
+            <div>
+              <dt>Credits</dt>
+              <dd>
+                <Credits nano={today.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n)} />
+              </dd>
+            </div>
+          )}
+        </Today>
+      )}
+    </Show>
   );
 }
 

@@ -1,7 +1,7 @@
 /** `parley key` for administrators; `parley keys` for the account of a key that has the scope `manage`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { type Scope, scopes } from '../../core/entities/key.ts';
+import { adminScopes, scopes } from '../../core/entities/key.ts';
 import type { AdminConnection } from '../client/admin-calls.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
@@ -31,6 +31,7 @@ export function keyCommand(): Command {
     'parley key create --account acme',
     'parley key create --account acme --name phone --scopes speech,chat --expires 90d',
     'parley key create --admin --name ops   # a key for admin calls',
+    'parley key create --admin --name shop --scopes credits:load',
   ]);
   const list = adminCommand('list', 'List the keys of an account, or the admin keys.', [
     'parley key list --account acme',
@@ -47,11 +48,8 @@ export function keyCommand(): Command {
   ])
     .addCommand(
       withCreateOptions(
-        withOwner(createOne, 'an admin key, which belongs to no account and manages all', [
-          'account',
-          'scopes',
-        ]),
-        'all but manage',
+        withOwner(createOne, 'an admin key, which belongs to no account and manages all', ['account']),
+        `all but manage; with --admin some of ${adminScopes.join(',')}, default: all`,
         'never',
       ),
     )
@@ -132,21 +130,20 @@ interface OwnerFlags extends AdminCommandFlags {
 
 interface CreateFlags extends OwnerFlags, LimitFlags {
   readonly name: string;
-  readonly scopes?: Scope[];
+  readonly scopes?: string[];
   readonly expires?: Date;
 }
 
 /** Prints only the secret to standard output, for scripts. */
 async function createKey(flags: CreateFlags, command: Command): Promise<void> {
   const { name, expires } = flags;
-  const facts = { name, ...(expires && { expiresAt: timestampOf(expires.getTime()) }) };
-  const limits = wantedLimits(flags);
-  const request = {
-    ...facts,
-    ...ownerOf(flags, command),
+  const facts = {
+    name,
     scopes: flags.scopes ?? [],
-    ...(limits && { limits }),
+    ...(expires && { expiresAt: timestampOf(expires.getTime()) }),
   };
+  const limits = wantedLimits(flags);
+  const request = { ...facts, ...ownerOf(flags, command), ...(limits && { limits }) };
   const options = { mayMakeFolder: true, mayBeGuest: true };
   const { key } = flags.admin
     ? await callAndShow(flags, 'createAdminKey', facts, secretLine, options)
@@ -216,7 +213,7 @@ function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'ID', cell: ({ id }) => id },
     { title: 'KEY', cell: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
-    { title: 'SCOPES', cell: (key) => key.scopes.join(',') },
+    { title: 'SCOPES', cell: (key) => key.scopes.join(',') || 'all' },
     { title: 'STATE', cell: stateText },
     { title: 'CREATED (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
     { title: 'EXPIRES (UTC)', cell: ({ expiresAt }) => timeText(expiresAt) },
@@ -229,9 +226,10 @@ function stateText({ revokedAt, expiresAt }: Key): string {
   return expiresAt && msOf(expiresAt) <= Date.now() ? 'expired' : 'live';
 }
 
-function parseScopes(text: string): Scope[] {
+/** The server refuses scopes of the other kind of key. */
+function parseScopes(text: string): string[] {
   return text.split(',').map((name) => {
-    const scope = scopes.find((known) => known === name.trim());
+    const scope = [...scopes, ...adminScopes].find((known) => known === name.trim());
     if (scope === undefined) throw new InvalidArgumentError(`Write some of ${scopes.join(',')}.`);
     return scope;
   });

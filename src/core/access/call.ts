@@ -2,7 +2,7 @@
 
 import type { Metering } from '../billing/metering.ts';
 import type { AccountFacts } from '../entities/account.ts';
-import type { Scope } from '../entities/key.ts';
+import type { Key } from '../entities/key.ts';
 import type { Entitlement } from '../entities/subscription.ts';
 import type { Operation, Wire } from '../entities/usage.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
@@ -12,7 +12,7 @@ import type { Signal } from '../values/signal.ts';
 export interface Caller {
   readonly keyId: KeyId;
   readonly account: AccountFacts;
-  readonly scopes: readonly Scope[];
+  readonly scopes: Key['scopes'];
   /** Decided when the gate opened the call, for the whole request. */
   readonly entitlement: Entitlement;
   /** Undefined if neither the key nor its account has limits. */
@@ -59,6 +59,8 @@ export interface Turns {
 export interface AdminCall {
   /** The id of the admin key, or `cli` for a command on the data folder itself. */
   readonly actor: string;
+  /** The admin key, if it has scopes. Default: the call may do everything. */
+  readonly scopedKey?: Key | undefined;
 }
 
 /** A call by an administrator, or with the own key of the account that it is about. */

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { Rights } from '../billing/rights.ts';
 import { type AccountFacts, isSuspended } from '../entities/account.ts';
-import { type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
+import { type AdminScope, type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
 import type { Store } from '../entities/store.ts';
 import { entitlementAt, isEntitled } from '../entities/subscription.ts';
@@ -172,12 +172,14 @@ export class Gate {
 
   /**
    * Opens an admin call. Records the refusal of an account's key before throwing it.
-   * @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key
+   * @param scope the scope that an admin key with scopes needs
+   * @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key, and for an admin key
+   * without this scope
    */
-  async openAdmin(arrival: AdminRequest): Promise<AdminCall> {
+  async openAdmin(arrival: AdminRequest, scope: AdminScope): Promise<AdminCall> {
     const startedAtMs = this.#deps.clock.now();
     const holder = await this.#authenticate(arrival);
-    if (holder.key.kind === 'admin') return { actor: holder.key.id };
+    if (holder.key.kind === 'admin') return adminCall(holder.key, scope);
     const error = new ParleyError('insufficient_scope', { message: 'Admin calls need an admin key.' });
     await this.#meteringOf(holder, { ...arrival, operation: 'admin' }, startedAtMs)?.void(error);
     throw error;
@@ -253,6 +255,14 @@ export class Gate {
 function liveOf(part: SessionPart | undefined, operation: Operation): RecordStart['live'] {
   if (part === 'session') return 'session';
   return part === 'turn' && operation === 'transcription' ? 'turn' : undefined;
+}
+
+function adminCall(key: Key, scope: AdminScope): AdminCall {
+  if (key.scopes.length === 0) return { actor: key.id };
+  if (key.scopes.includes(scope)) return { actor: key.id, scopedKey: key };
+  throw new ParleyError('insufficient_scope', {
+    message: `This admin key does not have the scope \`${scope}\`.`,
+  });
 }
 
 function hasSameLimits(one: KeyHolder, other: KeyHolder): boolean {

@@ -1,6 +1,5 @@
 /** Checks of the fields that administrators send. */
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { defaultScopes, type Scope, scopes } from '../entities/key.ts';
 import { bounds, hasLength, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../values/money.ts';
@@ -20,8 +19,7 @@ export function checkText(
   return trimmed;
 }
 
-export function checkScopes(wanted: readonly string[]): readonly Scope[] {
-  if (wanted.length === 0) return defaultScopes;
+export function checkScopes<S extends string>(wanted: readonly string[], scopes: readonly S[]): readonly S[] {
   const unknown = wanted.find((name) => !scopes.some((scope) => scope === name));
   if (unknown !== undefined) throw invalid('scopes', `\`scopes\` takes ${scopes.join(', ')}.`);
   return scopes.filter((scope) => wanted.includes(scope));

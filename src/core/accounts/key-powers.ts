@@ -1,6 +1,6 @@
-/** The rights that a key may give to keys of its account: none that it lacks itself. */
+/** The rights that a key may give to other keys: none that it lacks itself. */
 
-import { defaultScopes, type Key, type Scope } from '../entities/key.ts';
+import { adminScopes, defaultScopes, type Key, scopes } from '../entities/key.ts';
 import { compactLimits, type Limits, rateNames } from '../entities/limits.ts';
 import { readLimits } from '../limits/messages.ts';
 import { inheritedLimits, widerMember } from '../limits/within.ts';
@@ -10,10 +10,30 @@ import { checkScopes } from './checks.ts';
 type Powers = Pick<Key, 'scopes' | 'expiresAtMs' | 'limits'>;
 
 /** @param own the calling key; undefined for an administrator, as in all functions here */
-export function scopesWithin(wanted: readonly string[], own: Key | undefined): readonly Scope[] {
-  if (wanted.length > 0 || own === undefined) return checkScopes(wanted);
-  const scopes = defaultScopes.filter((scope) => own.scopes.includes(scope));
-  return scopes.length > 0 ? scopes : own.scopes;
+export function scopesWithin(wanted: readonly string[], own: Key | undefined): Key['scopes'] {
+  if (wanted.length > 0) return checkScopes(wanted, scopes);
+  if (own === undefined) return defaultScopes;
+  const inherited = defaultScopes.filter((scope) => own.scopes.includes(scope));
+  return inherited.length > 0 ? inherited : own.scopes;
+}
+
+/** The requested scopes of an admin key, or those of the calling key by default. */
+export function adminScopesWithin(wanted: readonly string[], own: Key | undefined): Key['scopes'] {
+  return wanted.length > 0 ? checkScopes(wanted, adminScopes) : (own?.scopes ?? []);
+}
+
+/**
+ * Refuses to create, rotate or revoke an admin key with more rights than the calling one.
+ * @param own undefined for a caller that may do everything
+ * @throws `insufficient_scope`
+ */
+export function refuseWiderAdminKey(key: Omit<Powers, 'limits'>, own: Key | undefined): void {
+  if (own === undefined) return;
+  const hasMore = key.scopes.length === 0 || key.scopes.some((scope) => !own.scopes.includes(scope));
+  if (!hasMore && (key.expiresAtMs ?? Infinity) <= (own.expiresAtMs ?? Infinity)) return;
+  throw new ParleyError('insufficient_scope', {
+    message: 'This admin key manages only admin keys that have no more scopes and end no later than itself.',
+  });
 }
 
 /** The requested limits, or those of the calling key by default. */

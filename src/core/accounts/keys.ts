@@ -12,9 +12,11 @@ import { quote } from '../values/quote.ts';
 import { checkFuture, checkOverlap, checkText } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
 import {
+  adminScopesWithin,
   limitsWithin,
   refuseLooserLimits,
   refuseRotation,
+  refuseWiderAdminKey,
   refuseWiderKey,
   scopesWithin,
 } from './key-powers.ts';
@@ -77,8 +79,13 @@ export function adminKeyFunctions(deps: AccountsDeps) {
   return {
     async createAdminKey(request: pb.CreateAdminKeyRequest, call: AdminCall) {
       const name = checkText('name', request.name);
-      const expiresAtMs = checkFuture('expires_at', request.expiresAt, accessClock.now());
-      return issue(deps, call, { kind: 'admin', accountId: undefined, name, scopes: [], expiresAtMs });
+      const own = call.scopedKey;
+      const powers = {
+        scopes: adminScopesWithin(request.scopes, own),
+        expiresAtMs: checkFuture('expires_at', request.expiresAt, accessClock.now()) ?? own?.expiresAtMs,
+      };
+      refuseWiderAdminKey(powers, own);
+      return issue(deps, call, { kind: 'admin', accountId: undefined, name, ...powers });
     },
 
     async listAdminKeys(request: pb.ListAdminKeysRequest) {
@@ -87,10 +94,14 @@ export function adminKeyFunctions(deps: AccountsDeps) {
   };
 }
 
-/** A key of another account is as unknown as one that does not exist. @throws `not_found`; as `ownKey` */
+/**
+ * A key of another account is as unknown as one that does not exist.
+ * @throws `not_found`; `insufficient_scope` for an admin key with more rights than the calling one; as `ownKey`
+ */
 async function keyToChange(deps: AccountsDeps, id: string, call: AnyCall) {
   const own = 'caller' in call ? (await ownKey(deps, call.caller)).own : undefined;
   const key = await findKey(deps, id);
+  if (key.kind === 'admin' && !('caller' in call)) refuseWiderAdminKey(key, call.scopedKey);
   if (own && key.accountId !== own.accountId) throw noSuchKey(id);
   return { key, own };
 }

@@ -11,6 +11,19 @@ export const defaultScopes: readonly Scope[] = ['speech', 'transcription', 'chat
 
 export type Scope = (typeof scopes)[number];
 
+/** The rights that an admin key may be limited to. */
+export const adminScopes = [
+  'accounts:read',
+  'accounts:write',
+  'credits:load',
+  'keys',
+  'usage:read',
+  'alerts',
+  'server',
+] as const;
+
+export type AdminScope = (typeof adminScopes)[number];
+
 export interface Key extends Limited {
   readonly id: KeyId;
   /** Id of the key before its first rotation. Budgets and rates continue under it. */
@@ -21,7 +34,8 @@ export interface Key extends Limited {
   readonly name: string;
   readonly hash: string;
   readonly lastFour: string;
-  readonly scopes: readonly Scope[];
+  /** An admin key without scopes may do everything. */
+  readonly scopes: readonly (Scope | AdminScope)[];
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
@@ -59,7 +73,7 @@ export interface KeyStore {
    */
   create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findById(id: string): Promise<Key | undefined>;
-  /** Whether there is an admin key that is neither revoked nor expired. */
+  /** Whether there is an admin key without scopes that is neither revoked nor expired. */
   hasAdmin(atMs: number): Promise<boolean>;
   /** A page of the keys of an account, or of the admin keys, in order of creation. */
   list(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;

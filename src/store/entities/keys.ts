@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AuditEntry } from '../../core/entities/audit.ts';
-import { type Key, type KeyStore, type Scope, scopes } from '../../core/entities/key.ts';
+import type { AdminScope, Key, KeyStore, Scope } from '../../core/entities/key.ts';
 import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { AccountId, KeyId } from '../../core/values/ids.ts';
 import type { Executor } from '../sql/executor.ts';
@@ -40,12 +40,13 @@ const keysOfAccount = statement((p: { accountId: string; after: string; size: nu
 const adminKeys = statement((p: { after: string; size: number }) =>
   keys.where('kind', '=', 'admin').where('id', '>', p.after).orderBy('id').limit(p.size),
 ).map(toKey);
-/** How many admin keys are neither revoked nor expired. */
+/** How many admin keys without scopes are neither revoked nor expired. */
 export const liveAdminKeys = statement((p: { atMs: number }) =>
   query
     .selectFrom('api_keys')
     .select(sql<bigint>`count(*)`.as('count'))
     .where('kind', '=', 'admin')
+    .where('scopes', '=', '')
     .where('revoked_at_ms', 'is', null)
     .where(sql<boolean>`(expires_at_ms is null or expires_at_ms > ${p.atMs})`),
 ).map(({ count }) => Number(count));
@@ -157,7 +158,8 @@ function toKey(row: KeyRow): Key {
     name: row.name,
     hash: row.hash,
     lastFour: row.last_four,
-    scopes: row.scopes.split(' ').filter(isScope),
+    // A scope that is unknown here stays: without any, an admin key could do everything.
+    scopes: row.scopes.split(' ').filter((name) => name !== '') as (Scope | AdminScope)[],
     createdAtMs: Number(row.created_at_ms),
     expiresAtMs: optionalNumber(row.expires_at_ms),
     revokedAtMs: optionalNumber(row.revoked_at_ms),
@@ -165,8 +167,4 @@ function toKey(row: KeyRow): Key {
     limits: limitsFromText(row.limits),
     originId: (row.origin_id || row.id) as KeyId,
   };
-}
-
-function isScope(name: string): name is Scope {
-  return scopes.some((scope) => scope === name);
 }

@@ -49,6 +49,6 @@ function diagnoseSchema({ applied, pending, tooNew }: SchemaState): Diagnostic {
 
 function diagnoseAdminKeys(live: number): Diagnostic {
   if (live > 0) return ok('admin keys', `There ${live === 1 ? 'is one' : `are ${live}`}.`);
-  const found = 'There is no valid one, so nobody can manage a running server.';
+  const found = 'There is no valid one that may do everything on a running server.';
   return warning('admin keys', found, 'Create one: `parley key create --admin`. The server may run.');
 }

@@ -53,7 +53,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
       const command = `parley key create --admin --data-dir ${resolve(config.dataDir)}`;
       log.warn(
         {},
-        `no admin key: nobody can manage this server. Create one on this machine, as its user: ${command}`,
+        `no admin key: nobody can manage all of this server. Create one on this machine, as its user: ${command}`,
       );
     }
     log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
