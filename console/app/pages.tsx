@@ -13,6 +13,7 @@ import { OverviewPage } from './operator/overview-page.tsx';
 import { ServerPage } from './operator/server/server-page.tsx';
 import { PlaygroundPage } from './playground/playground-page.tsx';
 import { type AdminScope, mayDo, type SignedIn } from './session.ts';
+import { OwnStatementPage, StatementPage } from './statement-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
 
 interface Shown {
@@ -38,6 +39,13 @@ const holderPages: readonly ConsolePage[] = [
   page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
   page('/keys', 'Keys', 'key', ({ session }) => <KeysPage session={session} />),
   page('/credits', 'Credits', 'credits', () => <CreditsPage />),
+  {
+    title: 'Statement',
+    icon: 'credits',
+    section: '/credits',
+    matches: /^\/credits\/statement$/,
+    show: ({ session }) => <OwnStatementPage session={session} />,
+  },
   page('/alerts', 'Alerts', 'alert', ({ session }) => <AlertsPage session={session} />),
   {
     ...page('/playground', 'Playground', 'play', ({ path }) => <PlaygroundPage path={path} />),
@@ -60,6 +68,16 @@ const operatorPages: readonly ConsolePage[] = [
     show: ({ path, session }) => (
       <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} session={session} />
     ),
+  },
+  {
+    title: 'Statement',
+    icon: 'accounts',
+    section: '/accounts',
+    matches: /^\/accounts\/[^/]+\/statement$/,
+    show: ({ path, session }) => (
+      <StatementPage id={decodeURIComponent(path.split('/')[2] ?? '')} session={session} />
+    ),
+    scope: 'accounts:read',
   },
   {
     ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),

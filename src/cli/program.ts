@@ -20,6 +20,7 @@ import { pricesCommand } from './commands/prices.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { serveCommand } from './commands/serve.ts';
 import { speakCommand } from './commands/speak.ts';
+import { statementCommand } from './commands/statement.ts';
 import { storeCommand } from './commands/store.ts';
 import { talkCommand } from './commands/talk.ts';
 import { transcribeCommand } from './commands/transcribe.ts';
@@ -43,6 +44,7 @@ export function createProgram(version: string): Command {
     .addCommand(keyCommand())
     .addCommand(keysCommand())
     .addCommand(creditsCommand())
+    .addCommand(statementCommand())
     .addCommand(usageCommand())
     .addCommand(alertsCommand())
     .addCommand(pruneCommand())

@@ -21,6 +21,7 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   loadCredits: 'credits:load',
   adjustCredits: 'credits:load',
   listLedgerEntries: 'accounts:read',
+  getStatement: 'accounts:read',
   createKey: 'keys',
   listKeys: 'keys',
   createAdminKey: 'keys',

@@ -155,6 +155,18 @@ describe.each([
     );
   });
 
+  it('show the statement of a month', async () => {
+    const month = new Date().toISOString().slice(0, 7);
+    expect(await text('statement', 'acme', '--month', month)).toMatch(
+      /\nmonth +\S+, which has not ended\n[\s\S]*\nload +- +- +3 +4\.5\nadjustment +- +- +1 +-0\.5\n\nopening balance +0\nclosing balance +4\n$/,
+    );
+    expect(await json('statement', 'acme', '--month', '2020-01')).toMatchObject({
+      is_final: true,
+      closing: '0',
+      lines: [],
+    });
+  });
+
   it('show the balance when an adjustment would take more', async () => {
     const { code, stderr } = await run('credits', 'adjust', 'acme', '-100', '--reason', 'Too much');
     expect([code, stderr]).toEqual([

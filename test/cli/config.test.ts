@@ -68,6 +68,7 @@ const groups = {
     'key',
     'keys',
     'credits',
+    'statement',
     'usage',
     'alerts',
     'prune',

@@ -7,7 +7,8 @@ import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { type Case, type CaseRequest, calling, ended, ok } from './case.ts';
 
 const { listModels, getModel, listSpeechModels, listVoices } = CatalogService.method;
-const { getAccount, listUsageRecords, getUsageTotals, listLedgerEntries } = AccountService.method;
+const { getAccount, listUsageRecords, getUsageTotals, listLedgerEntries, getStatement } =
+  AccountService.method;
 const admin = AdminService.method;
 
 const looked = (operation: 'catalog' | 'account') => [ok({ operation })];
@@ -253,6 +254,19 @@ const account: Case[] = [
     answer: [{ entries: [{ kind: 'load', amount: '10' }] }],
     records: looked('account'),
   },
+  {
+    what: 'a statement',
+    request: calling(getStatement, { month: new Date().toISOString().slice(0, 7) }),
+    answer: [{ statement: { opening: '0', closing: '10', lines: [{ kind: 'load', amount: '10' }] } }],
+    records: looked('account'),
+  },
+  refused(
+    'account',
+    'a statement of a month to come',
+    calling(getStatement, { month: '9999-12' }),
+    'invalid_parameter',
+    'month',
+  ),
   refused(
     'account',
     'a page of the ledger that there never was',

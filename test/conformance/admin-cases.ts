@@ -39,6 +39,7 @@ const adjust = (amount: string) =>
     idempotencyKey: 'k',
     reason: 'r',
   }));
+const thisMonth = new Date().toISOString().slice(0, 7);
 const inTheFuture = timestampFromDate(new Date(Date.UTC(2100, 0, 1)));
 
 const accountsByAdmin: Case[] = [
@@ -171,6 +172,17 @@ const moneyByAdmin: Case[] = [
   byAdmin('admin: the ledger', calling(admin.listLedgerEntries, ofAccount), {
     answer: [{ entries: [{ kind: 'load', amount: '10' }] }],
   }),
+  byAdmin(
+    'admin: a statement',
+    calling(admin.getStatement, (subject) => ({ ...ofAccount(subject), month: thisMonth })),
+    { answer: [{ statement: { opening: '0', closing: '10', lines: [{ kind: 'load', entries: '1' }] } }] },
+  ),
+  adminRefused(
+    'a statement of no month',
+    calling(admin.getStatement, (subject) => ({ ...ofAccount(subject), month: '2026-13' })),
+    'invalid_parameter',
+    'month',
+  ),
 ];
 
 const keysByAdmin: Case[] = [

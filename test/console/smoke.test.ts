@@ -29,6 +29,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByText(' in total').waitFor();
       await page.getByRole('link', { name: 'Credits' }).click();
       await page.getByRole('cell', { name: 'debit' }).waitFor();
+      await page.getByRole('link', { name: 'Statement of a month' }).click();
+      const debits = page.getByRole('row', { name: /^debit eliza \S+/ });
+      await debits.waitFor();
+      await page.emulateMedia({ media: 'print' });
+      expect(await debits.isVisible()).toBe(true);
+      expect(await page.getByRole('navigation').isVisible()).toBe(false);
+      await page.emulateMedia({ media: 'screen' });
       await page.getByRole('link', { name: 'Usage' }).click();
       await page.locator('.plot canvas').waitFor();
       expect(complaints).toEqual([]);

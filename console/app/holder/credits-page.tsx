@@ -21,7 +21,10 @@ export function CreditsPage() {
       </Show>
       <section class="card">
         <h2>Ledger</h2>
-        <p class="quiet">Every load, debit and adjustment. The balance is their sum.</p>
+        <p class="quiet">
+          Every load, debit and adjustment. The balance is their sum.{' '}
+          <a href="/console/credits/statement">Statement of a month</a>
+        </p>
         <LedgerTable turn="own" read={(page, signal) => account.listLedgerEntries(page, { signal })} />
       </section>
     </>

@@ -74,6 +74,9 @@ function Parts({ of: { id: accountId, deletedAt }, session, turn }: PartsProps) 
       )}
       <section class="card">
         <h2>Ledger</h2>
+        <p class="quiet">
+          <a href={`/console/accounts/${accountId}/statement`}>Statement of a month</a>
+        </p>
         <LedgerTable
           turn={`${accountId} ${turn}`}
           read={(page, signal) => admin.listLedgerEntries({ accountId, ...page }, { signal })}

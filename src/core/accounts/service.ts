@@ -8,6 +8,7 @@ import type { AccountsDeps } from './deps.ts';
 import { adminKeyFunctions, keyFunctions } from './keys.ts';
 import { planFunctions } from './plans.ts';
 import { serverFunctions } from './server.ts';
+import { statementFunctions } from './statements.ts';
 import { usageFunctions } from './usage.ts';
 
 export function accountsApi(deps: AccountsDeps) {
@@ -18,6 +19,7 @@ export function accountsApi(deps: AccountsDeps) {
     ...keyFunctions(deps),
     ...adminKeyFunctions(deps),
     ...creditFunctions(deps),
+    ...statementFunctions(deps),
     ...usageFunctions(deps),
     ...serverFunctions(deps),
   };

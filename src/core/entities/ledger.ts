@@ -17,6 +17,29 @@ export interface LedgerEntry {
 
 export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits' | 'balance_too_large';
 
+/** Entries with times from `fromMs` on, before `untilMs`. */
+export interface StatementPeriod {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** A sum of entries. */
+export interface StatementLine {
+  readonly kind: LedgerEntry['kind'];
+  /** Undefined unless the line has debits of one model. */
+  readonly model: string | undefined;
+  /** Undefined unless the line has debits of one key. */
+  readonly keyId: string | undefined;
+  readonly entries: bigint;
+  readonly amount: NanoCredits;
+}
+
+export interface Statement {
+  readonly opening: NanoCredits;
+  readonly closing: NanoCredits;
+  readonly lines: readonly StatementLine[];
+}
+
 /** Credits that an administrator loads or adjusts. */
 export interface LedgerStore {
   /** The balance of an account less its holds. */
@@ -29,4 +52,6 @@ export interface LedgerStore {
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
   /** Newest first. */
   list(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>>;
+  /** Sums of one moment. Debits beyond 10,000 models and keys share a line without model and key. */
+  statement(accountId: AccountId, period: StatementPeriod): Promise<Statement>;
 }

@@ -35,6 +35,8 @@ export const bounds = {
   credits: { pattern: `^${credits}` },
   creditsAboveZero: { pattern: `^(?=.*[1-9])${credits}` },
   creditsNotZero: { pattern: `^(?=.*[1-9])-?${credits}` },
+  /** A month in UTC, such as `2026-11`. */
+  month: { pattern: '^(19[7-9]\\d|[2-9]\\d{3})-(0[1-9]|1[0-2])$' },
   /** The first moment of a day. */
   dayStart: {
     pattern:

@@ -37,6 +37,8 @@ export const newRequestId = (nowMs: number): RequestId => newId('req', nowMs) as
 export const isRequestId = (text: string): text is RequestId => matches(text, bounds.requestId);
 /** A lower bound for all request ids from this moment on, above all earlier ids. */
 export const firstRequestId = (nowMs: number): string => `req_${timeDigits(nowMs)}`;
+/** The same bound for the ids of ledger entries. */
+export const firstLedgerEntryId = (nowMs: number): string => `led_${timeDigits(nowMs)}`;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
 /** The id of a request's debit. A request has at most one. */
 export const debitEntryId = (id: RequestId): LedgerEntryId => `led${id.slice(3)}` as LedgerEntryId;

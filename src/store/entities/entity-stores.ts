@@ -19,7 +19,7 @@ interface OwnOperations {
   readonly findKey: KeyStore['find'];
   /** Called when keys, names or subscriptions may have changed. */
   readonly policyChanged: () => void;
-  readonly credits: Omit<LedgerStore, 'list'>;
+  readonly credits: Pick<LedgerStore, 'available' | 'enter'>;
   readonly claim: IdempotencyStore['claim'];
   /** Default: the account as the database has it. */
   readonly withCredits?: (account: Account) => Account;

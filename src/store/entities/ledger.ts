@@ -9,6 +9,7 @@ import type { Addition } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { afterAll, type LedgerRow } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
+import { readStatement } from './statements.ts';
 
 const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
   query
@@ -41,11 +42,15 @@ const entriesBefore = statement((p: { accountId: AccountId; after: string; size:
 ).map(toEntry);
 
 /** @param credits the credits of accounts, in the view of this process */
-export function ledgerStore(executor: Executor, credits: Omit<LedgerStore, 'list'>): LedgerStore {
+export function ledgerStore(
+  executor: Executor,
+  credits: Pick<LedgerStore, 'available' | 'enter'>,
+): LedgerStore {
   return {
     ...credits,
     list: (accountId, page) =>
       pageOf(page, ({ size, after = afterAll }) => executor.all(entriesBefore, { accountId, after, size })),
+    statement: (accountId, period) => readStatement(executor, accountId, period),
   };
 }
 

@@ -5,14 +5,14 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { GetAccountRequestSchema, GetAccountResponseSchema, GetUsageTotalsRequestSchema, GetUsageTotalsResponseSchema, ListLedgerEntriesRequestSchema, ListLedgerEntriesResponseSchema, ListUsageRecordsRequestSchema, ListUsageRecordsResponseSchema } from "./account_pb.ts";
+import type { GetAccountRequestSchema, GetAccountResponseSchema, GetStatementRequestSchema, GetStatementResponseSchema, GetUsageTotalsRequestSchema, GetUsageTotalsResponseSchema, ListLedgerEntriesRequestSchema, ListLedgerEntriesResponseSchema, ListUsageRecordsRequestSchema, ListUsageRecordsResponseSchema } from "./account_pb.ts";
 import { file_parley_account_v1_account } from "./account_pb.ts";
 
 /**
  * Describes the file parley/account/v1/account_service.proto.
  */
 export const file_parley_account_v1_account_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwYXJsZXkvYWNjb3VudC92MS9hY2NvdW50X3NlcnZpY2UucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxMqEECg5BY2NvdW50U2VydmljZRJ7CgpHZXRBY2NvdW50EiQucGFybGV5LmFjY291bnQudjEuR2V0QWNjb3VudFJlcXVlc3QaJS5wYXJsZXkuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiIILT5JMCGmIHYWNjb3VudBIPL2FwaS92MS9hY2NvdW50EoIBChBMaXN0VXNhZ2VSZWNvcmRzEioucGFybGV5LmFjY291bnQudjEuTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QaKy5wYXJsZXkuYWNjb3VudC52MS5MaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2UiFYLT5JMCDxINL2FwaS92MS91c2FnZRKDAQoOR2V0VXNhZ2VUb3RhbHMSKC5wYXJsZXkuYWNjb3VudC52MS5HZXRVc2FnZVRvdGFsc1JlcXVlc3QaKS5wYXJsZXkuYWNjb3VudC52MS5HZXRVc2FnZVRvdGFsc1Jlc3BvbnNlIhyC0+STAhYSFC9hcGkvdjEvdXNhZ2UvdG90YWxzEoYBChFMaXN0TGVkZ2VyRW50cmllcxIrLnBhcmxleS5hY2NvdW50LnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBosLnBhcmxleS5hY2NvdW50LnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9sZWRnZXJiBnByb3RvMw", [file_google_api_annotations, file_parley_account_v1_account]);
+  fileDesc("CidwYXJsZXkvYWNjb3VudC92MS9hY2NvdW50X3NlcnZpY2UucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxMqkFCg5BY2NvdW50U2VydmljZRJ7CgpHZXRBY2NvdW50EiQucGFybGV5LmFjY291bnQudjEuR2V0QWNjb3VudFJlcXVlc3QaJS5wYXJsZXkuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiIILT5JMCGmIHYWNjb3VudBIPL2FwaS92MS9hY2NvdW50EoIBChBMaXN0VXNhZ2VSZWNvcmRzEioucGFybGV5LmFjY291bnQudjEuTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QaKy5wYXJsZXkuYWNjb3VudC52MS5MaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2UiFYLT5JMCDxINL2FwaS92MS91c2FnZRKDAQoOR2V0VXNhZ2VUb3RhbHMSKC5wYXJsZXkuYWNjb3VudC52MS5HZXRVc2FnZVRvdGFsc1JlcXVlc3QaKS5wYXJsZXkuYWNjb3VudC52MS5HZXRVc2FnZVRvdGFsc1Jlc3BvbnNlIhyC0+STAhYSFC9hcGkvdjEvdXNhZ2UvdG90YWxzEoYBChFMaXN0TGVkZ2VyRW50cmllcxIrLnBhcmxleS5hY2NvdW50LnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBosLnBhcmxleS5hY2NvdW50LnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9sZWRnZXIShQEKDEdldFN0YXRlbWVudBImLnBhcmxleS5hY2NvdW50LnYxLkdldFN0YXRlbWVudFJlcXVlc3QaJy5wYXJsZXkuYWNjb3VudC52MS5HZXRTdGF0ZW1lbnRSZXNwb25zZSIkgtPkkwIeYglzdGF0ZW1lbnQSES9hcGkvdjEvc3RhdGVtZW50YgZwcm90bzM", [file_google_api_annotations, file_parley_account_v1_account]);
 
 /**
  * The account of the calling API key.
@@ -59,6 +59,16 @@ export const AccountService: GenService<{
     methodKind: "unary";
     input: typeof ListLedgerEntriesRequestSchema;
     output: typeof ListLedgerEntriesResponseSchema;
+  },
+  /**
+   * Returns the account's credits in a month: opening balance, loads, debits by model and key, adjustments, closing balance.
+   *
+   * @generated from rpc parley.account.v1.AccountService.GetStatement
+   */
+  getStatement: {
+    methodKind: "unary";
+    input: typeof GetStatementRequestSchema;
+    output: typeof GetStatementResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_parley_account_v1_account_service, 0);

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import type { Statement, StatementLine } from '../../../gen/parley/account/v1/account_pb.ts';
+import { facts, table } from '../terminal/table.ts';
+import { type AdminCommandFlags, callAndShow, ownOr, ownOrCommand } from './admin-command.ts';
+
+export function statementCommand(): Command {
+  return ownOrCommand('statement', "Show an account's credits in a month: its balances and their changes.", [
+    'parley statement --month 2026-11',
+    'parley statement acme --month 2026-11   # as administrator',
+  ])
+    .requiredOption('--month <month>', 'a month (UTC), such as 2026-11')
+    .action(showStatement);
+}
+
+async function showStatement(
+  account: string | undefined,
+  flags: AdminCommandFlags & { readonly month: string },
+): Promise<void> {
+  const { request, connection } = ownOr(account, flags);
+  const wanted = { ...request, month: flags.month };
+  await callAndShow(connection, 'getStatement', wanted, ({ statement }) =>
+    statement === undefined ? '' : statementText(statement),
+  );
+}
+
+function statementText(statement: Statement): string {
+  const { accountName, accountId, month, opening, closing, isFinal, lines } = statement;
+  const owner = facts([
+    ['account', accountName],
+    ['id', accountId],
+    ['month', isFinal ? month : `${month}, which has not ended`],
+  ]);
+  const balances = facts([
+    ['opening balance', opening],
+    ['closing balance', closing],
+  ]);
+  return [owner, ...(lines.length === 0 ? [] : [linesTable(lines)]), balances].join('\n');
+}
+
+function linesTable(lines: readonly StatementLine[]): string {
+  return table(lines, [
+    { title: 'KIND', cell: ({ kind }) => kind },
+    { title: 'MODEL', cell: ({ model }) => model },
+    { title: 'KEY', cell: ({ keyId }) => keyId },
+    { title: 'ENTRIES', cell: ({ entries }) => String(entries), align: 'right' },
+    { title: 'CREDITS', cell: ({ amount }) => amount, align: 'right' },
+  ]);
+}
