@@ -1,6 +1,8 @@
 /** The manifest of a local model: its runtime, its licence, and its files with their hashes and sources. */
+import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { modelTypes } from '../core/entities/model.ts';
+import { fileReason } from '../files/reason.ts';
 
 export const runtimes = ['llama', 'sherpa'] as const;
 export type Runtime = (typeof runtimes)[number];
@@ -68,18 +70,15 @@ const modelManifest = z.strictObject({
 export type ModelFile = z.output<typeof modelFile>;
 export type ModelManifest = z.output<typeof modelManifest>;
 
-/**
- * @param source the file's path, for errors
- * @throws ModelError
- */
-export function readManifest(text: string, source: string): ModelManifest {
-  let value: unknown;
+/** @throws ModelError if the file cannot be read, or is no valid manifest */
+export function readManifest(path: string): ModelManifest {
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw new ModelError(`The manifest ${source} is not JSON.`);
+    return checkManifest(JSON.parse(readFileSync(path, 'utf8')), path);
+  } catch (error) {
+    if (error instanceof ModelError) throw error;
+    const flaw = error instanceof SyntaxError ? 'is not JSON' : `cannot be read (${fileReason(error)})`;
+    throw new ModelError(`The manifest ${path} ${flaw}.`, error);
   }
-  return checkManifest(value, source);
 }
 
 /** @throws ModelError that names the first invalid part */

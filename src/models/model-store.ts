@@ -7,9 +7,8 @@
  *     models/partial/              files that are being pulled
  *     models/licences.json         the licences that the operator has accepted
  */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileReason, systemCode } from '../files/reason.ts';
 import {
   bytesOf,
   idPattern,
@@ -32,6 +31,7 @@ export interface LocalModel extends Omit<ModelManifest, 'files' | 'memoryBytes'>
 export interface ModelEntry {
   readonly manifest: ModelManifest;
   readonly bytes: number;
+  readonly memoryBytes: number;
   /** Whether all files are there. */
   readonly isPulled: boolean;
 }
@@ -64,17 +64,14 @@ export class ModelStore {
   /** @throws ModelError if there is no valid manifest */
   manifest(id: string): ModelManifest {
     const file = this.manifestFile(id);
-    try {
-      const manifest = readManifest(readFileSync(file, 'utf8'), file);
-      if (manifest.id === id) return manifest;
-      throw new ModelError(`The manifest ${file} has another id, ${manifest.id}. Rename one of them.`);
-    } catch (error) {
-      if (systemCode(error) === undefined) throw error;
-      if (systemCode(error) !== 'ENOENT')
-        throw new ModelError(`${file} cannot be read (${fileReason(error)}).`, error);
-      const message = `There is no local model ${id}. \`parley models list\` shows those that there are.`;
-      throw new ModelError(message, error);
+    if (!existsSync(file)) {
+      throw new ModelError(
+        `There is no local model ${id}. \`parley models list\` shows those that there are.`,
+      );
     }
+    const manifest = readManifest(file);
+    if (manifest.id === id) return manifest;
+    throw new ModelError(`The manifest ${file} has another id, ${manifest.id}. Rename one of them.`);
   }
 
   /** All entries in the order of their ids. @throws ModelError for a manifest that is not valid */
@@ -85,7 +82,7 @@ export class ModelStore {
     return ids.sort().map((id) => {
       const manifest = this.manifest(id);
       const isPulled = manifest.files.every(({ name, bytes }) => sizeOf(this.path(id, name)) === bytes);
-      return { manifest, bytes: bytesOf(manifest), isPulled };
+      return { manifest, bytes: bytesOf(manifest), memoryBytes: memoryOf(manifest), isPulled };
     });
   }
 

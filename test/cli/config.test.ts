@@ -101,6 +101,7 @@ const groups = {
   config: ['show', 'check'],
   store: ['copy'],
   engines: ['load', 'unload'],
+  models: ['list', 'pull', 'add', 'import', 'verify', 'rm'],
 };
 
 function helpOf(command: Command): string {

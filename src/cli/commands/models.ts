@@ -6,19 +6,24 @@ import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
+import { localModelCommands } from './local-models.ts';
 
 interface ModelsFlags extends ClientFlags, JsonFlag {
   readonly type?: string;
 }
 
 export function modelsCommand(): Command {
-  const command = newCommand('models', 'List the models that the key can call.', [
+  const command = newCommand('models', 'List the models that the key can call, or manage local models.', [
     'parley models',
     'parley models --type speech --json',
+    'parley models import ./small.gguf --licence Apache-2.0',
+    'parley models list',
   ])
     .addOption(new Option('--type <type>', 'only models of this type').choices(modelTypes))
     .option('--json', 'print one JSON document, in the form of the REST API');
-  return withClientFlags(command).action(showModels);
+  withClientFlags(command).action(showModels);
+  for (const subcommand of localModelCommands()) command.addCommand(subcommand);
+  return command;
 }
 
 async function showModels(flags: ModelsFlags): Promise<void> {

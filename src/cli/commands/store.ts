@@ -4,9 +4,11 @@ import type { Copied, StoreKind } from '../../app/store-tools.ts';
 import { dataFolderError } from '../client/data-folder.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
-import { CopyBar } from '../terminal/copy-bar.ts';
+import { StatusBar } from '../terminal/status-bar.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
+
+const verbs = { copy: 'copying', verify: 'verifying' };
 
 interface CopyFlags extends ConfigFlags, JsonFlag {
   readonly to: StoreKind;
@@ -40,10 +42,11 @@ async function copy(flags: CopyFlags): Promise<void> {
   }
   const { copyConfiguredStore } = await import('../../app/store-tools.ts');
   await interruptible(async (signal) => {
-    const bar = new CopyBar();
+    const bar = new StatusBar();
     try {
       const copied = await copyConfiguredStore(config, flags.to, {
-        onProgress: (progress) => bar.show(progress),
+        onProgress: ({ step, table: name, rows, rowsTotal }) =>
+          bar.show(`${verbs[step]} ${name}: ${rows} of ${rowsTotal} rows`, rows >= rowsTotal),
         signal,
       });
       bar.close();

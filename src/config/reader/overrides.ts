@@ -14,7 +14,9 @@ const shortNames = new Map([
   ['server.port', `${prefix}PORT`],
 ]);
 /** Variables with the prefix that are not settings: the path of the file, and those of client commands. */
-const otherVariables = ['PARLEY_CONFIG', 'PARLEY_API_KEY', 'PARLEY_ADMIN_KEY', 'PARLEY_BASE_URL'];
+const otherVariables = [
+  ...['PARLEY_CONFIG', 'PARLEY_API_KEY', 'PARLEY_ADMIN_KEY', 'PARLEY_BASE_URL', 'PARLEY_MODELS_TOKEN'],
+];
 
 type Override<T> = T extends readonly unknown[]
   ? T

@@ -1,0 +1,262 @@
+/** The commands for local models. They change files of the data folder, and need no server. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type Command, Option } from 'commander';
+import { modelTypes } from '../../core/entities/model.ts';
+import type { Flaw, PullOptions } from '../../models/changes.ts';
+import type { ModelManifest } from '../../models/manifest.ts';
+import type { ModelEntry } from '../../models/model-store.ts';
+import type { ModelFacts } from '../../models/new-model.ts';
+import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { CliError, interruptible, newCommand } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
+import { PullProgress, sizeText } from '../terminal/pull-progress.ts';
+import { table } from '../terminal/table.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
+
+type Flags = ConfigFlags & JsonFlag;
+
+interface PullFlags extends Flags, YesFlag {
+  readonly token?: string;
+}
+
+interface NewModelFlags extends PullFlags {
+  readonly id?: string;
+  readonly type?: ModelManifest['type'];
+  readonly licence: string;
+  readonly licenceUrl?: string;
+  readonly contextTokens?: string;
+  readonly voice?: readonly string[];
+  readonly language?: string[];
+  readonly memoryBytes?: string;
+}
+
+export function localModelCommands(): Command[] {
+  return [
+    localCommand('list', 'List the local models of the data folder.', ['parley models list']).action(
+      (_, self: Command) => list(self.optsWithGlobals()),
+    ),
+    pullCommand('pull', "Bring a local model's files, or check those that are there.", [
+      'parley models pull small',
+      'parley models pull ./small.json   # a manifest',
+    ])
+      .argument('<model>', 'the id of a local model, or the path of a manifest (with a slash or .json)')
+      .action((named, _, self: Command) => pull(named, self.optsWithGlobals())),
+    newModelCommand('add', 'Describe a model by the URLs of its files, and pull it.', [
+      'parley models add https://example.com/small.gguf#sha256=… --licence Apache-2.0 --context-tokens 8192',
+    ])
+      .argument('<url...>', 'https URLs; #sha256=… is the hash that the publisher states')
+      .action((named, _, self: Command) => add(named, self.optsWithGlobals())),
+    newModelCommand('import', 'Take the files of a model from this machine.', [
+      'parley models import ./small.gguf --licence Apache-2.0 --context-tokens 8192',
+      'parley models import ./kokoro --type speech --licence Apache-2.0 --voice af_heart=en-US',
+    ])
+      .argument('<path>', 'a GGUF file, or a folder with the files of a sherpa model')
+      .action((named, _, self: Command) => importModel(named, self.optsWithGlobals())),
+    localCommand('verify', 'Compare the files of local models with their hashes.', ['parley models verify'])
+      .argument('[model]', 'the id of a local model (default: all)')
+      .action((named, _, self: Command) => verify(named, self.optsWithGlobals())),
+    withYes(localCommand('rm', 'Remove a local model and its files.', ['parley models rm small']))
+      .argument('<model>', 'the id of a local model')
+      .action((named, _, self: Command) => remove(named, self.optsWithGlobals())),
+  ];
+}
+
+function localCommand(name: string, description: string, examples: readonly string[]): Command {
+  return withConfigFlags(newCommand(name, description, examples)).option('--json', 'print one JSON document');
+}
+
+function pullCommand(name: string, description: string, examples: readonly string[]): Command {
+  const token = new Option('--token <token>', 'a bearer token for the host of the first URL, and no other');
+  return withYes(localCommand(name, description, examples)).addOption(token.env('PARLEY_MODELS_TOKEN'));
+}
+
+function newModelCommand(name: string, description: string, examples: readonly string[]): Command {
+  return pullCommand(name, description, examples)
+    .requiredOption('--licence <name>', 'the SPDX identifier of its licence, or the name that it has')
+    .option('--licence-url <url>', 'where the licence can be read')
+    .option('--id <id>', 'its id here (default: the name of its file or folder)')
+    .addOption(new Option('--type <type>', 'its type (default for GGUF: chat)').choices(modelTypes))
+    .option('--context-tokens <number>', 'chat: tokens of prompt and completion together')
+    .option(
+      '--voice <name=language...>',
+      'speech: its voices, such as af_heart=en-US, in the order of its speakers',
+    )
+    .option('--language <tag...>', 'transcription: the languages that it knows')
+    .option('--memory-bytes <number>', 'memory that it needs (default: 1.2 times its files)');
+}
+
+/** The part of the program that changes models, loaded when a command runs. */
+async function localModels(flags: ConfigFlags) {
+  const [{ configOf }, { readManifest }, { ModelStore }, changes, newModel] = await Promise.all([
+    import('../configuration.ts'),
+    import('../../models/manifest.ts'),
+    import('../../models/model-store.ts'),
+    import('../../models/changes.ts'),
+    import('../../models/new-model.ts'),
+  ]);
+  return { ...changes, ...newModel, readManifest, store: new ModelStore(configOf(flags).dataDir) };
+}
+
+type LocalModels = Awaited<ReturnType<typeof localModels>>;
+
+async function list(flags: Flags): Promise<void> {
+  const entries = (await localModels(flags)).store.list();
+  if (flags.json) return printJson({ models: entries.map(entryJson) });
+  if (entries.length === 0) {
+    return printStatus(
+      'There are no local models. `parley models add` and `parley models import` make some.',
+    );
+  }
+  await printData(
+    table(entries, [
+      { title: 'MODEL', cell: ({ manifest }) => manifest.id },
+      { title: 'TYPE', cell: ({ manifest }) => manifest.type },
+      { title: 'RUNTIME', cell: ({ manifest }) => manifest.runtime },
+      { title: 'SIZE', cell: ({ bytes }) => sizeText(bytes), align: 'right' },
+      { title: 'MEMORY', cell: ({ memoryBytes }) => sizeText(memoryBytes), align: 'right' },
+      { title: 'LICENCE', cell: ({ manifest }) => manifest.licence.name },
+      { title: 'FILES', cell: ({ isPulled }) => (isPulled ? 'present' : 'incomplete') },
+    ]),
+  );
+}
+
+function entryJson({ manifest, bytes, memoryBytes, isPulled }: ModelEntry): JsonObject {
+  const { id, type, runtime, licence } = manifest;
+  const { name, url = null } = licence;
+  return {
+    id,
+    type,
+    runtime,
+    licence: { name, url },
+    bytes,
+    memory_bytes: memoryBytes,
+    files: manifest.files.map(({ name, sha256, bytes }) => ({ name, sha256, bytes })),
+    complete: isPulled,
+  };
+}
+
+async function pull(model: string, flags: PullFlags): Promise<void> {
+  const models = await localModels(flags);
+  const isPath = model.includes('/') || model.endsWith('.json');
+  const manifest = isPath ? models.readManifest(model) : models.store.manifest(model);
+  const askLicence = () => confirm(`${manifest.id} ${licenceText(manifest)}. Do you accept it?`, flags);
+  await interruptible((signal) =>
+    models.changeModels(models.store, () => bring(models, manifest, flags, { signal, askLicence })),
+  );
+}
+
+async function add(urls: readonly string[], flags: NewModelFlags): Promise<void> {
+  const models = await localModels(flags);
+  await interruptible((signal) =>
+    models.changeModels(models.store, async () => {
+      const progress = new PullProgress();
+      const options = { ...sourceOptions(urls[0], flags), signal, onProgress: progress.show };
+      const manifest = await models
+        .manifestOfUrls(models.store, urls, factsOf(flags), options)
+        .finally(() => progress.close());
+      await describeAndConfirm(manifest, flags);
+      await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
+    }),
+  );
+}
+
+async function importModel(path: string, flags: NewModelFlags): Promise<void> {
+  const models = await localModels(flags);
+  await interruptible((signal) =>
+    models.changeModels(models.store, async () => {
+      const manifest = await models.manifestOfFiles(models.store, path, factsOf(flags), signal);
+      await describeAndConfirm(manifest, flags);
+      await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
+    }),
+  );
+}
+
+const alreadyAsked = async () => undefined;
+
+async function bring(
+  { pull: pullFiles, store }: LocalModels,
+  manifest: ModelManifest,
+  flags: PullFlags,
+  asked: Pick<PullOptions, 'signal' | 'askLicence'>,
+): Promise<void> {
+  const progress = new PullProgress();
+  const onStart = (bytes: number) => {
+    if (bytes > 0) printStatus(`${sizeText(bytes)} of ${manifest.id} are missing in ${store.root}.`);
+  };
+  const source = sourceOptions(manifest.files[0]?.urls[0], flags);
+  const { bytesPulled } = await pullFiles(store, manifest, {
+    ...asked,
+    ...source,
+    onStart,
+    onProgress: progress.show,
+  }).finally(() => progress.close());
+  const { folder } = store.resolve(manifest.id);
+  if (flags.json) return printJson({ id: manifest.id, bytes_pulled: bytesPulled, folder });
+  printStatus(`The local model ${manifest.id} is complete: all hashes are right.`);
+}
+
+/** The token is for the host of the first URL. */
+function sourceOptions(firstUrl: string | undefined, { token }: PullFlags): Pick<PullOptions, 'token'> {
+  const url = URL.parse(firstUrl ?? '');
+  return token === undefined || url === null ? {} : { token: { origin: url.origin, value: token } };
+}
+
+/** Shows what becomes an entry. @throws CliError unless the operator agrees */
+async function describeAndConfirm(manifest: ModelManifest, flags: YesFlag): Promise<void> {
+  for (const { name, bytes, sha256 } of manifest.files)
+    printStatus(`${name}  ${sizeText(bytes)}  sha256:${sha256}`);
+  const { id, type, runtime } = manifest;
+  await confirm(`Add ${id} (${type}, ${runtime})? It ${licenceText(manifest)}.`, flags);
+}
+
+function licenceText({ licence: { name, url } }: ModelManifest): string {
+  return `has the licence ${name}${url === undefined ? '' : ` (${url})`}`;
+}
+
+function factsOf(flags: NewModelFlags): ModelFacts {
+  const { id, type, licence, licenceUrl, contextTokens, voice, language, memoryBytes } = flags;
+  const voices = voice?.map((text, speaker) => {
+    const [name = '', tag = ''] = text.split('=');
+    return { name, language: tag, speaker };
+  });
+  return {
+    id,
+    type,
+    licence: { name: licence, url: licenceUrl },
+    contextTokens: contextTokens === undefined ? undefined : Number(contextTokens),
+    voices,
+    languages: language,
+    memoryBytes: memoryBytes === undefined ? undefined : Number(memoryBytes),
+  };
+}
+
+async function verify(model: string | undefined, flags: Flags): Promise<void> {
+  const { store, verify: flawsOf } = await localModels(flags);
+  const ids = model === undefined ? store.list().map(({ manifest }) => manifest.id) : [model];
+  const verified: { id: string; flaws: { name: string; flaw: Flaw }[] }[] = [];
+  await interruptible(async (signal) => {
+    for (const id of ids) verified.push({ id, flaws: await flawsOf(store, id, signal) });
+  });
+  if (flags.json) await printJson({ models: verified });
+  for (const { id, flaws } of flags.json ? [] : verified) {
+    if (flaws.length === 0) printStatus(`${id}: all files are right.`);
+    for (const { name, flaw } of flaws) printStatus(`${id}: ${name} ${flawTexts[flaw]}.`);
+  }
+  const wrong = verified.filter(({ flaws }) => flaws.length > 0).map(({ id }) => id);
+  if (wrong.length > 0) throw new CliError(`Repair by \`parley models pull\`: ${wrong.join(', ')}.`);
+}
+
+const flawTexts: Record<Flaw, string> = {
+  missing: 'is missing',
+  size: 'has another size than its manifest states',
+  content: 'has another content than its manifest states',
+};
+
+async function remove(model: string, flags: Flags & YesFlag): Promise<void> {
+  const { store, changeModels, remove: removeModel } = await localModels(flags);
+  store.manifestFile(model);
+  await confirm(`Remove the local model ${model} and its files from ${store.root}?`, flags);
+  await changeModels(store, async () => removeModel(store, model));
+  if (flags.json) await printJson({ id: model, removed: true });
+  else printStatus(`The local model ${model} is removed.`);
+}

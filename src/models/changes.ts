@@ -1,0 +1,163 @@
+/** Changes of the local models. Only one runs at a time in a data folder. */
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { makeFolder } from '../files/make-folder.ts';
+import { systemCode } from '../files/reason.ts';
+import { type DownloadOptions, download, hashOf } from './download.ts';
+import { acceptLicence } from './licences.ts';
+import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';
+import { type ModelStore, sizeOf } from './model-store.ts';
+import { moveDurably, writeDurably } from './write-durably.ts';
+
+/** Bytes that stay free on the disk. */
+const spareBytes = 64 * 1_048_576;
+
+export interface PullOptions extends DownloadOptions {
+  /** Asks the operator about a licence that is not permissive. Throws unless it is accepted. */
+  readonly askLicence: (licence: ModelManifest['licence']) => Promise<void>;
+  /** Called before the first byte is pulled. */
+  readonly onStart?: (bytesMissing: number) => void;
+}
+
+export interface Pulled {
+  /** Bytes that were not there before. */
+  readonly bytesPulled: number;
+}
+
+/**
+ * Runs a change while no other process changes the models. The system releases the lock when the process ends.
+ * @throws ModelError if another one runs, or the disk refuses
+ */
+export async function changeModels<Result>(
+  store: ModelStore,
+  change: () => Promise<Result>,
+): Promise<Result> {
+  for (const folder of ['manifests', 'blobs', 'files', 'partial'])
+    makeFolder(join(store.root, folder), 0o700);
+  const lock = new Sqlite(join(store.root, 'lock'), { timeout: 0 });
+  try {
+    lock.exec('begin exclusive');
+    return await change();
+  } catch (error) {
+    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
+      throw new ModelError(`Another command changes the models in ${store.root}. Wait until it has ended.`);
+    }
+    if (systemCode(error) !== 'ENOSPC') throw error;
+    throw new ModelError(
+      `The disk of ${store.root} is full. What has arrived is kept: free space, then repeat the command.`,
+      error,
+    );
+  } finally {
+    lock.close();
+  }
+}
+
+/**
+ * Brings the missing files of a model, and checks those that are there. To be called in `changeModels`.
+ * @throws ModelError if a file cannot be had; what has arrived is resumed by the next call
+ */
+export async function pull(
+  store: ModelStore,
+  manifest: ModelManifest,
+  options: PullOptions,
+): Promise<Pulled> {
+  await acceptLicence(store, manifest.licence, () => options.askLicence(manifest.licence));
+  writeDurably(store.manifestFile(manifest.id), manifest);
+  const missing = await missingFiles(store, manifest, options.signal);
+  const bytesMissing = missing.reduce((sum, { bytes }) => sum + bytes, 0);
+  checkSpace(store, manifest, missing);
+  options.onStart?.(bytesMissing);
+  for (const file of missing) {
+    const partial = partialOf(store, file);
+    await download(file, partial, options);
+    moveDurably(partial, store.blob(file));
+  }
+  link(store, manifest);
+  removeUnused(store);
+  return { bytesPulled: bytesMissing };
+}
+
+/** Removes a model. Files that others have stay. To be called in `changeModels`. @throws ModelError if it is not known */
+export function remove(store: ModelStore, id: string): void {
+  const manifest = store.manifestFile(id);
+  if (!existsSync(manifest)) throw new ModelError(`There is no local model ${id}.`);
+  rmSync(store.path(id), { recursive: true, force: true });
+  rmSync(manifest);
+  removeUnused(store);
+}
+
+export function partialOf(store: ModelStore, file: Pick<ModelFile, 'sha256'>): string {
+  return join(store.root, 'partial', basename(store.blob(file)));
+}
+
+/** Files of a hash that is not there yet, each hash once. Removes blobs of another content than their name says. */
+async function missingFiles(store: ModelStore, { files }: ModelManifest, signal: AbortSignal | undefined) {
+  const byHash = new Map(files.map((file) => [file.sha256, file]));
+  for (const file of byHash.values()) {
+    const blob = store.blob(file);
+    if (sizeOf(blob) === undefined) continue;
+    if ((await hashOf(blob, signal)) === file.sha256) byHash.delete(file.sha256);
+    else rmSync(blob);
+  }
+  return [...byHash.values()];
+}
+
+/** @throws ModelError if the disk has no space for the rest of the files */
+export function checkSpace(
+  store: ModelStore,
+  { id }: Pick<ModelManifest, 'id'>,
+  files: readonly Pick<ModelFile, 'bytes' | 'sha256'>[],
+): void {
+  const needed = files.reduce((sum, file) => sum + file.bytes - (sizeOf(partialOf(store, file)) ?? 0), 0);
+  const { bavail, bsize } = statfsSync(store.root);
+  if (needed === 0 || needed + spareBytes <= bavail * bsize) return;
+  throw new ModelError(
+    `${id} needs ${megabytes(needed)} MB more, and the disk of ${store.root} has ${megabytes(bavail * bsize)} MB. Nothing was pulled.`,
+  );
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / 1_000_000);
+}
+
+/** Links are relative, so that the data folder can be moved. */
+function link(store: ModelStore, { id, files }: ModelManifest): void {
+  const folder = store.path(id);
+  const next = store.path(`.${id}`);
+  rmSync(next, { recursive: true, force: true });
+  for (const file of files) {
+    const path = join(next, file.name);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    symlinkSync(relative(dirname(path), store.blob(file)), path);
+  }
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(next, folder);
+}
+
+/** Removes blobs and partial files that no manifest names. */
+function removeUnused(store: ModelStore): void {
+  const used = new Set(
+    store.list().flatMap(({ manifest }) => manifest.files.map(({ sha256 }) => `sha256-${sha256}`)),
+  );
+  for (const folder of ['blobs', 'partial']) {
+    for (const name of readdirSync(join(store.root, folder))) {
+      if (!used.has(name)) rmSync(join(store.root, folder, name));
+    }
+  }
+}
+
+export type Flaw = 'missing' | 'size' | 'content';
+
+/** The files of a model that differ from its manifest. @throws ModelError if the model is not known, or cannot be read */
+export async function verify(store: ModelStore, id: string, signal?: AbortSignal) {
+  const flaws: { readonly name: string; readonly flaw: Flaw }[] = [];
+  for (const { name, bytes, sha256 } of store.manifest(id).files) {
+    const path = store.path(id, name);
+    const found = sizeOf(path);
+    if (found === undefined) flaws.push({ name, flaw: 'missing' });
+    else if (found !== bytes) flaws.push({ name, flaw: 'size' });
+    else if ((await hashOf(path, signal)) !== sha256) flaws.push({ name, flaw: 'content' });
+  }
+  return flaws;
+}
