@@ -116,6 +116,8 @@ function helpOf(command: Command): string {
 }
 
 describe('every command', () => {
+  const program = createProgram(version);
+
   it('shows its version', async () => {
     const [first, commit, schema] = (await parleyProcess(['--version'])).stdout.trimEnd().split('\n');
     expect(first).toBe(version);
@@ -124,7 +126,6 @@ describe('every command', () => {
   });
 
   it.each(Object.entries(groups))('under parley %s has help with examples', (group, commands) => {
-    const program = createProgram(version);
     const parent = program.commands.find((command) => command.name() === group) ?? program;
     expect(parent.commands.map((command) => command.name())).toEqual(commands);
     for (const command of [parent, ...parent.commands]) {
