@@ -43,6 +43,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   missing_messages: asCommented,
   invalid_messages: asCommented,
   invalid_parameter: ({ hasParameters }) => hasParameters,
+  guard_refused: ['chat'],
   too_many_keys: asCommented,
   invalid_api_key: always,
   subscription_required: ['speech', 'transcription'],
@@ -58,6 +59,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   internal_error: always,
   upstream_error: withEngine,
   overloaded: always,
+  guard_unavailable: ['chat'],
   engine_unavailable: withEngine,
 };
 

@@ -17,6 +17,7 @@ import { CatalogOperations } from '../core/catalog/service.ts';
 import { ChatOperations } from '../core/chat/service.ts';
 import { CompletionOperations } from '../core/completions/service.ts';
 import type { TokenCounter } from '../core/entities/engine.ts';
+import type { Guard } from '../core/entities/guard.ts';
 import { Rates } from '../core/entities/rates.ts';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { ServerFacts } from '../core/entities/server.ts';
@@ -132,11 +133,11 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
-  const facts = { store, clock, accessClock, fairUse, log, tracer };
+  const guard = await openGuard(config, log, tracer, opened);
+  const facts = { store, clock, accessClock, fairUse, log, tracer, guard };
   const alerts = openAlerts(config, { ...facts, observer: metrics.alerts, ...overrides.alerts }, opened);
   const services = createServices({ ...facts, tokens, catalog, server, alerts, limits: config.limits });
-  const memory = new IdleMemory(overrides);
-  opened.defer(() => memory.close());
+  const memory = opened.adopt(new IdleMemory(overrides), (idle) => idle.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
   const access = openAccess(config, { store, clock, accessClock, log, unsettled, observer });
   const metricsAccess = config.metrics.access;
@@ -186,6 +187,19 @@ function openAccess(
 function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): ReadonlyMap<string, Buffer> {
   const isOpen = (path: string) => config[path.startsWith('console/') ? 'console' : 'docs'].access === 'open';
   return new Map([...pages].filter(([path]) => isOpen(path)));
+}
+
+/** Loads the client only if a guard is configured. */
+async function openGuard(
+  { guard: settings, guardKey }: Config,
+  log: Log,
+  tracer: Tracer,
+  opened: AsyncDisposableStack,
+): Promise<Guard | undefined> {
+  if (settings === undefined) return undefined;
+  const { HttpGuard } = await import('../engines/guard/http-guard.ts');
+  const deps = { apiKey: guardKey?.reveal(), log, traceHeaders: () => tracer.outgoing() };
+  return opened.adopt(new HttpGuard(settings, deps), (guard) => guard.close());
 }
 
 /** Loads the tracing libraries only if tracing is configured. */
@@ -240,15 +254,16 @@ interface ServiceDeps {
   readonly fairUse: FairUseRules;
   readonly server: ServerFacts;
   readonly alerts: AlertsDeps;
+  readonly guard: Guard | undefined;
   readonly limits: Config['limits'];
   readonly tracer: Tracer;
 }
 
 function createServices(deps: ServiceDeps): Services {
-  const { log, store, clock, accessClock, tokens, catalog, fairUse, server, alerts, tracer } = deps;
+  const { log, store, clock, accessClock, tokens, catalog, fairUse, server, alerts, guard, tracer } = deps;
   const { keysPerAccountMax, keptAnswerBytesPerAccountMax: bytesPerAccountMax } = deps.limits;
   const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
-  const chat = new ChatOperations({ log, clock, catalog, tokens, ledger: store.ledger, idempotency });
+  const chat = new ChatOperations({ log, clock, catalog, tokens, ledger: store.ledger, idempotency, guard });
   const speech = new SpeechOperations({ catalog, fairUse, idempotency });
   return {
     speech,

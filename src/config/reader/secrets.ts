@@ -22,6 +22,8 @@ export class Secret {
 export interface Secrets {
   /** The API keys of engines, by the name of the engine. */
   readonly engineKeys: Readonly<Record<string, Secret>>;
+  /** The API key of the guard. */
+  readonly guardKey: Secret | undefined;
   /** An admin key that the server accepts besides those of its database. */
   readonly adminKey: Secret | undefined;
   /** The URL of the PostgreSQL database, with its password. */
@@ -33,6 +35,7 @@ export interface Secrets {
 export function readSecrets(tree: SettingsTree, env: NodeJS.ProcessEnv): Secrets {
   return {
     engineKeys: readEngineKeys(tree, env),
+    guardKey: readUpstreamKey(tree, env, ['guard']),
     adminKey: readAdminKey(tree, env),
     storeUrl: readStoreUrl(tree),
     sealingKey: readSealingKey(tree),
@@ -66,16 +69,20 @@ function readEngineKeys(tree: SettingsTree, env: NodeJS.ProcessEnv): Readonly<Re
   const engines = tree.get(['engines']);
   const keys: Record<string, Secret> = {};
   for (const name of isMap(engines) ? Object.keys(engines) : []) {
-    const key = readEngineKey(tree, env, ['engines', name]);
+    const key = readUpstreamKey(tree, env, ['engines', name]);
     if (key !== undefined) keys[name] = key;
   }
   return keys;
 }
 
-function readEngineKey(tree: SettingsTree, env: NodeJS.ProcessEnv, engine: SettingPath): Secret | undefined {
+function readUpstreamKey(
+  tree: SettingsTree,
+  env: NodeJS.ProcessEnv,
+  upstream: SettingPath,
+): Secret | undefined {
   const [variablePath, filePath] = [
-    [...engine, 'apiKeyEnv'],
-    [...engine, 'apiKeyFile'],
+    [...upstream, 'apiKeyEnv'],
+    [...upstream, 'apiKeyFile'],
   ] as const;
   const variable = tree.get(variablePath);
   if (typeof variable !== 'string') {

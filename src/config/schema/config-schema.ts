@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { alerts } from './alerts.ts';
 import { engines } from './engines.ts';
+import { guard } from './guard.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
 import { programs } from './programs.ts';
@@ -117,6 +118,7 @@ export const configSchema = group({
   engines,
   models,
   realtime,
+  guard,
 }).refine(
   ({ server: { host, port }, admin: other }) => other?.host !== host || other.port !== port || port === 0,
   { path: ['admin', 'port'], error: 'another port than `server.port`' },

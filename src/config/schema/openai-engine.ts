@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { engineKind } from './engine-kind.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
-import { apiKeySettings, modelNames } from './upstream-engine.ts';
+import { apiKeySettings, httpUrl, modelNames } from './upstream-engine.ts';
 
 const day = 86_400_000;
 
@@ -32,10 +32,7 @@ const voiceLanguages = z
 
 export const openaiEngine = group({
   kind: engineKind('openai'),
-  baseUrl: text(
-    /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
-    'a URL such as http://127.0.0.1:8000/v1, without user, query and fragment',
-  ).describe('Its URL with the version, such as http://127.0.0.1:8000/v1.'),
+  baseUrl: httpUrl.describe('Its URL with the version, such as http://127.0.0.1:8000/v1.'),
   ...apiKeySettings,
   models: modelNames,
   headers: z

@@ -11,6 +11,11 @@ export const modelNames = z
     'The names that it has for models, by the id in the catalog: {small: llama-3.2-3b-instruct}. Default: the id itself.',
   );
 
+export const httpUrl = text(
+  /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
+  'a URL such as http://127.0.0.1:8000/v1, without user, query and fragment',
+);
+
 /** The configuration says where a key is, never the key itself. */
 export const apiKeySettings = {
   apiKeyEnv: text(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable')

@@ -11,6 +11,7 @@ import type { Signal } from '../values/signal.ts';
 
 export interface Caller {
   readonly keyId: KeyId;
+  readonly keyName: string;
   readonly account: AccountFacts;
   readonly scopes: Key['scopes'];
   /** Decided when the gate opened the call, for the whole request. */

@@ -141,7 +141,7 @@ export class Gate {
 
   #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {
     const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
-    return { keyId: key.id, account, scopes: key.scopes, entitlement, limits };
+    return { keyId: key.id, keyName: key.name, account, scopes: key.scopes, entitlement, limits };
   }
 
   /** The rights of a request. Key, plan, trial and limits may change before it is admitted. */

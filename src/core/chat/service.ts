@@ -15,6 +15,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
 import { promptText } from '../entities/chat-text.ts';
 import type { TokenCounter } from '../entities/engine.ts';
+import type { Guard } from '../entities/guard.ts';
 import type { LedgerStore } from '../entities/ledger.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { TokenUsage } from '../entities/usage.ts';
@@ -63,6 +64,8 @@ export interface ChatDeps {
   readonly tokens: TokenCounter;
   readonly ledger: Pick<LedgerStore, 'available'>;
   readonly idempotency: Idempotency;
+  /** Default: nobody is asked. */
+  readonly guard?: Guard | undefined;
 }
 
 /** Implements ChatService. */
@@ -151,6 +154,7 @@ export class ChatOperations {
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call, adapt?: Adapt): Promise<ChatJob> {
     await breathe(call.requestBytes);
     const found = checkChatParams(params, this.#deps.catalog);
+    await this.#askGuard(found.id, params, call);
     const model = adapt?.(found, params) ?? found;
     const facts = this.#factsOf(model, params, call, adapt ? params.messages.length - 1 : 0);
     // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
@@ -170,6 +174,16 @@ export class ChatOperations {
       affordable = await call.metering.affordable(available);
       if (attempt === holdAttemptsMax) throw call.metering.errorOf(shortage);
     }
+  }
+
+  async #askGuard(
+    model: string,
+    { messages }: ChatCompletionParams,
+    { id, caller, signal }: Call,
+  ): Promise<void> {
+    const { keyId, keyName, account } = caller;
+    const facts = { account: { id: account.id, name: account.name }, key: { id: keyId, name: keyName } };
+    await this.#deps.guard?.check({ requestId: id, ...facts, model, messages }, signal);
   }
 
   #factsOf(model: ChatModel, params: ChatCompletionParams, call: Call, repeats: number): PromptFacts {

@@ -76,6 +76,7 @@ export const errorTable = {
   missing_messages: badRequest('Send `messages`, the conversation so far.'),
   invalid_messages: badRequest('`messages` is not a conversation of objects with a role and content.'),
   invalid_parameter: badRequest('A parameter has a value that is not allowed.'),
+  guard_refused: badRequest('The operator of this server does not allow this chat.'),
   too_many_keys: badRequest('The account has the maximum number of keys. Revoke one first.'),
   invalid_api_key: rule(401, 'UNAUTHENTICATED', 'A valid API key is missing.', {
     advice: { kind: 'send_key' },
@@ -115,6 +116,12 @@ export const errorTable = {
   ),
   upstream_error: rule(502, 'UNAVAILABLE', 'The engine behind this model failed. Try again.', retryable),
   overloaded: rule(503, 'UNAVAILABLE', 'The server is busy. Wait, then try again.', retryable),
+  guard_unavailable: rule(
+    503,
+    'UNAVAILABLE',
+    "The operator's check of chats does not work now. Wait, then try again.",
+    retryable,
+  ),
   engine_unavailable: rule(
     503,
     'UNAVAILABLE',
