@@ -114,7 +114,7 @@ function programOf(model: LocalModel, { config, settings, users }: Uses) {
     transcriptionFormat: 'verbose_json' as const,
     models: Object.fromEntries(users.map(({ id }) => [id, model.id])),
     ...shared,
-    ...runtime.program(found, model, options),
+    ...runtime.settings(found, model, options),
     kind: 'process' as const,
     contextTokens: model.type === 'chat' ? contextTokens : undefined,
   };

@@ -18,6 +18,7 @@ import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
 import { pricesCommand } from './commands/prices.ts';
 import { pruneCommand } from './commands/prune.ts';
+import { runtimesCommand } from './commands/runtimes.ts';
 import { serveCommand } from './commands/serve.ts';
 import { speakCommand } from './commands/speak.ts';
 import { statementCommand } from './commands/statement.ts';
@@ -55,6 +56,7 @@ export function createProgram(version: string): Command {
     .addCommand(auditCommand())
     .addCommand(enginesCommand())
     .addCommand(modelsCommand())
+    .addCommand(runtimesCommand())
     .addCommand(pricesCommand())
     .addCommand(speakCommand())
     .addCommand(transcribeCommand())

@@ -11,6 +11,7 @@ const ownBytes = 64 * mebibyte;
 /** The server of llama.cpp. */
 export const llama: Runtime = {
   name: 'llama',
+  program,
   runs: 'chat models in GGUF files',
   licence: 'MIT',
   archives: [],
@@ -21,7 +22,7 @@ export const llama: Runtime = {
       ? (findExecutable(join(folder, 'llama', program), '') ?? findExecutable(program, path))
       : findExecutable(llamaServer, path),
   versionArguments: ['--version'],
-  program: (found, model, options) => ({
+  settings: (found, model, options) => ({
     command: [found, ...argumentsFor(model, options)],
     memoryBytes: model.memoryBytes + ownBytes,
     fixedParameters: options.promptCache ? {} : { cache_prompt: false },

@@ -35,9 +35,13 @@ export interface Archive {
 
 export interface Runtime {
   readonly name: RuntimeName;
+  /** The name of its program or of its library, for messages. */
+  readonly program: string;
   /** The models that it runs, in a few words. */
   readonly runs: string;
   readonly licence: string;
+  /** Shown before it is installed. Default: nothing. */
+  readonly notice?: string;
   /** Archives that this Parley knows for this machine. If empty, the operator names one. */
   readonly archives: readonly Archive[];
   /** How to get it, in a sentence. */
@@ -47,7 +51,7 @@ export interface Runtime {
   /** Arguments with which the program shows its version and ends, if it can. */
   readonly versionArguments?: readonly string[];
   /** @param found the result of `find` */
-  program(found: string, model: LocalModel, options: RuntimeOptions): RuntimeProgram;
+  settings(found: string, model: LocalModel, options: RuntimeOptions): RuntimeProgram;
 }
 
 /** The settings of an engine of the kind `process` that come from the runtime and the model. */

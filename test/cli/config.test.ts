@@ -79,6 +79,7 @@ const groups = {
     'audit',
     'engines',
     'models',
+    'runtimes',
     'prices',
     'speak',
     'transcribe',
@@ -101,6 +102,7 @@ const groups = {
   config: ['show', 'check'],
   store: ['copy'],
   engines: ['load', 'unload'],
+  runtimes: ['list', 'install', 'verify'],
   models: ['list', 'pull', 'add', 'import', 'verify', 'rm'],
 };
 

@@ -1,0 +1,87 @@
+/** `parley runtimes`, with a script in the place of llama-server. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { mustRun } from '../clients/shell.ts';
+import { parley, printed, printedJson, scratchFolder } from '../support/command-line.ts';
+
+let folder: ReturnType<typeof scratchFolder>;
+beforeEach(() => {
+  folder = scratchFolder();
+});
+afterEach(() => folder.remove());
+
+/** The PATH has the tools of the system, and no llama-server. */
+const options = () => ({ cwd: folder.path, env: { PATH: '/usr/bin:/bin' } });
+const script = "#!/bin/sh\necho 'version: 7 (abc)' >&2\n";
+
+/** An archive with a folder, as llama.cpp has them. */
+async function archive(edit: (inside: string) => void = () => undefined) {
+  const inside = folder.file('llama-b7');
+  mkdirSync(inside);
+  writeFileSync(`${inside}/llama-server`, script, { mode: 0o755 });
+  writeFileSync(`${inside}/libllama.so.1`, 'library');
+  symlinkSync('libllama.so.1', `${inside}/libllama.so`);
+  edit(inside);
+  await mustRun('tar -czf llama.tar.gz llama-b7', { cwd: folder.path });
+  const sha256 = createHash('sha256')
+    .update(readFileSync(folder.file('llama.tar.gz')))
+    .digest('hex');
+  return ['--archive', 'llama.tar.gz', '--sha256', sha256];
+}
+
+it('says where a runtime is, and where one can be had', async () => {
+  const none = await parley(['runtimes', 'list'], options());
+  expect(none.stdout).toMatch(/^llama +chat models in GGUF files +MIT +not installed$/m);
+  expect(none.stderr).toContain('llama: Install the package llama.cpp of your system if it has one');
+  mkdirSync(folder.file('bin'));
+  writeFileSync(folder.file('bin/llama-server'), script, { mode: 0o755 });
+  const env = { PATH: `${folder.file('bin')}:/usr/bin:/bin` };
+  expect(await printedJson(['runtimes', 'list', '--json'], { ...options(), env })).toMatchObject({
+    runtimes: expect.arrayContaining([
+      expect.objectContaining({ name: 'llama', path: folder.file('bin/llama-server'), advice: null }),
+    ]),
+  });
+});
+
+it('installs an archive with the right hash, and verifies it', async () => {
+  const place = await archive();
+  const { code, stderr } = await parley(['runtimes', 'install', 'llama', ...place], options());
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^llama is installed: .*runtimes\/llama\/llama-server \(version: 7 \(abc\)\)\.\n$/),
+  ]);
+  expect(await printed(['runtimes', 'list'], options())).toMatch(/^llama .*runtimes\/llama\/llama-server$/m);
+  const verify = () => parley(['runtimes', 'verify', 'llama'], options());
+  expect(await verify()).toMatchObject({ code: 0, stderr: expect.stringContaining('version: 7 (abc)') });
+
+  // The same size, another content.
+  writeFileSync(folder.file('data/runtimes/llama/libllama.so.1'), 'virused');
+  expect(await verify()).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(
+      'llama: libllama.so has another content. libllama.so.1 has another content.',
+    ),
+  });
+  expect((await parley(['runtimes', 'install', 'llama', ...place], options())).code).toBe(0);
+  expect((await verify()).code).toBe(0);
+});
+
+it.each([
+  ['another hash', async () => [...(await archive()).slice(0, 3), '0'.repeat(64)], 'has the SHA-256'],
+  [
+    'a link that leads out',
+    () => archive((inside) => symlinkSync('/etc', `${inside}/config`)),
+    'config leads out of its folder',
+  ],
+  ['no program', () => archive((inside) => rmSync(`${inside}/llama-server`)), 'has no llama-server'],
+  ['no hash', async () => (await archive()).slice(0, 2), 'Give both --archive and --sha256.'],
+  ['nothing', async () => [], 'Parley knows no archive of llama for this machine.'],
+])('installs nothing from an archive with %s', async (_, place, message) => {
+  const { code, stderr } = await parley(['runtimes', 'install', 'llama', ...(await place())], options());
+  expect(code).toBe(1);
+  expect(stderr).toContain(message);
+  expect(readdirSync(folder.path).includes('data') ? readdirSync(folder.file('data/runtimes')) : []).toEqual(
+    [],
+  );
+});
