@@ -17,7 +17,7 @@ export interface PullOptions extends DownloadOptions {
   /** Asks the operator about a licence that is not permissive. Throws unless it is accepted. */
   readonly askLicence: (licence: ModelManifest['licence']) => Promise<void>;
   /** Called before the first byte is pulled. */
-  readonly onStart?: (bytesMissing: number) => void;
+  readonly onStart?: (bytesMissing: number, bytesFree: number) => void;
 }
 
 export interface Pulled {
@@ -43,7 +43,7 @@ export async function changeModels<Result>(
     if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
       throw new ModelError(`Another command changes the models in ${store.root}. Wait until it has ended.`);
     }
-    if (systemCode(error) !== 'ENOSPC') throw error;
+    if (!['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '')) throw error;
     throw new ModelError(
       `The disk of ${store.root} is full. What has arrived is kept: free space, then repeat the command.`,
       error,
@@ -66,8 +66,8 @@ export async function pull(
   writeDurably(store.manifestFile(manifest.id), manifest);
   const missing = await missingFiles(store, manifest, options.signal);
   const bytesMissing = missing.reduce((sum, { bytes }) => sum + bytes, 0);
-  checkSpace(store, manifest, missing);
-  options.onStart?.(bytesMissing);
+  const bytesFree = checkSpace(store, manifest, missing);
+  options.onStart?.(bytesMissing, bytesFree);
   for (const file of missing) {
     const partial = partialOf(store, file);
     await download(file, partial, options);
@@ -103,17 +103,18 @@ async function missingFiles(store: ModelStore, { files }: ModelManifest, signal:
   return [...byHash.values()];
 }
 
-/** @throws ModelError if the disk has no space for the rest of the files */
+/** @returns the free bytes @throws ModelError if the disk has no space for the rest of the files */
 export function checkSpace(
   store: ModelStore,
   { id }: Pick<ModelManifest, 'id'>,
   files: readonly Pick<ModelFile, 'bytes' | 'sha256'>[],
-): void {
+): number {
   const needed = files.reduce((sum, file) => sum + file.bytes - (sizeOf(partialOf(store, file)) ?? 0), 0);
   const { bavail, bsize } = statfsSync(store.root);
-  if (needed === 0 || needed + spareBytes <= bavail * bsize) return;
+  const free = bavail * bsize;
+  if (needed === 0 || needed + spareBytes <= free) return free;
   throw new ModelError(
-    `${id} needs ${megabytes(needed)} MB more, and the disk of ${store.root} has ${megabytes(bavail * bsize)} MB. Nothing was pulled.`,
+    `${id} needs ${megabytes(needed)} MB more, and the disk of ${store.root} has ${megabytes(free)} MB. Nothing was pulled.`,
   );
 }
 

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { fileReason, systemCode } from '../files/reason.ts';
 import { checkSpace, partialOf } from './changes.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
 import { checkManifest, ModelError, type ModelFile, type ModelManifest, sha256Pattern } from './manifest.ts';
@@ -54,7 +55,7 @@ function readUrl(text: string): NamedUrl {
       `${text} must end with #sha256= and 64 lower-case hexadecimal digits, or without #.`,
     );
   }
-  const name = decodeURIComponent(basename(url.pathname));
+  const name = basename(url.pathname);
   if (archives.test(name)) {
     throw new ModelError(
       `${name} is an archive, and none is unpacked here. Unpack it yourself, then import the folder.`,
@@ -99,10 +100,15 @@ export async function manifestOfFiles(
   const named = draft({ ...facts, id: facts.id ?? idOf(basename(resolve(path))) }, names);
   requireNew(store, named.id);
   const files: ModelFile[] = [];
-  for (const { name, path: file } of names) {
-    if (name.endsWith('.gguf')) await checkGguf(file);
-    const bytes = sizeOf(file) ?? 0;
-    files.push({ name, sha256: await hashOf(file, signal), bytes, urls: [pathToFileURL(file).href] });
+  try {
+    for (const { name, path: file } of names) {
+      if (name.endsWith('.gguf')) await checkGguf(file);
+      const bytes = sizeOf(file) ?? 0;
+      files.push({ name, sha256: await hashOf(file, signal), bytes, urls: [pathToFileURL(file).href] });
+    }
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error;
+    throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
   }
   return checkManifest({ ...named, files }, named.id);
 }
@@ -112,9 +118,9 @@ function namesIn(path: string): { readonly name: string; readonly path: string }
   const stats = statSync(whole, { throwIfNoEntry: false });
   if (stats?.isFile()) return [{ name: basename(whole), path: whole }];
   if (!stats?.isDirectory()) throw new ModelError(`There is no file or folder ${path}.`);
-  const names = readdirSync(whole, { recursive: true, encoding: 'utf8' }).filter(
-    (name) => !/(^|\/)\./.test(name) && sizeOf(join(whole, name)) !== undefined,
-  );
+  const names = readdirSync(whole, { recursive: true, withFileTypes: true })
+    .map(({ parentPath, name }) => relative(whole, join(parentPath, name)))
+    .filter((name) => !/(^|\/)\./.test(name) && sizeOf(join(whole, name)) !== undefined);
   return names.sort().map((name) => ({ name, path: join(whole, name) }));
 }
 

@@ -1,7 +1,6 @@
 /** Opens the sources of model files. Every hop needs https, and a redirect cannot lead to a private address. */
 import { lookup } from 'node:dns';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
@@ -67,10 +66,11 @@ export async function openSource(
 
 async function openFile(path: string, offset: number): Promise<Source> {
   try {
-    const stats = await stat(path);
-    if (!stats.isFile()) throw new ModelError(`${path} is not a file.`);
-    const body = createReadStream(path, { start: offset });
-    return { offset, bytes: stats.size, validator: undefined, body, close: () => body.destroy() };
+    const handle = await open(path);
+    const { size: bytes } = await handle.stat();
+    // Closes the file when it ends or is destroyed.
+    const body = handle.createReadStream({ start: offset });
+    return { offset, bytes, validator: undefined, body, close: () => body.destroy() };
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
     throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);

@@ -208,7 +208,10 @@ describe('parley models pull', () => {
     await until(() => (sizeOf(partialOf(store, { sha256 })) ?? 0) > 0);
     resolve();
     const { code, stderr } = await ended(child);
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/^4\.0 MB of small are missing in .*\n/)]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^small: 4\.0 MB are missing, and [\d.]+ MB are free in .*\n/),
+    ]);
     expect(stderr).toMatch(/small\.gguf: 4\.0 MB of 4\.0 MB, [\d.]+ [kM]B\/s, 0\.00 s left\n/);
   });
 
@@ -245,6 +248,16 @@ describe('parley models pull', () => {
     const env = { NODE_EXTRA_CA_CERTS: folder.file('ca.pem') };
     expect((await parleyProcess(args, { cwd: folder.path, env })).code).toBe(0);
     await secure.close();
+  });
+
+  it('says that the data folder cannot be used', async () => {
+    writeManifest(`${server.origin}/plain`);
+    writeFileSync(folder.file('file'), '');
+    const { code, stderr } = await run(['pull', 'small.json', '--data-dir', 'file/data']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The data folder file\/data cannot be used \(.*\)\. Repair it/),
+    ]);
   });
 
   it.skipIf(noTerminal)('asks at a terminal', async () => {

@@ -6,6 +6,7 @@ import type { Flaw, PullOptions } from '../../models/changes.ts';
 import type { ModelManifest } from '../../models/manifest.ts';
 import type { ModelEntry } from '../../models/model-store.ts';
 import type { ModelFacts } from '../../models/new-model.ts';
+import { dataFolderError } from '../client/data-folder.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
@@ -94,7 +95,16 @@ async function localModels(flags: ConfigFlags) {
     import('../../models/changes.ts'),
     import('../../models/new-model.ts'),
   ]);
-  return { ...changes, ...newModel, readManifest, store: new ModelStore(configOf(flags).dataDir) };
+  const { dataDir } = configOf(flags);
+  const store = new ModelStore(dataDir);
+  /** Runs a change that Ctrl-C ends, while no other command changes the models. */
+  const change = (run: (signal: AbortSignal) => Promise<void>) =>
+    interruptible((signal) =>
+      changes
+        .changeModels(store, () => run(signal))
+        .catch((error) => Promise.reject(dataFolderError(error, dataDir))),
+    );
+  return { ...changes, ...newModel, readManifest, store, change };
 }
 
 type LocalModels = Awaited<ReturnType<typeof localModels>>;
@@ -140,35 +150,29 @@ async function pull(model: string, flags: PullFlags): Promise<void> {
   const isPath = model.includes('/') || model.endsWith('.json');
   const manifest = isPath ? models.readManifest(model) : models.store.manifest(model);
   const askLicence = () => confirm(`${manifest.id} ${licenceText(manifest)}. Do you accept it?`, flags);
-  await interruptible((signal) =>
-    models.changeModels(models.store, () => bring(models, manifest, flags, { signal, askLicence })),
-  );
+  await models.change((signal) => bring(models, manifest, flags, { signal, askLicence }));
 }
 
 async function add(urls: readonly string[], flags: NewModelFlags): Promise<void> {
   const models = await localModels(flags);
-  await interruptible((signal) =>
-    models.changeModels(models.store, async () => {
-      const progress = new PullProgress();
-      const options = { ...sourceOptions(urls[0], flags), signal, onProgress: progress.show };
-      const manifest = await models
-        .manifestOfUrls(models.store, urls, factsOf(flags), options)
-        .finally(() => progress.close());
-      await describeAndConfirm(manifest, flags);
-      await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
-    }),
-  );
+  await models.change(async (signal) => {
+    const progress = new PullProgress();
+    const options = { ...sourceOptions(urls[0], flags), signal, onProgress: progress.show };
+    const manifest = await models
+      .manifestOfUrls(models.store, urls, factsOf(flags), options)
+      .finally(() => progress.close());
+    await describeAndConfirm(manifest, flags);
+    await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
+  });
 }
 
 async function importModel(path: string, flags: NewModelFlags): Promise<void> {
   const models = await localModels(flags);
-  await interruptible((signal) =>
-    models.changeModels(models.store, async () => {
-      const manifest = await models.manifestOfFiles(models.store, path, factsOf(flags), signal);
-      await describeAndConfirm(manifest, flags);
-      await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
-    }),
-  );
+  await models.change(async (signal) => {
+    const manifest = await models.manifestOfFiles(models.store, path, factsOf(flags), signal);
+    await describeAndConfirm(manifest, flags);
+    await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
+  });
 }
 
 const alreadyAsked = async () => undefined;
@@ -180,8 +184,11 @@ async function bring(
   asked: Pick<PullOptions, 'signal' | 'askLicence'>,
 ): Promise<void> {
   const progress = new PullProgress();
-  const onStart = (bytes: number) => {
-    if (bytes > 0) printStatus(`${sizeText(bytes)} of ${manifest.id} are missing in ${store.root}.`);
+  const onStart = (bytes: number, free: number) => {
+    if (bytes === 0) return;
+    printStatus(
+      `${manifest.id}: ${sizeText(bytes)} are missing, and ${sizeText(free)} are free in ${store.root}.`,
+    );
   };
   const source = sourceOptions(manifest.files[0]?.urls[0], flags);
   const { bytesPulled } = await pullFiles(store, manifest, {
@@ -253,10 +260,10 @@ const flawTexts: Record<Flaw, string> = {
 };
 
 async function remove(model: string, flags: Flags & YesFlag): Promise<void> {
-  const { store, changeModels, remove: removeModel } = await localModels(flags);
+  const { store, change, remove: removeModel } = await localModels(flags);
   store.manifestFile(model);
   await confirm(`Remove the local model ${model} and its files from ${store.root}?`, flags);
-  await changeModels(store, async () => removeModel(store, model));
+  await change(async () => removeModel(store, model));
   if (flags.json) await printJson({ id: model, removed: true });
   else printStatus(`The local model ${model} is removed.`);
 }
