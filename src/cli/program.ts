@@ -20,6 +20,7 @@ import { pricesCommand } from './commands/prices.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { runtimesCommand } from './commands/runtimes.ts';
 import { serveCommand } from './commands/serve.ts';
+import { sherpaCommand } from './commands/sherpa.ts';
 import { speakCommand } from './commands/speak.ts';
 import { statementCommand } from './commands/statement.ts';
 import { storeCommand } from './commands/store.ts';
@@ -67,7 +68,8 @@ export function createProgram(version: string): Command {
     .addCommand(healthCommand())
     .addCommand(doctorCommand())
     .addCommand(completionCommand())
-    .addCommand(noticesCommand());
+    .addCommand(noticesCommand())
+    .addCommand(sherpaCommand(), { hidden: true });
 }
 
 function noticesCommand(): Command {

@@ -91,6 +91,7 @@ const groups = {
     'doctor',
     'completion',
     'notices',
+    'sherpa',
   ],
   account: ['create', 'list', 'show', 'limits', 'rename', 'suspend', 'resume', 'delete'],
   keys: ['list', 'create', 'limits', 'rotate', 'revoke', 'usage'],

@@ -5,16 +5,31 @@ import { join } from 'node:path';
 
 /** @param more of the manifest, such as `contextTokens` */
 export function storeModel(dataDir: string, id: string, contents: Uint8Array, more: object = {}): void {
-  const folder = join(dataDir, 'models/files', id);
+  const manifest = { id, type: 'chat', runtime: 'llama', ...more } as const;
+  storeFiles(dataDir, manifest, { 'model.gguf': contents });
+}
+
+interface StoredModel {
+  readonly id: string;
+  readonly type: 'speech' | 'transcription' | 'chat';
+  readonly runtime: 'llama' | 'sherpa';
+  readonly voices?: readonly { readonly name: string; readonly language: string }[];
+  readonly languages?: readonly string[];
+}
+
+export function storeFiles(
+  dataDir: string,
+  model: StoredModel,
+  contents: Readonly<Record<string, Uint8Array>>,
+): void {
+  const folder = join(dataDir, 'models/files', model.id);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'model.gguf'), contents);
   mkdirSync(join(dataDir, 'models/manifests'), { recursive: true });
-  const file = {
-    name: 'model.gguf',
-    sha256: createHash('sha256').update(contents).digest('hex'),
-    bytes: contents.length,
-    urls: ['https://models.example/model.gguf'],
-  };
-  const manifest = { id, type: 'chat', runtime: 'llama', licence: { name: 'MIT' }, files: [file], ...more };
-  writeFileSync(join(dataDir, 'models/manifests', `${id}.json`), JSON.stringify(manifest));
+  const files = Object.entries(contents).map(([name, bytes]) => {
+    writeFileSync(join(folder, name), bytes);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    return { name, sha256, bytes: bytes.length, urls: [`https://models.example/${name}`] };
+  });
+  const manifest = { licence: { name: 'MIT' }, ...model, files };
+  writeFileSync(join(dataDir, 'models/manifests', `${model.id}.json`), JSON.stringify(manifest));
 }

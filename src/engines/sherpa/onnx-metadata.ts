@@ -1,0 +1,72 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+
+/** The fields of ONNX's ModelProto and its StringStringEntryProto. */
+const fields = { metadata: 14, key: 1, value: 2 } as const;
+/** A tag and a length. */
+const headBytes = 20;
+const entryBytesMax = 1024 ** 2;
+
+/**
+ * The metadata of an ONNX file. Does not read its weights.
+ * @throws if the file is no whole ONNX file
+ */
+export async function onnxMetadata(path: string): Promise<ReadonlyMap<string, string>> {
+  const file = await open(path);
+  try {
+    return await readFields(file, (await file.stat()).size);
+  } catch (error) {
+    if (error instanceof RangeError) throw new Error('it is no whole ONNX file', { cause: error });
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+async function readFields(file: FileHandle, size: number): Promise<ReadonlyMap<string, string>> {
+  const metadata = new Map<string, string>();
+  let at = 0;
+  while (at < size) {
+    const head = new BinaryReader(await readAt(file, at, Math.min(headBytes, size - at)));
+    const [field, type] = readTag(head);
+    if (type === WireType.Varint) head.uint64();
+    const length = type === WireType.LengthDelimited ? head.uint32() : 0;
+    at += head.pos;
+    if (length > size - at) throw new RangeError('a field is longer than the file');
+    if (field === fields.metadata && length <= entryBytesMax) {
+      const [key, value] = readEntry(await readAt(file, at, length));
+      metadata.set(key, value);
+    }
+    at += length;
+  }
+  return metadata;
+}
+
+/** Numbers and fields with a length; ModelProto has no others. */
+function readTag(reader: BinaryReader): [number, WireType] {
+  try {
+    const [field, type] = reader.tag();
+    if (type === WireType.Varint || type === WireType.LengthDelimited) return [field, type];
+  } catch (cause) {
+    throw new RangeError('a tag cannot be read', { cause });
+  }
+  throw new RangeError('a field has another type');
+}
+
+function readEntry(bytes: Uint8Array): [string, string] {
+  const reader = new BinaryReader(bytes);
+  const texts = new Map<number, string>();
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    if (type === WireType.LengthDelimited) texts.set(field, reader.string());
+    else reader.skip(type);
+  }
+  return [texts.get(fields.key) ?? '', texts.get(fields.value) ?? ''];
+}
+
+async function readAt(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  const { bytesRead } = await file.read(bytes, 0, length, position);
+  if (bytesRead < length) throw new RangeError('the file ends');
+  return bytes;
+}

@@ -1,0 +1,75 @@
+import type { TranscriptSegment } from '../../core/entities/engine.ts';
+import { decodedSampleRate } from '../../media/decoding/decoder.ts';
+import { detectContainer } from '../../media/formats/file-format.ts';
+import { hearingModule } from '../../media/hearing-modules.ts';
+import { createHearingPools } from '../builtin/pocketsphinx/pools.ts';
+import { toSegments } from '../builtin/pocketsphinx/transcript.ts';
+import type { Utterance } from '../builtin/pocketsphinx/utterances.ts';
+import type { Recogniser, RecognitionResult } from './addon.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { wordsOf } from './words.ts';
+
+export interface LocalTranscript {
+  /** A tag such as `en`; undefined if the model names none. */
+  readonly language: string | undefined;
+  readonly durationMs: number;
+  readonly segments: readonly TranscriptSegment[];
+}
+
+/** @throws `invalid_file`, `unsupported_file_format`, the signal's reason */
+export type Transcribe = (file: TranscribedFile, signal: AbortSignal) => Promise<LocalTranscript>;
+
+interface TranscribedFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly name: string;
+}
+
+/** Audio is cut at pauses into utterances of at most 20 s: longer ones would exceed what Whisper models hear. */
+export function createTranscribe(recogniser: Recogniser, filesMax: number): Transcribe {
+  const pools = createHearingPools({ recognisers: 1, filesMax });
+  const turns = new OneAtATime();
+  const recognise = ({ samples }: Utterance, signal: AbortSignal) =>
+    turns.run(async () => {
+      signal.throwIfAborted();
+      const stream = recogniser.createStream();
+      const audio = Float32Array.from(samples, (sample) => sample / 32_768);
+      stream.acceptWaveform({ samples: audio, sampleRate: decodedSampleRate });
+      return recogniser.decodeAsync(stream);
+    });
+  return async ({ bytes, name }, signal) => {
+    const container = detectContainer(bytes, name);
+    const file = { module: await hearingModule('decoder'), bytes, container };
+    const segments: TranscriptSegment[] = [];
+    let language: string | undefined;
+    let durationMs = 0;
+    for await (const { sampleCount, utterance } of pools.cuts(file, signal)) {
+      durationMs = Math.round((sampleCount * 1000) / decodedSampleRate);
+      if (utterance === undefined) continue;
+      const result = await recognise(utterance, signal);
+      language ??= languageOf(result);
+      segments.push(...segmentsOf(utterance, result));
+    }
+    return { language, durationMs, segments };
+  };
+}
+
+function segmentsOf(utterance: Utterance, result: RecognitionResult): TranscriptSegment[] {
+  const text = result.text.trim();
+  if (text === '') return [];
+  const words = wordsOf(result);
+  if (words.length === 0) return [{ ...spanOf(utterance), text, words, avgLogprob: undefined }];
+  const segments = toSegments(utterance, words);
+  const hasProbabilities = result.ys_log_probs.length > 0;
+  return hasProbabilities ? segments : segments.map((segment) => ({ ...segment, avgLogprob: undefined }));
+}
+
+function spanOf({ stretches }: Utterance) {
+  const [first, last] = [stretches[0], stretches.at(-1)];
+  const toMs = (samples: number) => (samples * 1000) / decodedSampleRate;
+  return { startMs: toMs(first?.start ?? 0), endMs: toMs((last?.start ?? 0) + (last?.length ?? 0)) };
+}
+
+/** Some models write `<|en|>`. */
+function languageOf({ lang }: RecognitionResult): string | undefined {
+  return /[a-z]{2,3}/.exec(lang)?.[0];
+}
