@@ -1,10 +1,11 @@
 /** Chat with the real llama-server and a tiny model of random weights. */
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
+import { readPage } from '../clients/page.ts';
 import { readEvents } from '../support/chat-answers.ts';
-import { scratchFolder } from '../support/command-line.ts';
+import { parley, printed, scratchFolder, serve } from '../support/command-line.ts';
 import { storeModel } from '../support/local-models.ts';
 import { bearer, errorOf, type Parley, startParley } from '../support/parley.ts';
 import { tinyGguf, tinyTokens } from '../support/tiny-gguf.ts';
@@ -38,18 +39,47 @@ interface Answer {
   };
 }
 
+describe.skipIf(missing)(`docs/local-chat.md${missing ? ` (${missing})` : ''}`, () => {
+  const page = readPage('../local-chat');
+  const argumentsOf = (command: string) => {
+    const [, plain = '', quoted] = /^parley ([^']*?)\s*(?:'(.*)')?$/.exec(page.command(command)) ?? [];
+    return [...plain.split(' '), ...(quoted === undefined ? [] : [quoted])];
+  };
+
+  it('leads from an empty machine to a chat', async () => {
+    const folder = scratchFolder();
+    const options = { cwd: folder.path, env: { PATH: `${dirname(llamaServer)}:${process.env['PATH']}` } };
+    expect(await printed(argumentsOf('runtimes'), options)).toContain(llamaServer);
+    writeFileSync(folder.file('small.gguf'), tinyGguf(1));
+    expect(await parley(argumentsOf('import'), options)).toMatchObject({ code: 0 });
+    writeFileSync(folder.file('parley.yaml'), page.file('parley.yaml'));
+    const checked = await parley(argumentsOf('doctor'), options);
+    expect(checked.stdout).toContain('engine local/small');
+    expect(checked.stdout).toContain(`${llamaServer} can be executed.`);
+
+    const [command, ...flags] = argumentsOf('serve');
+    expect(command).toBe('serve');
+    const serving = await serve(flags, options);
+    expect(await printed(argumentsOf('engines'), options)).toMatch(/^local\/small +local +stopped/m);
+    expect(await parley(argumentsOf('chat'), options)).toMatchObject({ code: 0 });
+    expect(await printed(argumentsOf('engines'), options)).toMatch(/^local\/small +local +(ready|busy)/m);
+    await serving.close();
+    folder.remove();
+  });
+});
+
 describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''}`, () => {
   const folder = scratchFolder();
   const file = folder.file('parley.yaml');
-  let parley: Parley;
+  let server: Parley;
   const reload = () => {
     const overrides = {
-      dataDir: parley.dataDir,
+      dataDir: server.dataDir,
       server: { port: 0 },
       log: { level: 'silent' },
       limits: { failedKeysPerMinuteMax: 0 },
     };
-    return parley.app.reload(loadConfig({ env: {}, file, overrides }));
+    return server.app.reload(loadConfig({ env: {}, file, overrides }));
   };
   beforeAll(async () => {
     const engines = { local: { kind: 'local' }, caching: { kind: 'local', promptCache: true } };
@@ -59,25 +89,25 @@ describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''
       { id: 'broken', type: 'chat', engine: 'local', price },
     ];
     writeFileSync(file, JSON.stringify({ programs: { llamaServer }, engines, models }));
-    parley = await startParley({ file });
-    storeModel(parley.dataDir, 'tiny', tinyGguf(1), { contextTokens: 2048 });
-    storeModel(parley.dataDir, 'broken', tinyGguf(2));
+    server = await startParley({ file });
+    storeModel(server.dataDir, 'tiny', tinyGguf(1), { contextTokens: 2048 });
+    storeModel(server.dataDir, 'broken', tinyGguf(2));
     await reload();
   });
   afterAll(async () => {
-    await parley.close();
+    await server.close();
     folder.remove();
   });
 
   const messages = [{ role: 'user', content: 'Tell me about the weather in Oslo.' }];
   const post = (body: object, init: RequestInit = {}) =>
-    parley.postJson('/chat/completions', { model: 'tiny', messages, max_tokens: 12, seed: 7, ...body }, init);
+    server.postJson('/chat/completions', { model: 'tiny', messages, max_tokens: 12, seed: 7, ...body }, init);
   const answerTo = async (body: object, init?: RequestInit) => {
     const response = await post(body, init);
     expect(response.status).toBe(200);
     return (await response.json()) as Answer;
   };
-  const running = () => processesWith(join(parley.dataDir, 'sockets'));
+  const running = () => processesWith(join(server.dataDir, 'sockets'));
 
   it('counts the tokens of the template, whole and streamed, and charges them', async () => {
     expect(running()).toEqual([]);
@@ -89,7 +119,7 @@ describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''
     expect(usage.completion_tokens).toBe(12);
     expect(choices[0].finish_reason).toBe('length');
     const cost = BigInt(usage.prompt_tokens + 12) * 1_000n;
-    expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', cost });
+    expect(await server.recordOf(response)).toMatchObject({ state: 'ok', cost });
 
     const streamed = await post({ stream: true, stream_options: { include_usage: true } });
     const { text, events, isDone } = await readEvents(streamed);
@@ -151,7 +181,7 @@ describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''
   });
 
   it('does not show an account what another has sent, whatever it asks for', async () => {
-    const other = bearer(await parley.newKey({ credits: '1' }));
+    const other = bearer(await server.newKey({ credits: '1' }));
     const cachedTokens = async (model: string, init?: RequestInit) => {
       // One call after the other gets the same slot only if the prompts are alike, so each slot has seen it.
       const body = { model, cache_prompt: true, id_slot: 0, max_tokens: 1 };
@@ -174,12 +204,12 @@ describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''
     await reader.read();
     left.abort();
     await reader.closed.catch(() => undefined);
-    await expect.poll(() => parley.recordOf(response)).toMatchObject({ state: 'cancelled' });
+    await expect.poll(() => server.recordOf(response)).toMatchObject({ state: 'cancelled' });
     expect((await answerTo({})).usage.completion_tokens).toBe(12);
   });
 
   it('says that a file is truncated, and why another is not loaded', async () => {
-    const path = join(parley.dataDir, 'models/files/broken/model.gguf');
+    const path = join(server.dataDir, 'models/files/broken/model.gguf');
     const whole = readFileSync(path);
     writeFileSync(path, Buffer.alloc(whole.length));
     const corrupt = await errorOf(await post({ model: 'broken' }));
@@ -196,7 +226,7 @@ describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''
   it('leaves no process when it is unloaded', async () => {
     await answerTo({});
     for (const name of ['local/tiny', 'caching/tiny']) {
-      await parley.postJson('/admin/engines/unload', { name }, bearer(parley.adminKey));
+      await server.postJson('/admin/engines/unload', { name }, bearer(server.adminKey));
     }
     await expect.poll(running).toEqual([]);
   });
