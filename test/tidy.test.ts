@@ -59,6 +59,7 @@ const mayImportInCore: Record<string, readonly string[]> = {
   realtime: [...foundations, 'catalog', 'chat', 'responses', 'speech', 'transcription'],
   chat: [...foundations, 'idempotency', 'catalog'],
   responses: [...foundations, 'idempotency', 'chat'],
+  messages: [...foundations, 'idempotency', 'chat'],
   completions: [...foundations, 'idempotency', 'chat'],
   accounts: [...foundations],
   alerts: [...foundations],

@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Operation } from '../../src/core/entities/usage.ts';
 import { type ErrorCode, errorTable, ParleyError } from '../../src/core/values/errors.ts';
-import { errorBody, errorHeaders, restMessage } from '../../src/transports/rest/errors.ts';
+import { errorBody, errorHeaders, messageErrorBody, restMessage } from '../../src/transports/rest/errors.ts';
 
 /** Facts that decide which errors an operation can give. */
 export interface OperationFacts {
@@ -14,6 +14,8 @@ export interface OperationFacts {
   readonly namesObject: boolean;
   /** Whether the request can have an idempotency key. */
   readonly hasIdempotencyKey: boolean;
+  /** The schema of the errors. Default: `Error`, with an example of each code. */
+  readonly error?: 'Error' | 'MessageError' | undefined;
   /** The comments of the service, the RPC and the request, which may name codes. */
   readonly comments: string;
 }
@@ -76,39 +78,49 @@ export function errorResponses(facts: OperationFacts): JsonObject {
   const hasEngine = gives(withEngine, facts);
   const responses = Object.entries(byStatus).map(([status, those = []]) => [
     status,
-    errorResponse(those, hasEngine && !those.includes('upstream_error')),
+    errorResponse(those, hasEngine && !those.includes('upstream_error'), facts),
   ]);
-  return { ...Object.fromEntries(responses), ...(hasEngine && { default: passedOnResponse() }) };
+  return { ...Object.fromEntries(responses), ...(hasEngine && { default: passedOnResponse(facts) }) };
 }
 
 /** @param mayBePassedOn whether an upstream may also have answered with the status */
-function errorResponse(own: readonly ErrorCode[], mayBePassedOn: boolean): JsonObject {
+function errorResponse(own: readonly ErrorCode[], mayBePassedOn: boolean, facts: OperationFacts): JsonObject {
   const lines = own.map((code) => `- \`${code}\`: ${restMessage(new ParleyError(code))}`);
   if (mayBePassedOn)
     lines.push('- `upstream_error`: The engine behind this model answered with this status.');
   const codes = mayBePassedOn ? [...own, 'upstream_error' as const] : own;
   const headers = Object.assign({}, ...codes.map((code) => headersOf(code)));
-  return { description: lines.join('\n'), ...errorContent(codes, headers) };
+  return { description: lines.join('\n'), ...errorContent(codes, headers, facts) };
 }
 
 /** An upstream's own status, which is passed on. */
-function passedOnResponse(): JsonObject {
+function passedOnResponse(facts: OperationFacts): JsonObject {
   const description =
     'The engine answered with an error of its own: its status, with the code `upstream_error`, and its `Retry-After`.';
-  return { description, ...errorContent(['upstream_error'], { 'retry-after': headerRef('retry-after') }) };
+  const headers = { 'retry-after': headerRef('retry-after') };
+  return { description, ...errorContent(['upstream_error'], headers, facts) };
 }
 
-function errorContent(codes: readonly ErrorCode[], headers: JsonObject): JsonObject {
+function errorContent(
+  codes: readonly ErrorCode[],
+  headers: JsonObject,
+  { error = 'Error' }: OperationFacts,
+): JsonObject {
   const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
   return {
     headers: { 'x-request-id': headerRef('x-request-id'), ...headers },
     content: {
       'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(examples),
+        schema: { $ref: `#/components/schemas/${error}` },
+        ...(error === 'Error' ? { examples: Object.fromEntries(examples) } : messageExample(codes)),
       },
     },
   };
+}
+
+function messageExample([code = 'internal_error']: readonly ErrorCode[]): JsonObject {
+  const body = messageErrorBody(new ParleyError(code), 'req_0198f2c1a5b27c3d8e4f5a6b7c8d9e11');
+  return { example: { ...body, error: { ...body.error } } };
 }
 
 export function headerRef(name: string): JsonObject {

@@ -22,6 +22,11 @@ export const requiredInRequests: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatMessage.role',
   'parley.responses.v1.ResponseTool.type',
   'parley.responses.v1.ResponseTool.name',
+  'parley.messages.v1.InputMessage.role',
+  'parley.messages.v1.InputMessage.content',
+  'parley.messages.v1.MessageTool.name',
+  'parley.messages.v1.MessageToolChoice.type',
+  'parley.messages.v1.OutputFormat.type',
 ]);
 
 /** Keywords of request fields with this name. */
@@ -69,6 +74,14 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.completions.v1.CompletionParams.logprobs': none,
   'parley.completions.v1.CompletionParams.n': { type: 'integer', ...bounds.choices },
   'parley.completions.v1.CompletionParams.max_tokens': tokenLimit,
+  'parley.messages.v1.MessageParams.model': bounds.notBlank,
+  'parley.messages.v1.MessageParams.messages': bounds.messages,
+  'parley.messages.v1.MessageParams.max_tokens': { ...tokenLimit, minimum: 1 },
+  'parley.messages.v1.InputMessage.role': { enum: ['user', 'assistant', 'system'] },
+  'parley.messages.v1.MessageTool.type': { enum: ['custom'] },
+  'parley.messages.v1.MessageTool.name': { minLength: 1 },
+  'parley.messages.v1.MessageToolChoice.type': { enum: ['auto', 'any', 'tool', 'none'] },
+  'parley.messages.v1.OutputFormat.type': { enum: ['json_schema'] },
   'parley.responses.v1.ResponseParams.model': bounds.notBlank,
   'parley.responses.v1.ResponseTool.type': { enum: ['function', 'custom'] },
   'parley.responses.v1.ResponseTool.name': { minLength: 1 },

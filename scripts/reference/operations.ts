@@ -32,8 +32,9 @@ export interface RestOperation {
   readonly operation: JsonObject;
 }
 
-function operationOf({ parent }: DescMethod): Operation {
-  return operationOfPackage[packageWord(parent.typeName)] ?? 'chat';
+function operationOf(method: DescMethod): Operation {
+  const own = restForms[fullName(method)]?.operation;
+  return own ?? operationOfPackage[packageWord(method.parent.typeName)] ?? 'chat';
 }
 
 export function restOperation(method: DescMethod, components: Components): RestOperation {
@@ -80,6 +81,7 @@ function factsOf(method: DescMethod, operation: Operation): OperationFacts {
     // A filter of usage may name a key that does not exist.
     namesObject: pathFields.size > 0 || fields.some(({ name }) => name.endsWith('_id') && name !== 'key_id'),
     hasIdempotencyKey: idempotent.has(operation) || fields.some(({ name }) => name === 'idempotency_key'),
+    error: restForms[fullName(method)]?.error,
     comments: [
       ...[method.parent, method, ...fields, ...inBody].map(commentOf),
       ...(restForms[fullName(method)]?.codes ?? []).map((code) => `\`${code}\``),

@@ -5,6 +5,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
 import { audioFormats } from '../../src/core/entities/engine.ts';
+import type { Operation } from '../../src/core/entities/usage.ts';
 import { contentType } from '../../src/core/speech/content-type.ts';
 import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { ref, text } from './rest-schemas.ts';
@@ -23,6 +24,10 @@ export interface RestForm {
   readonly moreContent?: JsonObject;
   /** The messages that the contents above contain. They are described too. */
   readonly messages?: readonly string[];
+  /** The operation whose errors it gives. Default: that of its package. */
+  readonly operation?: Operation;
+  /** The schema of its errors. Default: `Error`. */
+  readonly error?: 'MessageError';
 }
 
 const binary: JsonObject = { type: 'string', format: 'binary' };
@@ -155,6 +160,21 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     },
     messages: ['parley.responses.v1.ResponseEvent'],
   },
+  'parley.messages.v1.MessagesService.CreateMessage': {
+    title: {
+      summary: 'Answers in a conversation, in the form of the Messages API',
+      description:
+        'Returns the whole answer at once, or with `"stream": true` server-sent events, each named by its type. The key may also be in the header `x-api-key`.',
+    },
+    moreContent: { 'text/event-stream': { schema: { anyOf: [ref('MessageEvent'), ref('MessageError')] } } },
+    messages: ['parley.messages.v1.MessageEvent'],
+    error: 'MessageError',
+  },
+  'parley.messages.v1.MessagesService.CountMessageTokens': {
+    // It calls no engine.
+    operation: 'catalog',
+    error: 'MessageError',
+  },
 };
 
 const streamMember: JsonObject = {
@@ -166,6 +186,7 @@ const streamMember: JsonObject = {
 /** Members that only REST has, by the full name of the message. */
 export const moreMembers: Readonly<Record<string, JsonObject>> = {
   'parley.responses.v1.ResponseParams': { stream: streamMember },
+  'parley.messages.v1.MessageParams': { stream: streamMember },
   'parley.completions.v1.CompletionParams': { stream: streamMember },
   'parley.completions.v1.CompletionChoice': { logprobs: { type: 'null' } },
   'parley.responses.v1.Response': {
@@ -181,6 +202,9 @@ const responseMembers = [
   ...['top_logprobs', 'max_output_tokens'],
 ].map((name) => `parley.responses.v1.Response.${name}`);
 
+/** Members that each message has, with null if they have no value. */
+const messageMembers = ['stop_reason', 'stop_sequence'].map((name) => `parley.messages.v1.Message.${name}`);
+
 /** Members that each answer has, though their fields may be unset. */
 export const promised: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatCompletion.usage',
@@ -189,6 +213,8 @@ export const promised: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.finish_reason',
   'parley.chat.v1.ChatChunkChoice.delta',
   ...responseMembers,
+  ...messageMembers,
+  'parley.messages.v1.Message.usage',
   'parley.responses.v1.Response.metadata',
   'parley.responses.v1.Response.reasoning',
   'parley.responses.v1.Response.text',
@@ -207,6 +233,8 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',
   'parley.completions.v1.CompletionChoice.finish_reason',
+  ...messageMembers,
+  ...['stop_reason', 'stop_sequence'].map((name) => `parley.messages.v1.MessageDelta.${name}`),
   ...responseMembers,
   // Members that a response repeats as the request had them.
   ...['description', 'parameters', 'strict', 'format'].map(

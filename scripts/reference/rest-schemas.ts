@@ -66,6 +66,16 @@ export const restSchemas: JsonObject = {
       error: { $ref: '#/components/schemas/Error/properties/error' },
     },
   },
+  MessageError: {
+    type: 'object',
+    description: 'The body of every error of the Messages API, and the data of the event `error`.',
+    required: ['type', 'error', 'request_id'],
+    properties: {
+      type: { const: 'error' },
+      error: { $ref: '#/components/schemas/Error/properties/error' },
+      request_id: { type: 'string' },
+    },
+  },
   TranscriptEvent: {
     description: 'The data of a server-sent event.',
     anyOf: [

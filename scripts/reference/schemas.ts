@@ -25,7 +25,7 @@ export function readSchemas(): FileRegistry {
 }
 
 /** Packages in the order of the reference. Others come between. */
-const firstPackages = ['chat', 'responses', 'speech', 'audio'];
+const firstPackages = ['chat', 'responses', 'messages', 'speech', 'audio'];
 const lastPackages = ['catalog', 'account', 'admin'];
 
 function rankOf(service: DescService): number {

@@ -24,6 +24,7 @@ import type { ServerFacts } from '../core/entities/server.ts';
 import type { Store } from '../core/entities/store.ts';
 import { noTracer, type Tracer } from '../core/entities/tracer.ts';
 import { Idempotency } from '../core/idempotency/idempotency.ts';
+import { MessageOperations } from '../core/messages/service.ts';
 import { RealtimeOperations } from '../core/realtime/service.ts';
 import { ResponseOperations } from '../core/responses/service.ts';
 import type { Services } from '../core/services.ts';
@@ -271,6 +272,7 @@ function createServices(deps: ServiceDeps): Services {
     realtime: new RealtimeOperations({ catalog, fairUse, chat, speech, tracer, media: liveMedia }),
     chat,
     responses: new ResponseOperations({ chat, idempotency }),
+    messages: new MessageOperations({ chat, idempotency }),
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     accounts: {

@@ -19,7 +19,7 @@ import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
 import { realtimeHandler, realtimePath } from '../transports/realtime/upgrade.ts';
-import { pathOf } from '../transports/request-head.ts';
+import { pathOf, takeKeyHeader } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
 import { pageRoutes } from '../transports/rest/page-routes.ts';
@@ -156,8 +156,12 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const handle: PortHandler = (request, ...rest) =>
     (paths.has(pathOf(request.url)) ? connect : overRest)(request, ...rest);
   const opened = sessionPort ? withSessions(sessionPort.sessions, sessionPort.cookie, handle) : handle;
+  const keyed: PortHandler = (request, ...rest) => {
+    takeKeyHeader(request.headers);
+    opened(request, ...rest);
+  };
   return {
-    handle: withCors(config.cors.origins, opened),
+    handle: withCors(config.cors.origins, keyed),
     grpc: createGrpcHandler(rpcs, rpcLimits, deps),
     upgrade:
       audience === 'admins'

@@ -27,6 +27,8 @@ import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { StreamCompletionResponseSchema } from '../../gen/parley/completions/v1/completions_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
+import { StreamMessageResponseSchema } from '../../gen/parley/messages/v1/messages_pb.ts';
+import { MessagesService } from '../../gen/parley/messages/v1/messages_service_pb.ts';
 import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
@@ -135,9 +137,10 @@ export function rpcTable(services: Services) {
   };
 }
 
-function chatRpcs({ chat, responses, completions }: Services) {
+function chatRpcs({ chat, responses, messages, completions }: Services) {
   const { createChatCompletion, streamChatCompletion } = ChatService.method;
   const { createResponse, streamResponse } = ResponsesService.method;
+  const { createMessage, streamMessage, countMessageTokens } = MessagesService.method;
   const { createCompletion, streamCompletion } = CompletionsService.method;
   return {
     createChatCompletion: {
@@ -164,6 +167,14 @@ function chatRpcs({ chat, responses, completions }: Services) {
       (event) => create(StreamResponseResponseSchema, { event }),
       // The events that begin an answer contain nothing of it yet.
       ({ response }) => response === undefined,
+    ),
+    ...unaryRpcs('chat', { createMessage, countMessageTokens }, messages),
+    streamMessage: serverStream(
+      'chat',
+      streamMessage,
+      messages.streamMessage.bind(messages),
+      (event) => create(StreamMessageResponseSchema, { event }),
+      ({ type }) => type !== 'message_start',
     ),
     ...unaryRpcs('chat', { createCompletion }, completions),
     streamCompletion: serverStream(

@@ -6,6 +6,7 @@ import type { alertsApi } from './alerts/service.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
 import type { CompletionOperations } from './completions/service.ts';
+import type { MessageOperations } from './messages/service.ts';
 import type { RealtimeOperations } from './realtime/service.ts';
 import type { ResponseOperations } from './responses/service.ts';
 import type { SpeechOperations } from './speech/service.ts';
@@ -18,6 +19,7 @@ export interface Services {
   readonly realtime: RealtimeOperations;
   readonly chat: ChatOperations;
   readonly responses: ResponseOperations;
+  readonly messages: MessageOperations;
   readonly completions: CompletionOperations;
   readonly catalog: CatalogOperations;
   readonly accounts: AccountFunctions;

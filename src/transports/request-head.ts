@@ -18,6 +18,12 @@ export function requestHead(wire: Wire, client: Client, headers: IncomingHttpHea
   return { wire, client, header };
 }
 
+/** Reads a key in the header `x-api-key` as one in `Authorization`, which prevails if both are sent. */
+export function takeKeyHeader(headers: IncomingHttpHeaders): void {
+  const key = headers['x-api-key'];
+  if (typeof key === 'string') headers.authorization ??= `Bearer ${key}`;
+}
+
 /** The headers that name the compression of a body or of its messages. REST has none. */
 const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
 

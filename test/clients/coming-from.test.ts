@@ -55,6 +55,17 @@ describe('docs/coming-from.md', () => {
     expect(choices[0]?.message.content).toMatch(/./);
   });
 
+  it('answers in the form of the Messages API', async () => {
+    const command = `${page.command('claude-code')}\n${page.command('anthropic-messages')}`;
+    const env = { BASE: parley.baseUrl, KEY: parley.apiKey };
+    const { code, stdout } = await shell(command, { cwd: folder, env });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      type: 'message',
+      content: [{ type: 'text', text: expect.stringMatching(/./) }],
+    });
+  });
+
   it('has a configuration that is valid', () => {
     const file = join(folder, 'litellm.yaml');
     writeFileSync(file, page.file('litellm.yaml'));

@@ -10,6 +10,7 @@ import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.t
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
+import { MessagesService } from '../../gen/parley/messages/v1/messages_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
@@ -34,6 +35,7 @@ const services = [
   ChatService,
   CompletionsService,
   ManagementService,
+  MessagesService,
   ResponsesService,
   RivaSpeechRecognition,
   RivaSpeechSynthesis,

@@ -17,6 +17,7 @@ const form = 'multipart/form-data; boundary=b';
 const speech = '/api/v1/audio/speech';
 const chat = '/api/v1/chat/completions';
 const completions = '/api/v1/completions';
+const messages = '/api/v1/messages';
 const responses = '/api/v1/responses';
 const transcription = '/api/v1/audio/transcriptions';
 const connectChat = '/parley.chat.v1.ChatService/CreateChatCompletion';
@@ -43,7 +44,7 @@ function connect(what: string, body: RawCase['body'], code: string, status = 400
 }
 
 const restCases: readonly RawCase[] = [
-  ...[speech, chat, responses, completions].flatMap((path) => [
+  ...[speech, chat, responses, messages, `${messages}/count_tokens`, completions].flatMap((path) => [
     rest(`half an object to ${path}`, path, '{"model":', 'invalid_request_error'),
     rest(`nothing to ${path}`, path, '', 'invalid_request_error'),
     rest(`null to ${path}`, path, 'null', 'invalid_request_error'),
@@ -59,6 +60,8 @@ const restCases: readonly RawCase[] = [
   rest('messages that are a text', chat, '{"model":"eliza","messages":"hi"}', 'invalid_messages'),
   rest('no messages in a list', chat, '{"model":"eliza","messages":[]}', 'invalid_messages'),
   rest('a prompt of tokens', completions, '{"model":"eliza","prompt":[5]}', 'invalid_input'),
+  rest('a block that is a text', messages, '{"model":"eliza","messages":["hi"]}', 'invalid_messages'),
+  rest('no messages', messages, '{"model":"eliza","messages":null}', 'missing_messages'),
   rest('input that is a number', responses, '{"model":"eliza","input":5}', 'invalid_input'),
   rest('input that is null', responses, '{"model":"eliza","input":null}', 'missing_input'),
   rest('stream in words', chat, JSON.stringify({ ...hello, stream: 'yes' }), 'invalid_parameter'),

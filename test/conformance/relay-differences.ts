@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
+import { MessagesService } from '../../gen/parley/messages/v1/messages_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { ParleyError } from '../../src/core/values/errors.ts';
@@ -30,6 +31,7 @@ const isStreamedResponse = ({ request }: Case) => request.method === ResponsesSe
 const isStreamedChat = (row: Case) =>
   row.request.method === ChatService.method.streamChatCompletion ||
   row.request.method === CompletionsService.method.streamCompletion ||
+  row.request.method === MessagesService.method.streamMessage ||
   isStreamedResponse(row);
 const isStreamedTranscription = ({ request }: Case) =>
   request.method === TranscriptionService.method.streamTranscription;

@@ -3,6 +3,7 @@ import type { DescMessage, DescMethodUnary, JsonObject, Message } from '@bufbuil
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
+import { MessagesService } from '../../gen/parley/messages/v1/messages_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
@@ -11,6 +12,7 @@ import { ApiDocument } from '../support/api-document.ts';
 import { type HttpAnswer, type HttpCall, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
 import { decodeBody } from './response-body.ts';
 import { completionRequest, readCompletion, readCompletionStream } from './rest-completions.ts';
+import { messageRequest, readMessage, readMessageStream, readTokens } from './rest-messages.ts';
 import {
   chatRequest,
   type ErrorMembers,
@@ -76,6 +78,21 @@ const transcodings: ReadonlyMap<unknown, Transcoding> = new Map<unknown, Transco
   [
     CompletionsService.method.streamCompletion,
     { toHttp: (request) => completionRequest(request, true), read: readCompletionStream },
+  ],
+  [
+    MessagesService.method.createMessage,
+    { toHttp: (request) => messageRequest(request, false), read: readMessage },
+  ],
+  [
+    MessagesService.method.streamMessage,
+    { toHttp: (request) => messageRequest(request, true), read: readMessageStream },
+  ],
+  [
+    MessagesService.method.countMessageTokens,
+    {
+      toHttp: (request) => messageRequest(request, false, '/api/v1/messages/count_tokens'),
+      read: readTokens,
+    },
   ],
   [
     ResponsesService.method.createResponse,

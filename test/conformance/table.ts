@@ -10,6 +10,7 @@ import { chatCases } from './chat-cases.ts';
 import { chatFailureCases } from './chat-failure-cases.ts';
 import { completionCases } from './completion-cases.ts';
 import { managementCases } from './management-cases.ts';
+import { messageCases } from './message-cases.ts';
 import { responseCases } from './response-cases.ts';
 import { rivaCases, rivaRecognitionCases } from './riva-cases.ts';
 import { speechCases } from './speech-cases.ts';
@@ -30,6 +31,7 @@ export const table: readonly Case[] = [
   ...managementCases,
   ...alertCases,
   ...responseCases,
+  ...messageCases,
   ...completionCases,
   ...rivaCases,
   ...accountCases,

@@ -106,6 +106,13 @@ export class ChatOperations {
     return answer;
   }
 
+  /** Counts the tokens of a prompt, up to the model's context, without running it. Checks `params` as a chat does. */
+  async countPrompt(params: ChatCompletionParams, call: Call): Promise<number> {
+    const { id, contextTokens: tokensMax } = checkChatParams(params, this.#deps.catalog);
+    call.caller.limits?.checkModel(id);
+    return this.#deps.tokens.count(promptText(params), { signal: call.signal, tokensMax });
+  }
+
   /** The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart. */
   async *stream(
     params: ChatCompletionParams | undefined,

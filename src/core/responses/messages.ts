@@ -2,11 +2,9 @@
 import { create } from '@bufbuild/protobuf';
 import {
   type ChatMessage,
-  ChatMessageSchema,
   type ContentPart,
   ContentPartSchema,
   type MessageContent,
-  MessageContentSchema,
   ToolCallSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type {
@@ -15,6 +13,7 @@ import type {
   ResponseInput,
   ResponseItem,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
 
@@ -113,31 +112,13 @@ function toToolCall(item: ResponseItem, path: string) {
 function toToolMessage({ callId, output }: ResponseItem, path: string): ChatMessage {
   if (!callId) throw invalid(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
   if (output === undefined) throw invalid(`${path}.output`, `\`${path}\` has no \`output\`.`);
-  return create(ChatMessageSchema, {
-    role: 'tool',
-    toolCallId: callId,
-    content: toContent(output, `${path}.output`),
-  });
+  return toolMessage(callId, toContent(output, `${path}.output`));
 }
 
-/** @param content undefined for a turn that only has calls: servers expect the member, as `null` */
-function said(role: string, content: MessageContent | undefined): ChatMessage {
-  return create(ChatMessageSchema, content ? { role, content } : { role, other: { content: null } });
-}
-
-function textContent(value: string): MessageContent {
-  return create(MessageContentSchema, { value: { case: 'text', value } });
-}
-
-/** A single text becomes a plain string, which every server accepts. */
 function toContent({ value }: ResponseContent, path: string): MessageContent {
   if (value.case === 'text') return textContent(value.value);
   const parts = value.case === 'parts' ? value.value.items : [];
-  const items = parts.map((part, index) => toPart(part, `${path}[${index}]`));
-  const [only] = items;
-  if (only === undefined) return textContent('');
-  if (items.length === 1 && only.type === 'text') return textContent(only.text ?? '');
-  return create(MessageContentSchema, { value: { case: 'parts', value: { items } } });
+  return partsContent(parts.map((part, index) => toPart(part, `${path}[${index}]`)));
 }
 
 function toPart(part: ResponseContentPart, path: string): ContentPart {

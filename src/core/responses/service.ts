@@ -1,10 +1,5 @@
 import { create } from '@bufbuild/protobuf';
 import {
-  type ChatCompletionChunk,
-  ChatCompletionChunkSchema,
-  type ChatMessage,
-} from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
   type CreateResponseRequest,
   type CreateResponseResponse,
   CreateResponseResponseSchema,
@@ -13,9 +8,8 @@ import {
   type StreamResponseRequest,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import type { Call } from '../access/call.ts';
+import { asChunk } from '../chat/answer-as-chunk.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
-import type { ChatAnswer } from '../entities/chat-answer.ts';
-import { contentText } from '../entities/chat-text.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
@@ -83,30 +77,6 @@ export class ResponseOperations {
       throw error;
     }
   }
-}
-
-/** A plain answer as the only chunk of a stream. */
-function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
-  const { usage, serviceTier, choices } = completion;
-  return create(ChatCompletionChunkSchema, {
-    usage,
-    serviceTier,
-    choices: choices.map(({ index, message, logprobs, finishReason }) => ({
-      index,
-      logprobs,
-      finishReason,
-      delta: message && deltaOf(message),
-    })),
-  });
-}
-
-function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
-  return {
-    content: contentText(content),
-    refusal,
-    other,
-    toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
-  };
 }
 
 /** The error of a prompt that is too long names the field that contains it. */

@@ -17,7 +17,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { keepOpen } from '../http/http2-stream.ts';
 import type { StreamHandler } from '../http/server.ts';
-import { requestHead } from '../request-head.ts';
+import { requestHead, takeKeyHeader } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { noSuchMethod } from '../rpc/request-errors.ts';
 import {
@@ -77,6 +77,7 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, de
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers, client) => {
     const rpc = byPath.get(headers[':path'] ?? '');
+    takeKeyHeader(headers);
     const head = requestHead('grpc', client, headers);
     const served = new ServedCall(head, deps, rpc?.kind);
     if (rpc === undefined) {

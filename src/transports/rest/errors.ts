@@ -41,6 +41,12 @@ export function errorBody(error: ParleyError): ErrorBody {
   return { error: { message, type: errorType(error), param: error.param ?? null, code } };
 }
 
+/** The same in the shape of the Messages API, whose errors have a `type` and the request's id around them. */
+export function messageErrorBody(error: ParleyError, requestId: string) {
+  const body = errorBody(error).error;
+  return { type: 'error', error: { ...body, type: messageErrorType(error) }, request_id: requestId };
+}
+
 /** Headers that say whether and when a client should try again. */
 export function errorHeaders(error: ParleyError): Record<string, string> {
   return {
@@ -50,6 +56,25 @@ export function errorHeaders(error: ParleyError): Record<string, string> {
     ...(error.httpStatus === 402 && { 'x-should-retry': 'false' }),
     ...(error.code === 'invalid_api_key' && { 'www-authenticate': 'Bearer' }),
   };
+}
+
+/** An upstream's status may also be one that is not named here. */
+const messageErrorTypes: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  529: 'overloaded_error',
+};
+
+function messageErrorType(error: ParleyError): string {
+  const { code, httpStatus } = error;
+  const isOfUpstream = code === 'upstream_error' && httpStatus < 429;
+  const other = httpStatus >= 500 ? 'api_error' : 'invalid_request_error';
+  return isOfUpstream ? 'api_error' : (messageErrorTypes[httpStatus] ?? other);
 }
 
 /**

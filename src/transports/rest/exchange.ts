@@ -1,12 +1,16 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
+import { basePath } from '../../core/values/base-path.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { drained } from '../drained.ts';
 import { drainBody } from '../http/drain-body.ts';
 import { noSniff } from '../http/no-sniff.ts';
 import type { ServedCall } from '../run-call.ts';
-import { errorBody, errorHeaders } from './errors.ts';
+import { errorBody, errorHeaders, messageErrorBody } from './errors.ts';
+
+const messagesPath = `${basePath}/messages`;
 
 /** Flush threshold, in characters. */
 const gatheredCharactersMax = 16_384;
@@ -128,7 +132,13 @@ export class Exchange {
   fail(thrown: unknown): void {
     const error = this.served.errorOf(thrown);
     if (this.#response.headersSent) this.#cut();
-    else this.sendJson(error.httpStatus, errorBody(error), errorHeaders(error));
+    else this.sendJson(error.httpStatus, this.errorBody(error), errorHeaders(error));
+  }
+
+  /** The body of an error, in the shape of the path's API. */
+  errorBody(error: ParleyError): object {
+    const isOfMessages = this.path === messagesPath || this.path.startsWith(`${messagesPath}/`);
+    return isOfMessages ? messageErrorBody(error, this.served.id) : errorBody(error);
   }
 
   #gather(text: string): void {

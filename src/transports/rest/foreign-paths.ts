@@ -25,7 +25,7 @@ const foreignPaths: readonly ForeignPath[] = [
   {
     pattern: /^\/messages(\/|$)/,
     advice:
-      "This is a path of Anthropic's API. Choose OpenAI or “OpenAI compatible” as the client's provider.",
+      'Of the Messages API there are `POST /api/v1/messages` and `POST /api/v1/messages/count_tokens`. End the base URL of its clients in /api.',
   },
   {
     pattern: /^\/v1beta\//,

@@ -6,6 +6,7 @@ import { allRpcs, type Rpc, type RpcTable } from '../../core/rpcs.ts';
 import { chatHandler } from './chat.ts';
 import { completionsHandler } from './completions.ts';
 import type { RestHandler } from './exchange.ts';
+import { countTokensHandler, messagesHandler } from './messages.ts';
 import type { RestLimits } from './request.ts';
 import { responsesHandler } from './responses.ts';
 import { speechHandler } from './speech.ts';
@@ -37,6 +38,8 @@ export function restRoutes(
     [table.createTranscription, transcriptionHandler(table)],
     [table.createChatCompletion, chatHandler(table, limits)],
     [table.createCompletion, completionsHandler(table, limits)],
+    [table.createMessage, messagesHandler(table, limits)],
+    [table.countMessageTokens, countTokensHandler(table, limits)],
     [table.createResponse, responsesHandler(table, limits)],
   ]);
   return allRpcs(table)

@@ -36,7 +36,9 @@ function adviceFor(path: string, served: ServedPaths): string {
   const meant = basePath + tail;
   if (verbsOf(meant, served).length === 0) return `There is nothing at this path. ${listFor(tail, served)}`;
   const advice = `There is nothing at this path. Send the request to ${quote(meant)}.`;
-  return path.startsWith(`${basePath}/`) ? advice : `${advice} In an SDK, end the base URL in ${basePath}.`;
+  // SDKs of the Messages API append the version themselves.
+  const base = tail.startsWith('/messages') ? basePath.replace(/\/v1$/, '') : basePath;
+  return path.startsWith(`${basePath}/`) ? advice : `${advice} In an SDK, end the base URL in ${base}.`;
 }
 
 /** The served paths, nearest first. Paths of administration are listed only for a path of administration. */

@@ -80,7 +80,7 @@ describe('a wrong path', () => {
     ['/v1/conversations', 'send the whole conversation each time'],
     ['/api/v1/realtime?model=x', 'Turn realtime off'],
     ['/api/v1/audio/translations', 'not translated'],
-    ['/v1/messages', "Anthropic's API"],
+    ['/v1/messages/batches', 'End the base URL of its clients in /api.'],
     ['/api/tags', "Ollama's API"],
     ['/openai/deployments/gpt/chat/completions', "Azure's API"],
     ['/v1beta/models/x:generateContent', "Google's API"],

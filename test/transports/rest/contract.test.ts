@@ -118,6 +118,7 @@ function ownKey(operation: ApiOperation): string | undefined {
 /** The members that contain the text of a request, by the operation's id. */
 function textMembers(id: string, text: string): Record<string, unknown> {
   if (id === 'createChatCompletion') return { messages: [{ role: 'user', content: text }] };
+  if (id === 'createMessage') return { messages: [{ role: 'user', content: text }] };
   if (id === 'createCompletion') return { prompt: text };
   if (id === 'createResponse') return { input: text };
   return id === 'synthesizeSpeech' ? { input: text, voice: 'one' } : {};

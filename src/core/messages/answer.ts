@@ -1,0 +1,103 @@
+/** An answer of the Messages API, and the events that build it. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type Message,
+  type MessageEvent,
+  MessageEventSchema,
+  type MessageParams,
+  MessageSchema,
+  type MessageUsage,
+  MessageUsageSchema,
+} from '../../../gen/parley/messages/v1/messages_pb.ts';
+import type { Call } from '../access/call.ts';
+import { Blocks } from './blocks.ts';
+
+/** Builds the answer from the chunks of a chat. */
+export class MessageAnswer {
+  readonly #head: Message;
+  readonly #blocks: Blocks;
+  #events: MessageEvent[] = [];
+  #hasBegun = false;
+  #isRefusal = false;
+  #finishReason = '';
+  #usage: Usage | undefined;
+
+  constructor({ model = '' }: MessageParams, call: Pick<Call, 'id'>) {
+    const id = call.id.replace(/^req_/, '');
+    this.#head = create(MessageSchema, {
+      id: `msg_${id}`,
+      type: 'message',
+      role: 'assistant',
+      model,
+      usage: {},
+    });
+    this.#blocks = new Blocks(`toolu_${id}`, (event) => this.#add(event));
+  }
+
+  /** The events of the next chunks. The first call creates the event that begins an answer, even without chunks. */
+  take(chunks: readonly ChatCompletionChunk[]): readonly MessageEvent[] {
+    if (!this.#hasBegun) this.#add({ type: 'message_start', message: this.#head });
+    this.#hasBegun = true;
+    for (const chunk of chunks) this.#take(chunk);
+    return this.#release();
+  }
+
+  /** The last events, which have the stop reason and the usage. */
+  finish(): readonly MessageEvent[] {
+    this.#blocks.close();
+    const { stopReason, usage } = this.#end();
+    this.#add({ type: 'message_delta', delta: { stopReason }, usage });
+    this.#add({ type: 'message_stop' });
+    return this.#release();
+  }
+
+  /** The whole answer. @throws `upstream_error` for a call whose arguments are not a JSON object */
+  whole(): Message {
+    const content = this.#blocks.whole(this.#finishReason === 'length');
+    return { ...this.#head, ...this.#end(), content };
+  }
+
+  /** A chat of this API has one choice. */
+  #take({ choices, usage }: ChatCompletionChunk): void {
+    this.#usage = usage ?? this.#usage;
+    for (const { index, delta, finishReason } of choices) {
+      if (index !== 0) continue;
+      if (delta) this.#blocks.take(delta);
+      this.#isRefusal ||= Boolean(delta?.refusal);
+      this.#finishReason = finishReason || this.#finishReason;
+    }
+  }
+
+  #end(): { stopReason: string; usage: MessageUsage } {
+    return { stopReason: this.#stopReason(), usage: usageOf(this.#usage) };
+  }
+
+  /** Some servers end an answer with calls by the reason `stop`. */
+  #stopReason(): string {
+    if (this.#finishReason === 'length') return 'max_tokens';
+    if (this.#isRefusal || this.#finishReason === 'content_filter') return 'refusal';
+    return this.#blocks.hasCalls ? 'tool_use' : 'end_turn';
+  }
+
+  #add(event: MessageInitShape<typeof MessageEventSchema>): void {
+    this.#events.push(create(MessageEventSchema, event));
+  }
+
+  #release(): readonly MessageEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+}
+
+/** The cached tokens of this API are not among its input tokens. */
+function usageOf({ promptTokens = 0, completionTokens = 0, promptTokensDetails }: Partial<Usage> = {}) {
+  const { cachedTokens = 0, cacheWriteTokens = 0 } = promptTokensDetails ?? {};
+  return create(MessageUsageSchema, {
+    inputTokens: promptTokens - cachedTokens - cacheWriteTokens,
+    outputTokens: completionTokens,
+    cacheReadInputTokens: cachedTokens,
+    cacheCreationInputTokens: cacheWriteTokens,
+  });
+}

@@ -1,0 +1,153 @@
+/** The blocks of an answer as events. One block after the other is open, so pieces for a later one wait until then. */
+import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
+import type { ChatDelta, ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type ContentBlock,
+  ContentBlockSchema,
+  type MessageDeltaSchema,
+  type MessageEventSchema,
+} from '../../../gen/parley/messages/v1/messages_pb.ts';
+import { reasoningText } from '../entities/chat-text.ts';
+import { ParleyError } from '../values/errors.ts';
+
+type Emit = (event: MessageInitShape<typeof MessageEventSchema>) => void;
+
+type TextType = 'text' | 'thinking';
+
+interface Block {
+  readonly type: TextType | 'tool_use';
+  /** The model's index and id of a call. */
+  readonly index?: number | undefined;
+  readonly givenId?: string;
+  readonly id?: string;
+  name?: string;
+  /** The whole text, or the arguments of the call. */
+  text: string;
+  /** Characters of the text that were sent. */
+  sent: number;
+  isEnded: boolean;
+}
+
+export class Blocks {
+  readonly #list: Block[] = [];
+  readonly #prefix: string;
+  readonly #emit: Emit;
+  /** The place of the block that is open, or is opened next. */
+  #open = 0;
+  #hasStarted = false;
+
+  /** @param prefix of ids for calls that the model gives none */
+  constructor(prefix: string, emit: Emit) {
+    this.#prefix = prefix;
+    this.#emit = emit;
+  }
+
+  get hasCalls(): boolean {
+    return this.#list.some(({ type }) => type === 'tool_use');
+  }
+
+  take({ content, refusal, toolCalls, other }: ChatDelta): void {
+    this.#write('thinking', reasoningText(other));
+    this.#write('text', (content ?? '') + (refusal ?? ''));
+    for (const call of toolCalls) this.#call(call);
+    this.#send();
+  }
+
+  /** Ends all blocks. */
+  close(): void {
+    for (const block of this.#list) block.isEnded = true;
+    this.#send();
+  }
+
+  /**
+   * The blocks of a whole answer.
+   * @param isCut whether the answer ends at its limit: a call that it cuts is left out, as it must not be run
+   * @throws `upstream_error` for a call whose arguments are not a JSON object
+   */
+  whole(isCut: boolean): ContentBlock[] {
+    return this.#list.flatMap((block) => {
+      if (block.type !== 'tool_use') return [{ ...emptyBlock(block), [block.type]: block.text }];
+      const input = argumentsOf(block);
+      if (input !== undefined) return [{ ...emptyBlock(block), input }];
+      if (isCut) return [];
+      const cause = new Error('the arguments of a call are not a JSON object');
+      throw new ParleyError('upstream_error', { cause });
+    });
+  }
+
+  #write(type: TextType, text: string): void {
+    if (text === '') return;
+    const last = this.#list.at(-1);
+    if (last?.type === type) last.text += text;
+    else this.#add({ type, text, sent: 0, isEnded: false });
+  }
+
+  /** A text that is followed by another block is at its end. A call may get more pieces until the answer ends. */
+  #add(block: Block): Block {
+    const last = this.#list.at(-1);
+    if (last && last.type !== 'tool_use') last.isEnded = true;
+    this.#list.push(block);
+    return block;
+  }
+
+  #call(piece: ToolCall): void {
+    const { custom, function: called } = piece;
+    const { name = '' } = custom ?? called ?? {};
+    const call = this.#list.findLast((open) => isContinued(open, piece)) ?? this.#addCall(piece);
+    call.name ||= name;
+    call.text += custom?.input ?? called?.arguments ?? '';
+  }
+
+  #addCall({ index, id: givenId = '' }: ToolCall): Block {
+    const id = givenId || `${this.#prefix}_${this.#list.length}`;
+    return this.#add({ type: 'tool_use', index, givenId, id, name: '', text: '', sent: 0, isEnded: false });
+  }
+
+  /** Sends what the open block has, and opens the next one if it is at its end. */
+  #send(): void {
+    for (let block = this.#list[this.#open]; block; block = this.#list[this.#open]) {
+      const index = this.#open;
+      if (!this.#hasStarted && block.name === '' && !block.isEnded) return;
+      if (!this.#hasStarted)
+        this.#emit({ type: 'content_block_start', index, contentBlock: emptyBlock(block) });
+      this.#hasStarted = true;
+      const text = block.text.slice(block.sent);
+      block.sent = block.text.length;
+      if (text !== '') this.#emit({ type: 'content_block_delta', index, delta: deltaOf(block.type, text) });
+      if (!block.isEnded) return;
+      this.#emit({ type: 'content_block_stop', index });
+      this.#hasStarted = false;
+      this.#open++;
+    }
+  }
+}
+
+/** Some servers number all calls 0, some none, so a call begins with its own id. */
+function isContinued({ type, index, givenId }: Block, piece: ToolCall): boolean {
+  if (type !== 'tool_use' || (piece.index !== undefined && piece.index !== index)) return false;
+  return !piece.id || piece.id === givenId;
+}
+
+function emptyBlock({ type, id, name }: Block): ContentBlock {
+  if (type === 'text') return create(ContentBlockSchema, { type, text: '' });
+  if (type === 'thinking') return create(ContentBlockSchema, { type, thinking: '', signature: '' });
+  return create(ContentBlockSchema, { type, id, name, input: {} });
+}
+
+function argumentsOf({ text }: Block): JsonObject | undefined {
+  try {
+    const input: unknown = JSON.parse(text || '{}');
+    return isJsonObject(input) ? input : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function deltaOf(type: Block['type'], text: string): MessageInitShape<typeof MessageDeltaSchema> {
+  if (type === 'tool_use') return { type: 'input_json_delta', partialJson: text };
+  return { type: `${type}_delta`, [type]: text };
+}

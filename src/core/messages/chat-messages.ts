@@ -1,0 +1,107 @@
+/** Converts messages of blocks to the messages of a chat. */
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatMessage,
+  type ContentPart,
+  ContentPartSchema,
+  type MessageContent,
+  type ToolCall,
+  ToolCallSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type BlockContent,
+  type ContentBlock,
+  ContentBlockSchema,
+  type InputMessage,
+  type MessageParams,
+} from '../../../gen/parley/messages/v1/messages_pb.ts';
+import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { ParleyError } from '../values/errors.ts';
+import { quote } from '../values/quote.ts';
+
+const roles: readonly unknown[] = ['user', 'assistant', 'system'];
+const partTypes =
+  'text, image with a source of the type base64 or url, or document with one of the type base64 or text';
+
+/** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
+export function toMessages({ system, messages }: MessageParams): ChatMessage[] {
+  if (messages.length === 0) return [];
+  const converted = messages.flatMap((message, index) => toChatMessages(message, `messages[${index}]`));
+  return system ? [said('system', toContent(system, 'system')), ...converted] : converted;
+}
+
+/** The outputs of calls are messages of their own, before the rest of their message. */
+function toChatMessages({ role = '', content }: InputMessage, path: string): ChatMessage[] {
+  if (!roles.includes(role)) {
+    throw invalid(`${path}.role`, `\`${path}.role\` must be user, assistant or system.`);
+  }
+  if (content === undefined) throw invalid(`${path}.content`, `\`${path}\` has no content.`);
+  const outputs: ChatMessage[] = [];
+  const toolCalls: ToolCall[] = [];
+  const parts: ContentPart[] = [];
+  for (const [index, block] of blocksOf(content).entries()) {
+    const place = `${path}.content[${index}]`;
+    if (block.type === 'tool_result') outputs.push(toOutput(block, place));
+    else if (block.type === 'tool_use') toolCalls.push(toToolCall(block, place));
+    else if (!isThinking(block)) parts.push(toPart(block, place));
+  }
+  if (parts.length > 0) return [...outputs, { ...said(role, partsContent(parts)), toolCalls }];
+  if (toolCalls.length > 0) return [...outputs, { ...said(role, undefined), toolCalls }];
+  return outputs.length > 0 ? outputs : [said(role, textContent(''))];
+}
+
+function isThinking({ type }: ContentBlock): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
+}
+
+function toToolCall({ id, name, input = {} }: ContentBlock, path: string) {
+  if (!id) throw invalid(`${path}.id`, `\`${path}\` has no \`id\`.`);
+  if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
+  const call = { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+  return create(ToolCallSchema, call);
+}
+
+function toOutput({ toolUseId, content }: ContentBlock, path: string): ChatMessage {
+  if (!toolUseId) throw invalid(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
+  return toolMessage(toolUseId, content ? toContent(content, `${path}.content`) : textContent(''));
+}
+
+function toContent(content: BlockContent, path: string): MessageContent {
+  return partsContent(
+    blocksOf(content).map((block, index) =>
+      toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`),
+    ),
+  );
+}
+
+/** A text counts as one block. */
+function blocksOf({ value }: BlockContent): readonly ContentBlock[] {
+  if (value.case === 'blocks') return value.value.items;
+  return value.case === 'text' ? [create(ContentBlockSchema, { type: 'text', text: value.value })] : [];
+}
+
+function toPart({ type, text, source, title }: ContentBlock, path: string): ContentPart {
+  const { type: form, mediaType, data, url } = source ?? {};
+  const embedded = form === 'base64' && mediaType && data ? `data:${mediaType};base64,${data}` : undefined;
+  switch (type) {
+    case 'text':
+      return create(ContentPartSchema, { type, text: text ?? '' });
+    case 'image': {
+      const address = embedded ?? (form === 'url' ? url : undefined);
+      if (!address) break;
+      return create(ContentPartSchema, { type: 'image_url', imageUrl: { url: address } });
+    }
+    case 'document':
+      if (form === 'text' && data) return create(ContentPartSchema, { type: 'text', text: data });
+      if (!embedded) break;
+      return create(ContentPartSchema, { type: 'file', file: { fileData: embedded, filename: title } });
+  }
+  throw invalid(
+    path,
+    `\`${path}\` of the type ${quote(type ?? '')} cannot be sent to a model here. Blocks must be of the type ${partTypes}.`,
+  );
+}
+
+function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_messages', { message, param });
+}
