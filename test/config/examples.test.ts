@@ -14,7 +14,8 @@ import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripte
 import { json } from '../support/upstream-answers.ts';
 
 const examples = new URL('../../examples/', import.meta.url).pathname;
-const names = readdirSync(examples).map((file) => file.replace('.yaml', ''));
+const files = readdirSync(examples).filter((file) => file.endsWith('.yaml'));
+const names = files.map((file) => file.replace('.yaml', ''));
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-examples-'));
 const keyFile = join(folder, 'llama.key');
