@@ -13,6 +13,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { changeModels, type PullOptions, partialOf, pull, remove, verify } from '../../src/models/changes.ts';
 import type { ModelManifest } from '../../src/models/manifest.ts';
 import { ModelStore, sizeOf } from '../../src/models/model-store.ts';
+import { manifestOfUrls } from '../../src/models/new-model.ts';
 import { type Folder, scratchFolder } from '../support/command-line.ts';
 import { content, manifestOf, sha256, startHostileFiles } from '../support/hostile-files.ts';
 
@@ -187,6 +188,30 @@ describe('pull', () => {
     await bring(manifest, { askLicence });
     expect(asked).toEqual([licence]);
     await expectPulled();
+  });
+});
+
+describe('manifestOfUrls', () => {
+  const facts = { id: undefined, type: undefined, licence: { name: 'MIT' } };
+  const manifestOfUrl = (trick: string) =>
+    changeModels(store, () => manifestOfUrls(store, [`${urlOf(trick)}/small.gguf`], facts, { retryMs: 1 }));
+
+  it('resumes a file of unknown hash only while its mark stays the same', async () => {
+    const manifest = await manifestOfUrl('dropped');
+    expect(manifest).toMatchObject({ id: 'small', type: 'chat', runtime: 'llama', files: [{ sha256 }] });
+    const ranges = server.requests.map(({ range, ifRange }) => [range, ifRange]);
+    expect(ranges.slice(0, 3)).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+      [expect.stringMatching(/^bytes=\d{6,7}-$/), '"one"'],
+    ]);
+    await bring(manifest);
+    await expectPulled();
+    expect(server.requests).toHaveLength(4);
+  });
+
+  it('needs the size of the file', async () => {
+    await expect(manifestOfUrl('plain-chunked')).rejects.toThrow(/does not tell the size of its file/);
   });
 });
 

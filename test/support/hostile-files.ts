@@ -16,6 +16,7 @@ export const sha256 = createHash('sha256').update(content).digest('hex');
 export interface SeenRequest {
   readonly trick: string;
   readonly range: string | undefined;
+  readonly ifRange: string | string[] | undefined;
   readonly authorization: string | undefined;
 }
 
@@ -32,7 +33,7 @@ const redirects: Record<string, string> = {
 
 const statuses: Record<string, number> = { gone: 404, closed: 401, busy: 503 };
 
-/** Paths: the name of a trick; any other path serves the file well. `gates.slow` opens the path `slow`. */
+/** The first part of a path is the name of a trick; any other path serves the file well. `gates.slow` opens the path `slow`. */
 export async function startHostileFiles(tls?: ServerOptions) {
   const requests: SeenRequest[] = [];
   const gates = { slow: Promise.withResolvers<void>() };
@@ -48,10 +49,10 @@ export async function startHostileFiles(tls?: ServerOptions) {
   };
 
   const { origin, close } = await startHttp(async (request, response): Promise<unknown> => {
-    const trick = new URL(request.url ?? '', 'http://server').pathname.slice(1);
-    const { range, authorization } = request.headers;
+    const [, trick = ''] = (request.url ?? '').split('/');
+    const { range, authorization, 'if-range': ifRange } = request.headers;
     const isFirst = requests.every((other) => other.trick !== trick);
-    requests.push({ trick, range, authorization });
+    requests.push({ trick, range, ifRange, authorization });
     const status = trick === 'flaky' && isFirst ? 503 : statuses[trick];
     if (status !== undefined) return response.writeHead(status).end();
     if (redirects[trick] !== undefined) return response.writeHead(302, { location: redirects[trick] }).end();
