@@ -1,5 +1,6 @@
 /** The manifest of a local model: its runtime, its licence, and its files with their hashes and sources. */
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import * as z from 'zod';
 import { modelTypes } from '../core/entities/model.ts';
 import { fileReason } from '../files/reason.ts';
@@ -31,6 +32,15 @@ const modelFile = z.strictObject({
   urls: z.array(sourceUrl).min(1).max(20),
 });
 
+function haveOwnPlaces(files: readonly { readonly name: string }[]): boolean {
+  const names = new Set(files.map(({ name }) => name));
+  const isBelowFile = (name: string): boolean => {
+    const folder = dirname(name);
+    return folder !== name && (names.has(folder) || isBelowFile(folder));
+  };
+  return names.size === files.length && ![...names].some(isBelowFile);
+}
+
 const modelManifest = z.strictObject({
   id: z.string().regex(idPattern, 'at most 100 lower-case letters, digits, dots, hyphens and underscores'),
   type: z.enum(modelTypes),
@@ -61,10 +71,7 @@ const modelManifest = z.strictObject({
     .array(modelFile)
     .min(1)
     .max(filesMax)
-    .refine(
-      (files) => new Set(files.map(({ name }) => name)).size === files.length,
-      'files of different names',
-    ),
+    .refine(haveOwnPlaces, 'files of different names, none of which is the folder of another'),
 });
 
 export type ModelFile = z.output<typeof modelFile>;

@@ -164,6 +164,6 @@ function idOf(fileName: string): string {
 function requireNew(store: ModelStore, id: string): void {
   if (!existsSync(store.manifestFile(id))) return;
   throw new ModelError(
-    `There is a local model ${id} already. Give another --id, or remove it by \`parley models rm ${id}\`.`,
+    `There is a local model ${id} already. Bring its files by \`parley models pull ${id}\`, remove it by \`parley models rm ${id}\`, or give another --id.`,
   );
 }

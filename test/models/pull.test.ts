@@ -254,21 +254,19 @@ describe('verify', () => {
 });
 
 describe('a manifest', () => {
+  const fileOf = (name: string) => ({ name, sha256, bytes: 1, urls: ['https://a/'] });
+
   it.each([
-    [
-      { files: [{ name: '../../x', sha256, bytes: 1, urls: ['https://a/'] }] },
-      /not valid at `files\.0\.name`/,
-    ],
-    [
-      { files: [{ name: 'a/../x', sha256, bytes: 1, urls: ['https://a/'] }] },
-      /not valid at `files\.0\.name`/,
-    ],
-    [{ files: [{ name: '/x', sha256, bytes: 1, urls: ['https://a/'] }] }, /not valid at `files\.0\.name`/],
+    [{ files: [fileOf('../../x')] }, /not valid at `files\.0\.name`/],
+    [{ files: [fileOf('a/../x')] }, /not valid at `files\.0\.name`/],
+    [{ files: [fileOf('/x')] }, /not valid at `files\.0\.name`/],
     [
       { files: [{ name: 'x', sha256: '../x', bytes: 1, urls: ['https://a/'] }] },
       /not valid at `files\.0\.sha256`/,
     ],
     [{ files: [{ name: 'x', sha256, bytes: 1, urls: ['ftp://a/'] }] }, /not valid at `files\.0\.urls\.0`/],
+    [{ files: ['x', 'x'].map(fileOf) }, /not valid at `files`: files of different names/],
+    [{ files: ['x/y/z', 'x'].map(fileOf) }, /not valid at `files`: files of different names/],
     [{ id: '../small' }, /not valid at `id`/],
     [{ more: 1 }, /not valid at `the whole`/],
   ])('with %j is refused', (changes, message) => {
