@@ -35,8 +35,19 @@ export function isHearingBuilt() {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === hashOf([]);
 }
 
+/** The server reads it to tell why there is no transcription yet: `building` with the process that builds, or `failed`. */
+const state = join(notes, 'hearing-state');
+
 export async function provideHearing() {
   if (isHearingBuilt()) return;
+  mkdirSync(notes, { recursive: true });
+  writeFileSync(state, `building ${process.pid}`);
+  await build();
+  if (isHearingBuilt()) rmSync(state, { force: true });
+  else writeFileSync(state, 'failed');
+}
+
+async function build() {
   const cache = cacheFolder();
   const lock = await takeLock(join(cache, 'lock'));
   try {

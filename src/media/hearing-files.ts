@@ -1,7 +1,7 @@
 /**
  * Files of the recogniser, the decoder and the modules for speech, which set-up builds. The executable contains them, and replaces this file.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,10 +12,27 @@ const names = ['decoder.wasm', 'recogniser.wasm', 'recogniser.image'];
 /** The image is read in parts of this size. */
 const partBytes = 1024 ** 2;
 
+/** Where set-up writes `building` with the id of its process, or `failed`. */
+const setupState = fileURLToPath(new URL('../../.setup/hearing-state', import.meta.url));
+
 /** Why built-in transcription does not work yet; undefined once all files are there. */
 export function missingHearing(): string | undefined {
   if (names.every((name) => existsSync(join(hearingFolder, name)))) return undefined;
-  return 'The built-in transcription is not ready: set-up is still building it, or has reported why it cannot.';
+  const [state, pid] = existsSync(setupState) ? readFileSync(setupState, 'utf8').split(' ') : [];
+  if (state === 'building' && isRunning(Number(pid))) {
+    return 'The built-in transcription is still being built. Try again in a minute.';
+  }
+  const why = state === 'failed' ? 'could not be built' : 'is not built';
+  return `The built-in transcription ${why}. To build it, and to see what is missing: npm run build`;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // It runs as another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<ArrayBuffer>> {

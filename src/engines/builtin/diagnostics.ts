@@ -33,7 +33,8 @@ async function diagnoseFlite(): Promise<Diagnostic[]> {
 
 async function diagnoseHearing(): Promise<Diagnostic[]> {
   const missing = missingHearing();
-  if (missing !== undefined) return [problem('hearing', missing, 'To see why: npm run build')];
+  if (missing !== undefined)
+    return [problem('hearing', missing, 'Run `parley doctor` again after the build.')];
   try {
     await Promise.all([hearingModule('decoder'), hearingModule('recogniser')]);
     return [ok('hearing', 'The decoder and the recogniser load.')];

@@ -1,6 +1,6 @@
 /** Transcription in a clone where set-up has not built the modules yet, or cannot. */
 import { execFile } from 'node:child_process';
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hearingFolder, missingHearing } from '../../../src/media/hearing-files.ts';
@@ -47,13 +47,23 @@ async function doctor(config: string): Promise<{ checks: readonly object[]; prob
 }
 
 describe('a clone without the modules', () => {
-  it('says so in `doctor`, with the command that shows more', async () => {
+  it.each([
+    ['was never set up', undefined, 'is not built. To build it, and to see what is missing: npm run build'],
+    ['is being set up', `building ${process.pid}`, 'is still being built. Try again in a minute.'],
+    ['was left while it was set up', 'building 4194305', 'is not built. To build it'],
+    [
+      'cannot be set up',
+      'failed',
+      'could not be built. To build it, and to see what is missing: npm run build',
+    ],
+  ])('says so in `doctor` if it %s', async (_, state, found) => {
+    mkdirSync(clone.file('.setup'), { recursive: true });
+    if (state !== undefined) writeFileSync(clone.file('.setup/hearing-state'), state);
     expect((await doctor('server: {port: 0}\n')).checks).toContainEqual(
       expect.objectContaining({
         subject: 'hearing',
         state: 'problem',
-        found: expect.stringContaining('set-up is still building it, or has reported why it cannot'),
-        advice: 'To see why: npm run build',
+        found: expect.stringContaining(found),
       }),
     );
   });

@@ -15,6 +15,8 @@ export interface BannerFacts {
   readonly trust: Trust;
   /** Ids of working models; the banner has a command for each. */
   readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
+  /** Why each other model does not work yet. */
+  readonly reasons: readonly string[];
 }
 
 /** The options that make clients accept the server's certificate. Empty without TLS, or if any client accepts it. */
@@ -46,7 +48,7 @@ ${facts.hasConsole ? console : ''}${facts.hasDocs ? docs : ''}  API key     ${ap
   Admin key   ${adminKey}
   Shown only once; ${facts.file} keeps them for you.
 
-${shown.join('')}`;
+${shown.join('')}${facts.reasons.map((reason) => `  ${reason}\n\n`).join('')}`;
 }
 
 /** The commands for models, by what they do. */

@@ -149,10 +149,13 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   // A service's standard output goes to a log, which must not contain keys.
   if (firstRun && process.stdout.isTTY) {
     const models = firstModels(config, app);
+    const reasons = app.unavailable().map(({ reason }) => reason);
     const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
     const { hasConsole, hasDocs } = app;
     const pages = { hasConsole, hasDocs };
-    return printData(demoBanner(firstRun, { dataDir, file, ...pages, hasCurl: hasCurl(), trust, models }));
+    return printData(
+      demoBanner(firstRun, { dataDir, file, ...pages, hasCurl: hasCurl(), trust, models, reasons }),
+    );
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`
