@@ -95,6 +95,28 @@ describe('pull', () => {
     expect(server.requests).toHaveLength(5);
   });
 
+  it('gives up a source that stops sending, and keeps what has arrived', async () => {
+    server.gates.slow = Promise.withResolvers<void>();
+    await expect(bring(manifestOf([urlOf('slow')]), { idleMs: 300 })).rejects.toThrow(
+      /The connection to 127\.0\.0\.1:\d+ failed|sends nothing/,
+    );
+    expect(sizeOf(partialOf(store, { sha256 }))).toBeGreaterThan(65_535);
+    server.gates.slow.resolve();
+    await pullFrom('slow');
+    await expectPulled();
+  });
+
+  it('ends when it is aborted', async () => {
+    server.gates.slow = Promise.withResolvers<void>();
+    const abort = new AbortController();
+    const pulling = bring(manifestOf([urlOf('slow')]), {
+      signal: abort.signal,
+      onProgress: () => abort.abort(),
+    });
+    await expect(pulling).rejects.toThrow(/aborted/);
+    expect(server.requests).toHaveLength(1);
+  });
+
   it('refuses another range than it has asked for', async () => {
     await changeModels(store, async () => undefined);
     writeFileSync(partialOf(store, { sha256 }), content.subarray(0, 1_000_000));
