@@ -10,6 +10,7 @@ import { create, type Message } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { CompletionsService } from '../../../gen/parley/completions/v1/completions_service_pb.ts';
+import { MessagesService } from '../../../gen/parley/messages/v1/messages_service_pb.ts';
 import { ResponsesService } from '../../../gen/parley/responses/v1/responses_service_pb.ts';
 import { readPage } from '../../clients/page.ts';
 import type { Method } from '../../conformance/wire.ts';
@@ -61,6 +62,9 @@ const methods: readonly (readonly [Method, Message])[] = [
   ...[ResponsesService.method.createResponse, ResponsesService.method.streamResponse].map(
     (method) => [method, create(method.input, { params: { model: 'eliza', input: prompt } })] as const,
   ),
+  ...[MessagesService.method.createMessage, MessagesService.method.streamMessage].map(
+    (method) => [method, create(method.input, { params: { ...chatParams, maxTokens: 9 } })] as const,
+  ),
   ...[CompletionsService.method.createCompletion, CompletionsService.method.streamCompletion].map(
     (method) => [method, create(method.input, { params: { model: 'eliza', prompt } })] as const,
   ),
@@ -103,7 +107,7 @@ describe('a guard', () => {
   });
 
   it.each(wires.map((open) => [open({ origin: 'http://127.0.0.1:9', adminKey: '' }).name, open] as const))(
-    'refuses chats, responses and completions over %s with its reason, before a hold',
+    'refuses chats, responses, messages and completions over %s with its reason, before a hold',
     async (_, open) => {
       verdict = { body: { allow: false, reason: 'No secrets, please.' } };
       const client = open({ origin: new URL(parley.baseUrl).origin, adminKey: parley.adminKey });
