@@ -63,6 +63,13 @@ const serverState = async () => {
 };
 const engineState = async (name: string) =>
   (await serverState()).engines.find((engine) => engine.name === name);
+const diagnosed = async () => {
+  const init = { method: 'POST', body: '{}', ...bearer(parley.adminKey) };
+  const { diagnostics } = (await (await parley.call('/admin/server/diagnose', init)).json()) as {
+    diagnostics: { area: string; subject: string; state: string; found: string }[];
+  };
+  return diagnostics.filter(({ area }) => area === 'engine local/small');
+};
 const running = () => processesWith(join(parley.dataDir, 'sockets'));
 
 afterEach(() => parley.close());
@@ -80,6 +87,19 @@ describe('a model that is not on the machine', () => {
       engines: [{ name: 'local/small', kind: 'local', up: false }],
       models: [{ id: 'small', engines: ['local/small'], available: false }],
     });
+  });
+
+  it('is diagnosed, and so are its program, files and memory when it is there', async () => {
+    expect(await diagnosed()).toMatchObject([
+      {
+        state: 'problem',
+        subject: 'model',
+        found: expect.stringContaining('There is no local model small.'),
+      },
+    ]);
+    storeModel(parley.dataDir, 'small', Buffer.alloc(2_000_000));
+    const found = (await diagnosed()).map(({ state, subject }) => `${state} ${subject}`);
+    expect(found).toEqual(['ok files', 'ok command', 'ok memory', 'ok socket folder']);
   });
 
   it('is served after a reload when it is there', async () => {

@@ -122,8 +122,9 @@ describe('an engine that is a program', () => {
     expect(await errorOf(response.clone())).toMatchObject({ status: 503, code: 'engine_unavailable' });
     expect((await errorOf(response.clone())).message).toContain('status 3: error: the weights are missing');
     expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'engine_unavailable' });
+    // The pause after a failure may be over by now.
     expect(await engineState()).toMatchObject({
-      state: 'failed',
+      state: expect.stringMatching(/^(failed|stopped)$/),
       failure: expect.stringContaining('weights'),
     });
     expect(await balance()).toBe(10_000_000_000n);

@@ -32,6 +32,12 @@ describe('the configuration', () => {
     ]);
   });
 
+  it('refuses the name of a local model', () => {
+    expect(findings(tinyEngine(), { model: 'small' })).toEqual([
+      '`model` is for engines of the kind `local`, and `tiny` has none.',
+    ]);
+  });
+
   it('refuses a speech model whose engine has no voices, as no program is started to ask for them', () => {
     const speech = { type: 'speech', price: undefined, contextTokens: undefined };
     expect(findings(tinyEngine(), speech)).toContainEqual(expect.stringContaining('needs `voices`'));
