@@ -140,6 +140,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   ...onEach(['account.v1.ListUsageRecordsRequest', 'admin.v1.ListUsageRecordsRequest'], recordFilter),
   ...onEach(['account.v1.GetUsageTotalsRequest', 'admin.v1.GetUsageTotalsRequest'], days),
   ...onEach(['account.v1.GetStatementRequest', 'admin.v1.GetStatementRequest'], { month: bounds.month }),
+  'parley.admin.v1.ListAuditEntriesRequest.after': bounds.auditCursor,
   'parley.catalog.v1.Model.type': { enum: modelTypes },
   'parley.admin.v1.ModelState.type': { enum: modelTypes },
   'parley.admin.v1.EngineState.breaker': { enum: ['closed', 'open', 'half_open'] },

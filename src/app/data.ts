@@ -49,11 +49,8 @@ export async function openData(
   opened.defer(() => store.close());
   const interrupted = await store.requests.recover(clock.now());
   if (interrupted > 0) log.warn({ interrupted }, 'released requests left open by an earlier run');
-  const { usageDays } = config.retention;
-  if (usageDays !== undefined) {
-    const retention = new Retention({ usage: store.usage, clock, log }, usageDays);
-    opened.defer(() => retention.close());
-  }
+  const retention = new Retention({ usage: store.usage, audit: store.audit, clock, log }, config.retention);
+  opened.defer(() => retention.close());
   return store;
 }
 

@@ -5,6 +5,7 @@ import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
+import { accountExportCommand } from './account-export.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
@@ -66,6 +67,7 @@ export function accountCommand(): Command {
       oneCommand('suspend', 'Refuse all requests of an account. Nothing is lost.', 'suspendAccount'),
     )
     .addCommand(oneCommand('resume', 'Serve a suspended account again.', 'resumeAccount'))
+    .addCommand(accountExportCommand())
     .addCommand(
       withYes(
         adminCommand('delete', deleteText, [

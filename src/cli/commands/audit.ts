@@ -1,6 +1,8 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { table } from '../terminal/table.ts';
+import { printData } from '../terminal/terminal.ts';
 import { timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
@@ -8,12 +10,44 @@ import {
   type LimitFlag,
   limitOption,
   listAndShow,
+  withAdmin,
 } from './admin-command.ts';
 
 export function auditCommand(): Command {
   return adminCommand('audit', 'Show who changed what, the newest first.', ['parley audit --limit 100'])
     .addOption(limitOption('entries'))
-    .action(showAudit);
+    .action(showAudit)
+    .addCommand(exportCommand());
+}
+
+function exportCommand(): Command {
+  return adminCommand(
+    'export',
+    'Print audit entries as JSON Lines, the oldest first, without those of the last minute.',
+    [
+      'parley audit export > audit.jsonl',
+      'parley audit export --after aud_0193… >> audit.jsonl   # continue after the last line of the file',
+    ],
+  )
+    .option('--after <id>', 'only entries after the one with this id', '')
+    .action((_, self: Command) => exportAudit(self.optsWithGlobals()));
+}
+
+async function exportAudit(flags: AdminCommandFlags & { readonly after: string }): Promise<void> {
+  await withAdmin(flags, async (admin) => {
+    const readAfter = async (after: string) =>
+      (await admin.invoke('listAuditEntries', { after, pageSize: 1_000 })).entries;
+    let entries = await readAfter(flags.after);
+    for (let last = entries.at(-1); last !== undefined; last = entries.at(-1)) {
+      await printData(entries.map(auditLine).join(''));
+      entries = await readAfter(last.id);
+    }
+  });
+}
+
+function auditLine({ id, createdAt, actor, action, target, details }: AuditEntry): string {
+  const time = createdAt && timestampDate(createdAt).toISOString();
+  return `${JSON.stringify({ id, created_at: time, actor, action, target, details: JSON.parse(details) })}\n`;
 }
 
 async function showAudit(flags: AdminCommandFlags & LimitFlag): Promise<void> {

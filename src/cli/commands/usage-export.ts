@@ -53,7 +53,7 @@ async function usageRecords() {
   return { codec: jsonCodec(UsageRecordSchema), columns };
 }
 
-function csvLine(cells: readonly string[]): string {
+export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 

@@ -7,6 +7,7 @@ import { spanText, timeText } from '../terminal/times.ts';
 import { accountNames, allOrOwnCommand, type LimitFlag, limitOption, listAndShow } from './admin-command.ts';
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
+import { focusCommand } from './usage-focus.ts';
 import { totalsCommand } from './usage-totals.ts';
 
 type UsageFlags = UsageFilterFlags & LimitFlag;
@@ -24,6 +25,7 @@ export function usageCommand(): Command {
     .addOption(limitOption('records'))
     .action(showUsage)
     .addCommand(exportCommand())
+    .addCommand(focusCommand())
     .addCommand(totalsCommand());
 }
 

@@ -18,6 +18,9 @@ const retention = group({
     .describe(
       'Days to keep usage records. Older ones are removed daily; their totals stay. Default: forever.',
     ),
+  auditDays: wholeNumber(1, 36_500)
+    .optional()
+    .describe('Days to keep audit entries. Older ones are removed daily. Default: forever.'),
 })
   .prefault({})
   .describe('How long records are kept.');

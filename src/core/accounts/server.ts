@@ -2,16 +2,31 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { EngineState, ModelState, ProgramState, ServerFacts } from '../entities/server.ts';
+import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { type Price, priceTexts } from '../values/money.ts';
-import { nextPage, readPage } from '../values/parameters.ts';
+import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
 import type { AccountsDeps } from './deps.ts';
 import { describeAudit } from './views.ts';
 
-export function serverFunctions({ store, server }: AccountsDeps) {
+/** Entries of several servers may become visible out of order, with clocks that differ. By then all of them are visible. */
+const settledMs = 60_000;
+
+export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
+  function listAfter({ after = '', ...request }: pb.ListAuditEntriesRequest) {
+    if (!matches(after, bounds.auditCursor)) {
+      throw invalid('after', '`after` must be the id of an audit entry, or empty for all entries.');
+    }
+    if (request.pageToken !== undefined) {
+      throw invalid('page_token', '`page_token` and `after` cannot be sent together.');
+    }
+    return store.audit.listAfter(after, accessClock.now() - settledMs, readPage(request).size);
+  }
+
   return {
     async listAuditEntries(request: pb.ListAuditEntriesRequest) {
+      if (request.after !== undefined) return { entries: (await listAfter(request)).map(describeAudit) };
       const page = await store.audit.list(readPage(request));
       return { entries: page.items.map(describeAudit), ...nextPage(page) };
     },

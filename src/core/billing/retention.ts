@@ -1,5 +1,6 @@
-/** Removes usage records that are older than the operator wants to keep, once a day. */
+/** Removes usage records and audit entries that are older than the operator wants to keep, once a day. */
 
+import type { AuditEntry, AuditStore } from '../entities/audit.ts';
 import { keptMs } from '../entities/idempotency.ts';
 import type { UsageStore } from '../entities/usage.ts';
 import type { Clock } from '../values/clock.ts';
@@ -14,22 +15,33 @@ const recordsAtOnce = 5_000;
 
 export interface RetentionDeps {
   readonly usage: Pick<UsageStore, 'prune'>;
+  readonly audit: Pick<AuditStore, 'prune'>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
+/** How long rows are kept, in days of 24 hours. Undefined: forever. */
+export interface RetentionDays {
+  readonly usageDays?: number | undefined;
+  readonly auditDays?: number | undefined;
+}
+
+interface Step {
+  readonly removed: number;
+  readonly isComplete: boolean;
+}
+
 export class Retention {
   readonly #deps: RetentionDeps;
-  readonly #keepMs: number;
-  #timer: NodeJS.Timeout;
+  readonly #days: RetentionDays;
+  #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
 
-  /** @param usageDays how long records are kept, in days of 24 hours */
-  constructor(deps: RetentionDeps, usageDays: number) {
+  constructor(deps: RetentionDeps, days: RetentionDays) {
     this.#deps = deps;
-    this.#keepMs = usageDays * dayMs;
-    this.#timer = this.#schedule(firstAfterMs);
+    this.#days = days;
+    if (days.usageDays !== undefined || days.auditDays !== undefined) this.#schedule(firstAfterMs);
   }
 
   /** Resolves when a running step has ended. */
@@ -39,35 +51,51 @@ export class Retention {
     await this.#running;
   }
 
-  #schedule(afterMs: number): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#timer = this.#schedule(dayMs);
-      this.#running = this.#prune();
+  #schedule(afterMs: number): void {
+    this.#timer = setTimeout(() => {
+      this.#schedule(dayMs);
+      this.#running = this.#pruneAll();
     }, afterMs).unref();
   }
 
-  async #prune(): Promise<void> {
-    const { clock, log } = this.#deps;
+  async #pruneAll(): Promise<void> {
+    const { usage, audit, clock } = this.#deps;
+    const { usageDays, auditDays } = this.#days;
     const nowMs = clock.now();
-    const before = new Date(nowMs - this.#keepMs).toISOString();
-    try {
-      const records = await this.#pruneAll(nowMs, before);
-      if (records > 0) log.info({ records, before }, 'removed old usage records; their totals are kept');
-    } catch (error) {
-      log.error({ err: error, before }, 'old usage records could not be removed; trying again tomorrow');
-    }
+    await this.#prune('usage', usageDays, nowMs, async (recordsBeforeMs, entry) => {
+      const cut = { recordsBeforeMs, answersBeforeMs: nowMs - keptMs };
+      const { records, isComplete } = await usage.prune(cut, recordsAtOnce, entry);
+      return { removed: records, isComplete };
+    });
+    await this.#prune('audit', auditDays, nowMs, async (beforeMs, entry) => {
+      const removed = await audit.prune(beforeMs, entry);
+      return { removed, isComplete: removed === 0 };
+    });
   }
 
-  async #pruneAll(nowMs: number, before: string): Promise<number> {
-    const cut = { recordsBeforeMs: nowMs - this.#keepMs, answersBeforeMs: nowMs - keptMs };
-    const entry = { action: 'usage.prune', target: 'usage', details: { before } };
-    let records = 0;
-    for (let isComplete = false; !isComplete && !this.#closed; ) {
-      const audit = { id: newAuditId(nowMs), createdAtMs: nowMs, actor: 'retention', ...entry };
-      const pruned = await this.#deps.usage.prune(cut, recordsAtOnce, audit);
-      records += pruned.records;
-      isComplete = pruned.isComplete;
+  /** @param remove one step, which writes the audit entry if it removes anything */
+  async #prune(
+    target: 'usage' | 'audit',
+    days: number | undefined,
+    nowMs: number,
+    remove: (beforeMs: number, entry: AuditEntry) => Promise<Step>,
+  ): Promise<void> {
+    if (days === undefined) return;
+    const { log } = this.#deps;
+    const beforeMs = nowMs - days * dayMs;
+    const before = new Date(beforeMs).toISOString();
+    const change = { actor: 'retention', action: `${target}.prune`, target, details: { before } };
+    let removed = 0;
+    try {
+      for (let isComplete = false; !isComplete && !this.#closed; ) {
+        const entry = { id: newAuditId(nowMs), createdAtMs: nowMs, ...change };
+        const done = await remove(beforeMs, entry);
+        removed += done.removed;
+        isComplete = done.isComplete;
+      }
+      if (removed > 0) log.info({ target, removed, before }, 'removed old rows; totals of usage are kept');
+    } catch (error) {
+      log.error({ err: error, target, before }, 'old rows could not be removed; trying again tomorrow');
     }
-    return records;
   }
 }

@@ -25,4 +25,11 @@ export function auditEntry(
 export interface AuditStore {
   /** Newest first. */
   list(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;
+  /** Entries after the one with this id, made before `beforeMs`, oldest first. @param after empty: from the first entry */
+  listAfter(after: string, beforeMs: number, size: number): Promise<readonly AuditEntry[]>;
+  /**
+   * Removes up to 1,000 of the oldest entries made before `beforeMs`, and writes `audit` if it removes any. Returns their
+   * number.
+   */
+  prune(beforeMs: number, audit: AuditEntry): Promise<number>;
 }

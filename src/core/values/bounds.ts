@@ -17,6 +17,8 @@ export const bounds = {
   pageSize: { minimum: 1, maximum: 1_000 },
   /** The id of the page's last item. */
   pageToken: { pattern: '^[a-z]{3}_[0-9a-f]{32}$' },
+  /** Empty, or the id of an audit entry. */
+  auditCursor: { pattern: '^(aud_[0-9a-f]{32})?$' },
   requestId: { pattern: '^req_[0-9a-f]{32}$' },
   /** 30 days. */
   overlapSeconds: { minimum: 0, maximum: 2_592_000 },

@@ -44,4 +44,6 @@ export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', n
 export const debitEntryId = (id: RequestId): LedgerEntryId => `led${id.slice(3)}` as LedgerEntryId;
 export const requestOfDebit = (id: string): RequestId => id.replace(/^led/, 'req') as RequestId;
 export const newAuditId = (nowMs: number): AuditId => newId('aud', nowMs) as AuditId;
+/** A lower bound for all ids of audit entries from this moment on. */
+export const firstAuditId = (nowMs: number): string => `aud_${timeDigits(nowMs)}`;
 export const newAlertId = (nowMs: number): AlertId => newId('alr', nowMs) as AlertId;

@@ -1,5 +1,6 @@
+import { sql } from 'kysely';
 import type { AuditEntry, AuditStore } from '../../core/entities/audit.ts';
-import type { AuditId } from '../../core/values/ids.ts';
+import { type AuditId, firstAuditId } from '../../core/values/ids.ts';
 import type { Executor } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
@@ -22,10 +23,43 @@ const entriesBefore = statement((p: { after: string; size: number }) =>
   query.selectFrom('audit_entries').selectAll().where('id', '<', p.after).orderBy('id', 'desc').limit(p.size),
 ).map(toEntry);
 
+const entriesAfter = statement((p: { after: string; until: string; size: number }) =>
+  query
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('id', '>', p.after)
+    .where('id', '<', p.until)
+    .orderBy('id')
+    .limit(p.size),
+).map(toEntry);
+/** Concurrent requests wait while entries are removed. */
+const prunedAtOnce = 1_000;
+const removeOldest = statement((p: { until: string }) =>
+  query
+    .deleteFrom('audit_entries')
+    .where('id', 'in', (entries) =>
+      entries
+        .selectFrom('audit_entries')
+        .select('id')
+        .where('id', '<', p.until)
+        .orderBy('id')
+        .limit(sql.lit(prunedAtOnce)),
+    ),
+);
+
 export function auditStore(executor: Executor): AuditStore {
   return {
     list: (page) =>
       pageOf(page, ({ size, after = afterAll }) => executor.all(entriesBefore, { after, size })),
+
+    listAfter: (after, beforeMs, size) =>
+      executor.all(entriesAfter, { after, until: firstAuditId(beforeMs), size }),
+
+    async prune(beforeMs, audit) {
+      const removal = step(removeOldest, { until: firstAuditId(beforeMs) }, 'stop');
+      const [removed] = await executor.run({ steps: [removal, insertAudit(audit)], isExclusive: true });
+      return removed && 'changes' in removed ? removed.changes : 0;
+    },
   };
 }
 

@@ -14,6 +14,7 @@ import {
   type AccountId,
   type KeyId,
   newAccountId,
+  newAuditId,
   newKeyId,
   newLedgerEntryId,
   newRequestId,
@@ -322,6 +323,7 @@ describe('pruning', () => {
 });
 
 describe('retention', () => {
+  const audit = { prune: () => Promise.reject(new Error('audit entries are kept')) };
   afterEach(() => {
     vi.useRealTimers();
   });
@@ -337,7 +339,7 @@ describe('retention', () => {
       cuts.push((clock.nowMs - recordsBeforeMs) / day);
       return { records: 1, answers: 0, isComplete: cuts.length % 2 === 0 };
     };
-    const retention = new Retention({ usage: { prune }, clock, log }, 30);
+    const retention = new Retention({ usage: { prune }, audit, clock, log }, { usageDays: 30 });
     await vi.advanceTimersByTimeAsync(59_000);
     expect(cuts).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -349,12 +351,44 @@ describe('retention', () => {
     expect(cuts.length).toBe(4);
   });
 
+  it('removes old audit entries in steps, and says so in the trail', async () => {
+    const folder = await newStoreFolder();
+    const store = await folder.open();
+    const clock = new TestClock(firstDayMs);
+    for (let at = 0; at < 1_001; at++) {
+      const entry = { ...auditEntry(), id: newAuditId(firstDayMs), createdAtMs: firstDayMs };
+      await store.accounts.suspend(newAccountId(1), undefined, entry);
+    }
+    clock.nowMs += 30 * day;
+    const kept = { ...auditEntry(), id: newAuditId(clock.nowMs), createdAtMs: clock.nowMs };
+    await store.accounts.suspend(newAccountId(1), undefined, kept);
+    clock.nowMs += 1;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const log = { info: vi.fn(), warn() {}, error: vi.fn() };
+    const retention = new Retention(
+      { usage: store.usage, audit: store.audit, clock, log },
+      { auditDays: 30 },
+    );
+    vi.advanceTimersByTime(60_000);
+    vi.useRealTimers();
+    await expect.poll(() => log.info.mock.calls.length).toBe(1);
+    await retention.close();
+    expect(log.error).not.toHaveBeenCalled();
+    const entries = await store.audit.listAfter('', clock.nowMs + 1, 1_000);
+    expect(entries.length).toBe(3);
+    await store.close();
+    await folder.remove();
+  });
+
   it('logs a failure, and tries again the next day', async () => {
     vi.useFakeTimers();
     const failures: string[] = [];
     const log = { info() {}, warn() {}, error: (_: object, words: string) => failures.push(words) };
     const prune = () => Promise.reject(new Error('the disk is full'));
-    const retention = new Retention({ usage: { prune }, clock: new TestClock(), log }, 1);
+    const retention = new Retention(
+      { usage: { prune }, audit, clock: new TestClock(), log },
+      { usageDays: 1 },
+    );
     await vi.advanceTimersByTimeAsync(60_000 + day);
     expect(failures).toHaveLength(2);
     await retention.close();
