@@ -1,6 +1,10 @@
 /** Exports for other programs: the audit trail, all data of an account, and costs in the form of FOCUS. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { printed, parley as run } from '../support/command-line.ts';
+import { readPage } from '../clients/page.ts';
+import { inShell, printed, parley as run } from '../support/command-line.ts';
 import { bearer, type Parley, startParley, TestClock } from '../support/parley.ts';
 
 const clock = new TestClock();
@@ -98,7 +102,7 @@ it('usage and cost are exported by day, key and model in the form of FOCUS', asy
     return Object.fromEntries(head.split(',').map((name, at) => [name, values?.[at]]));
   });
   const speech = cells.find(({ SkuId }) => SkuId === 'speech/flite');
-  expect(speech).toMatchObject({ EffectiveCost: '0', ConsumedQuantity: '6', ConsumedUnit: 'Characters' });
+  expect(speech).toMatchObject({ EffectiveCost: '0.0', ConsumedQuantity: '6.0', ConsumedUnit: 'Characters' });
   const chat = cells.find(({ SkuId }) => SkuId === 'chat/eliza');
   const { records } = (await (await parley.call('/usage?operation=chat')).json()) as {
     records: { cost_nano_credits: number; total_tokens: number }[];
@@ -106,16 +110,35 @@ it('usage and cost are exported by day, key and model in the form of FOCUS', asy
   const nano = records.reduce((sum, { cost_nano_credits }) => sum + cost_nano_credits, 0);
   expect(Number(chat?.['EffectiveCost'])).toBeCloseTo((nano * 0.9) / 1e9, 12);
   expect(chat).toMatchObject({
-    BilledCost: '0',
+    BilledCost: '0.0',
     BillingPeriodStart: '2026-11-01T00:00:00Z',
     BillingPeriodEnd: '2026-12-01T00:00:00Z',
     ChargePeriodStart: '2026-11-10T00:00:00Z',
     ChargePeriodEnd: '2026-11-11T00:00:00Z',
-    ConsumedQuantity: String(records.reduce((sum, { total_tokens }) => sum + total_tokens, 0)),
-    PricingQuantity: String(nano / 1e9),
+    ConsumedQuantity: `${records.reduce((sum, { total_tokens }) => sum + total_tokens, 0)}.0`,
     ProviderName: '"Acme, Inc."',
     x_Requests: '2',
   });
+});
+
+it('the commands of docs/storage.md work, one after the other', async () => {
+  const page = readPage('../storage');
+  const cwd = mkdtempSync(join(tmpdir(), 'parley-exports-'));
+  await printed(['account', 'create', 'acme', ...boss]);
+  clock.nowMs += 60_001;
+  for (const name of ['export', 'audit', 'focus', 'erase']) {
+    const { code, stderr } = await inShell(
+      `program="$*"; parley() { $program "$@"; }; ${page.command(name)}`,
+      { cwd, env: { PARLEY_BASE_URL: new URL(parley.baseUrl).origin, PARLEY_ADMIN_KEY: parley.adminKey } },
+    );
+    expect([code, stderr]).toEqual([0, '']);
+  }
+  const linesIn = (file: string) => readFileSync(join(cwd, file), 'utf8').split('\n').length - 1;
+  expect(linesIn('acme.jsonl')).toBe(3);
+  expect(linesIn('audit.jsonl')).toBe((await audit()).length);
+  expect(linesIn('focus.csv')).toBe(3);
+  expect((await run(['account', 'show', 'acme', ...boss])).code).toBe(1);
+  rmSync(cwd, { recursive: true });
 });
 
 it('a price that is no decimal is refused', async () => {

@@ -35,8 +35,17 @@ interface DayUsage {
 }
 
 const nothing: DayUsage = {
-  ...{ dayMs: 0, accountId: '', keyId: '', operation: '', model: '' },
-  ...{ requests: 0, consumed: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, nanoCredits: 0n },
+  dayMs: 0,
+  accountId: '',
+  keyId: '',
+  operation: '',
+  model: '',
+  requests: 0,
+  consumed: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  completionTokens: 0,
+  nanoCredits: 0n,
 };
 
 /** The id of a record is created up to an hour before its request starts, and records come in the order of their ids. */
@@ -132,7 +141,7 @@ function rowOf(day: DayUsage, accountName: string, { provider, currency, creditP
   const price = decimal(creditPrice, 9);
   const sku = model === '' ? operation : `${operation}/${model}`;
   return {
-    BilledCost: '0',
+    BilledCost: '0.0',
     BillingAccountId: day.accountId,
     BillingAccountName: accountName,
     BillingCurrency: currency,
@@ -144,7 +153,7 @@ function rowOf(day: DayUsage, accountName: string, { provider, currency, creditP
     ChargeFrequency: 'Usage-Based',
     ChargePeriodEnd: time(day.dayMs + dayMs),
     ChargePeriodStart: time(day.dayMs),
-    ConsumedQuantity: consumed,
+    ConsumedQuantity: `${consumed}.0`,
     ConsumedUnit: units[operation] ?? '',
     ContractedCost: cost,
     ContractedUnitPrice: price,
@@ -154,9 +163,9 @@ function rowOf(day: DayUsage, accountName: string, { provider, currency, creditP
     ListUnitPrice: price,
     PricingCategory: 'Standard',
     PricingCurrency: 'Credits',
-    PricingCurrencyContractedUnitPrice: '1',
+    PricingCurrencyContractedUnitPrice: '1.0',
     PricingCurrencyEffectiveCost: credits,
-    PricingCurrencyListUnitPrice: '1',
+    PricingCurrencyListUnitPrice: '1.0',
     PricingQuantity: credits,
     PricingUnit: 'Credits',
     ProviderName: provider,
@@ -177,11 +186,11 @@ function rowOf(day: DayUsage, accountName: string, { provider, currency, creditP
 
 const time = (ms: number): string => new Date(ms).toISOString().replace('.000', '');
 
-/** A whole number of units of 10^-`places`, as an exact decimal. */
+/** A whole number of units of 10^-`places`, as an exact decimal such as `0.9` or `2.0`, which readers take for no integer. */
 function decimal(value: bigint, places: number): string {
   const digits = String(value).padStart(places + 1, '0');
-  const fraction = digits.slice(-places).replace(/0+$/, '');
-  return digits.slice(0, -places) + (fraction && `.${fraction}`);
+  const fraction = digits.slice(-places).replace(/0+$/, '') || '0';
+  return `${digits.slice(0, -places)}.${fraction}`;
 }
 
 function parseCurrency(text: string): string {
