@@ -10,13 +10,11 @@ export interface GeneratedAudio {
 
 export interface Voice {
   readonly sampleRate: number;
-  /** The progress arrives after each part; `false` ends the work. */
   generateAsync(request: {
     readonly text: string;
     /** The number of the speaker, from 0. */
     readonly sid: number;
     readonly speed: number;
-    readonly onProgress: () => boolean;
   }): Promise<GeneratedAudio>;
 }
 

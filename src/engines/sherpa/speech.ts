@@ -13,7 +13,7 @@ export interface SpeakRequest {
 }
 
 /**
- * The audio of a text, a sentence at a time. An abort ends the work in the middle of a sentence.
+ * The audio of a text, a sentence at a time. An abort ends the work after the sentence.
  * @throws `invalid_input` if nothing of the text can be spoken
  */
 export type Speak = (request: SpeakRequest, signal: AbortSignal) => AsyncIterable<Uint8Array>;
@@ -29,10 +29,9 @@ export function createSpeak(voice: Voice): Speak {
     }
     async function* samples() {
       for (const text of texts) {
-        const onProgress = () => !signal.aborted;
         const audio = await turns.run(async () => {
           signal.throwIfAborted();
-          return voice.generateAsync({ text, sid: speaker, speed: 1, onProgress });
+          return voice.generateAsync({ text, sid: speaker, speed: 1 });
         });
         yield toWholeNumbers(audio.samples);
       }
