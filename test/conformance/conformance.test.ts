@@ -19,7 +19,7 @@ import { answerOf } from './answer.ts';
 import { Operator } from './books.ts';
 import { type Case, calling, wireNames } from './case.ts';
 import { type HttpClient, openHttp1 } from './http-client.ts';
-import { type Observation, observe } from './observation.ts';
+import { type KeyHeader, type Observation, observe } from './observation.ts';
 import { play } from './play.ts';
 import { rawCases } from './raw-cases.ts';
 import { type RunningTarget, startTarget, startTlsTarget } from './servers.ts';
@@ -50,6 +50,11 @@ describe.each(servers)('over every wire, with the %s server:', (name) => {
   );
 });
 
+describe('over every wire, with the key in x-api-key:', () => {
+  const rows = table.filter(({ server, caller }) => server === 'builtin' && (caller?.scopes || caller?.key));
+  runTable(() => startTarget('builtin'), rows, 'x-api-key');
+});
+
 describe('over every wire and TLS:', () => {
   const rows = table.filter(
     ({ server, timeoutMs, meanwhile }) => server === 'playing' && !timeoutMs && !meanwhile,
@@ -59,7 +64,7 @@ describe('over every wire and TLS:', () => {
   runTable(() => startTlsTarget('playing'), [...kinds.values()]);
 });
 
-function runTable(start: () => Promise<RunningTarget>, rows: readonly Case[]): void {
+function runTable(start: () => Promise<RunningTarget>, rows: readonly Case[], keyHeader?: KeyHeader): void {
   let target: RunningTarget;
   let operator: Operator;
   let clients: readonly WireClient[] = [];
@@ -77,7 +82,7 @@ function runTable(start: () => Promise<RunningTarget>, rows: readonly Case[]): v
   it.each(rows)('$what', async (row) => {
     const here = clients.filter((client) => !(row.notOn && client.name in row.notOn));
     const seen = await Promise.all(
-      here.map(async (client) => [client.name, await observe(row, client, operator)] as const),
+      here.map(async (client) => [client.name, await observe(row, client, operator, keyHeader)] as const),
     );
     const [first] = seen;
     if (first === undefined) throw new Error('the case runs nowhere');

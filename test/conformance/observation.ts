@@ -19,14 +19,22 @@ export interface Observation {
   readonly faults: readonly string[];
 }
 
-export async function observe(row: Case, client: WireClient, operator: Operator): Promise<Observation> {
+/** The header with the key. */
+export type KeyHeader = 'authorization' | 'x-api-key';
+
+export async function observe(
+  row: Case,
+  client: WireClient,
+  operator: Operator,
+  keyHeader: KeyHeader = 'authorization',
+): Promise<Observation> {
   const account = await operator.open(row.caller ?? {});
   const send = (request: CaseRequest, limits: Pick<WireCall, 'timeoutMs' | 'signal'> = {}) =>
     client.call({
       method: request.method,
       requests: request.messages(account),
       headers: {
-        ...(account.authorization !== undefined && { authorization: account.authorization }),
+        ...headerWith(account.authorization, keyHeader),
         ...(row.idempotencyKey !== undefined && { 'idempotency-key': row.idempotencyKey }),
       },
       ...limits,
@@ -50,6 +58,11 @@ export async function observe(row: Case, client: WireClient, operator: Operator)
     entries: books.entries.map((entry) => entrySeen(entry, books)),
     faults: faultsOf({ account, client, answer, books }),
   };
+}
+
+function headerWith(authorization: string | undefined, name: KeyHeader): Record<string, string> {
+  if (authorization === undefined) return {};
+  return { [name]: name === 'authorization' ? authorization : authorization.replace(/^Bearer /, '') };
 }
 
 /** After a part was sent, REST can no longer report an error by its status, and can only cut audio. */

@@ -1,4 +1,4 @@
-/** Python's clients of the OpenAI API, from PyPI: openai, litellm as a client, pipecat's services, and wyoming_openai. */
+/** Python's clients from PyPI: openai, anthropic, litellm as a client, pipecat's services, and wyoming_openai. */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,6 +90,22 @@ describe('clients in Python', () => {
       // The busy engine was called twice, and there were two responses.
       expect((await states()).length - before).toBe(chats.length + 2);
       await expect.poll(states).toContain('cancelled');
+    });
+
+    it('anthropic answers, streams, leaves, counts and fails', async () => {
+      const parts = [...chats.slice(0, 5), ['count', 'Hello.']];
+      expect(await run(sdks, playing, 'anthropic', JSON.stringify(parts))).toEqual([
+        ...answers.slice(0, 5),
+        { ended: 'end_turn' },
+        ...answers.slice(5),
+        { part: 'chat' },
+        { failed: 'ServiceUnavailableError', status: 503 },
+        { part: 'stream' },
+        { said: 'one' },
+        { failed: 'APIStatusError', status: 200 },
+        { part: 'count' },
+        { counted: true },
+      ]);
     });
 
     it.skipIf(missingHearing() !== undefined)('openai speaks, and transcribes in every form', async () => {

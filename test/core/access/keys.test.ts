@@ -41,8 +41,12 @@ interface NewKey {
 
 const newKey = (more: object = {}) => admin<NewKey>('/accounts/account-1/keys', { name: 'test', ...more });
 
+const withKeyHeader = (secret: string) =>
+  fetch(`${parley.baseUrl}/models`, { headers: { 'x-api-key': secret } });
+
 async function expectAccepted({ secret }: NewKey): Promise<void> {
   expect((await parley.call('/models', bearer(secret))).status).toBe(200);
+  expect((await withKeyHeader(secret)).status).toBe(200);
   const { headers } = bearer(secret);
   for (const client of clients) await client.listModels({}, { headers: new Headers(headers) });
 }
@@ -50,6 +54,7 @@ async function expectAccepted({ secret }: NewKey): Promise<void> {
 async function expectRefused({ secret }: NewKey): Promise<void> {
   const refused = await parley.call('/models', bearer(secret));
   expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  expect(await errorOf(await withKeyHeader(secret))).toMatchObject({ status: 401, code: 'invalid_api_key' });
   const { headers } = bearer(secret);
   for (const client of clients) {
     const error = await client

@@ -86,6 +86,35 @@ class OpenAi:
         out(srt=create(model="whisper-1", file=wav(file), response_format="srt"))
 
 
+class Anthropic:
+    def __init__(self):
+        from anthropic import Anthropic
+
+        self.client = Anthropic(base_url=BASE_URL.removesuffix("/v1"), api_key=API_KEY, max_retries=1)
+
+    def ask(self, text):
+        return {"model": "eliza", "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+
+    def chat(self, text):
+        message = self.client.messages.create(**self.ask(text))
+        out(said=message.content[0].text, tokens=message.usage.input_tokens + message.usage.output_tokens)
+
+    def stream(self, text):
+        with self.client.messages.stream(**self.ask(text)) as stream:
+            for piece in stream.text_stream:
+                out(said=piece)
+            out(ended=stream.get_final_message().stop_reason)
+
+    def leave(self, text):
+        with self.client.messages.stream(**self.ask(text)) as stream:
+            for piece in stream.text_stream:
+                return out(said=piece)
+
+    def count(self, text):
+        question = {"model": "eliza", "messages": [{"role": "user", "content": text}]}
+        out(counted=self.client.messages.count_tokens(**question).input_tokens > 0)
+
+
 class LiteLlm:
     def __init__(self):
         # Otherwise it asks the network for prices.
@@ -223,7 +252,7 @@ class Pipecat:
                 out(heard=frame.text)
 
 
-clients = {"openai": OpenAi, "litellm": LiteLlm, "pipecat": Pipecat}
+clients = {"openai": OpenAi, "anthropic": Anthropic, "litellm": LiteLlm, "pipecat": Pipecat}
 name, parts = sys.argv[1:]
 client = clients[name]()
 for part, *arguments in json.loads(parts):
