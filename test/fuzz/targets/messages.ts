@@ -1,0 +1,81 @@
+import type { JsonValue } from '@bufbuild/protobuf';
+import {
+  ChatCompletionChunkSchema,
+  ChatCompletionParamsSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { type MessageEvent, MessageParamsSchema } from '../../../gen/parley/messages/v1/messages_pb.ts';
+import { jsonCodec } from '../../../src/codec/codec.ts';
+import { encodeMessage, encodeMessageEvent } from '../../../src/codec/messages.ts';
+import { MessageAnswer } from '../../../src/core/messages/answer.ts';
+import { toChatParams } from '../../../src/core/messages/chat-params.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
+import { newRequestId } from '../../../src/core/values/ids.ts';
+import type { FuzzTarget } from '../target.ts';
+
+const paramsCodec = jsonCodec(MessageParamsSchema);
+const chatCodec = jsonCodec(ChatCompletionParamsSchema);
+const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
+
+/** The first byte chooses between a request and the chunks of an answer. */
+export const messages: FuzzTarget = {
+  seeds: [
+    '0{"model":"a","max_tokens":5,"system":[{"type":"text","text":"b"}],"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA"}},{"type":"tool_result","tool_use_id":"c","content":"d"}]}]}',
+    '0{"model":"a","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"d","input":{"e":1}}]}],"tools":[{"name":"d","input_schema":{}}],"tool_choice":{"type":"any"},"output_config":{"effort":"low"}}',
+    '1[{"choices":[{"delta":{"reasoning_content":"a"}}]},{"choices":[{"delta":{"content":"b"}}]},{"choices":[{"delta":{"refusal":"c"},"finish_reason":"length"}]}]',
+    '1[{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"b","arguments":"{"}}]}}]},{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}},{"id":"c"}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}]',
+  ],
+  words: ['null', '[]', '{}', '""', '"__proto__":', '"type":', '"content":', '"index":1', '"name":"d"', ','],
+  open: () => ({
+    read(input) {
+      const json = parsed(input.toString('utf8', 1));
+      if (json === undefined) return;
+      if ((input[0] ?? 0) % 2 === 0) readRequest(json);
+      else readAnswer(Array.isArray(json) ? json : [json]);
+    },
+  }),
+};
+
+function readRequest(json: JsonValue): void {
+  const { message } = paramsCodec.decode(json);
+  if (message === undefined) return;
+  refusable(() => JSON.stringify(chatCodec.encode(toChatParams(message))));
+}
+
+function readAnswer(chunks: readonly JsonValue[]): void {
+  const answer = new MessageAnswer(paramsCodec.decodeLeniently({}), { id: newRequestId(0) });
+  const events = chunks.flatMap((chunk) => [...answer.take([chunkCodec.decodeLeniently(chunk)])]);
+  checkEvents([...answer.take([]), ...events, ...answer.finish()]);
+  refusable(() => JSON.stringify(encodeMessage(answer.whole())));
+}
+
+function refusable(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+  }
+}
+
+/** One block after the other begins and ends, and each piece is within the open one. */
+function checkEvents(events: readonly MessageEvent[]): void {
+  let open: number | undefined;
+  let next = 0;
+  for (const event of events) {
+    const { type, index } = event;
+    if (encodeMessageEvent(event)['type'] !== type) throw new Error('an event has lost its type');
+    if (index === undefined) continue;
+    const isBegun = type === 'content_block_start';
+    if (isBegun ? open !== undefined || index !== next++ : open !== index)
+      throw new Error(`${type} is out of order`);
+    open = type === 'content_block_stop' ? undefined : index;
+  }
+  if (open !== undefined || events.at(-1)?.type !== 'message_stop') throw new Error('a block has no end');
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
