@@ -13,6 +13,7 @@ const onPostgres = [
   'test/core/limits/**/*.test.ts',
   'test/core/idempotency/**/*.test.ts',
   'test/core/billing/{money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
+  'test/identity/sign-in.test.ts',
   'test/core/realtime/{endings,turns}.test.ts',
   'test/transports/realtime/**/*.test.ts',
   'test/store/maintenance/prune.test.ts',

@@ -33,7 +33,7 @@ export function Console() {
       </main>
     );
   }
-  return session.signed_in ? <Pages session={session} /> : <SignInPage reason={session.reason} />;
+  return session.signed_in ? <Pages session={session} /> : <SignInPage session={session} />;
 }
 
 function Pages({ session }: { readonly session: SignedIn }) {

@@ -15,6 +15,10 @@ export interface SignedIn {
   readonly signed_in: true;
   readonly kind: 'account' | 'admin';
   readonly account_name: string | null;
+  /** Whether a person has signed in with an identity provider. */
+  readonly is_person: boolean;
+  /** The name of the identity provider. */
+  readonly provider?: string;
   readonly key: SessionKey;
 }
 
@@ -35,10 +39,12 @@ export function mayDo({ key: { scopes } }: SignedIn, scope: AdminScope): boolean
   return scopes.length === 0 || scopes.includes(scope);
 }
 
-interface SignedOut {
+export interface SignedOut {
   readonly signed_in: false;
   /** Why the session ended, if not by signing out. */
   readonly reason?: string;
+  /** The name of the identity provider. */
+  readonly provider?: string;
 }
 
 export type Session = SignedIn | SignedOut;
@@ -88,11 +94,15 @@ export async function signIn(key: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await fetch(`${path}/end`, { method: 'POST' });
-  set({ signed_in: false });
+  leave();
 }
 
 export function endSession(reason: string): void {
-  if (current?.signed_in) set({ signed_in: false, reason });
+  if (current?.signed_in) leave({ reason });
+}
+
+function leave(why: Pick<SignedOut, 'reason'> = {}): void {
+  set({ signed_in: false, ...(current?.provider !== undefined && { provider: current.provider }), ...why });
 }
 
 async function wordsOf(response: Response): Promise<string> {

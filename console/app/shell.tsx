@@ -74,13 +74,13 @@ function Navigation({ pages, current }: Pick<Props, 'pages' | 'current'>) {
 }
 
 function Holder({ session }: Pick<Props, 'session'>) {
-  const { key, kind, account_name } = session;
+  const { key, kind, account_name, is_person } = session;
   return (
     <div class="holder">
       <div class="who">
         <strong>{kind === 'admin' ? 'Operator' : account_name}</strong>
         <span class="quiet">
-          {key.name} <code>…{key.last_four}</code>
+          {key.name} {!is_person && <code>…{key.last_four}</code>}
         </span>
       </div>
       <ThemeChoice />

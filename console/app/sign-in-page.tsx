@@ -1,11 +1,19 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ThemeChoice } from '../shared/theme-choice.tsx';
-import { signIn } from './session.ts';
+import { type SignedOut, signIn } from './session.ts';
 
-export function SignInPage({ reason }: { readonly reason: string | undefined }) {
+/** The outcome of a sign-in with the identity provider, which the server names in the URL. */
+const outcomes: Readonly<Record<string, string>> = {
+  refused: 'You have no access to this console. Ask the operator of this server.',
+  failed: 'The sign-in failed or took too long. Try again.',
+};
+
+export function SignInPage({ session }: { readonly session: SignedOut }) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
-  const [problem, setProblem] = useState(reason);
+  const [problem, setProblem] = useState(
+    session.reason ?? outcomes[new URLSearchParams(location.search).get('sign_in') ?? ''],
+  );
   const [isBusy, setBusy] = useState(false);
   // The field is the purpose of this page.
   useEffect(() => input.current?.focus(), []);
@@ -53,6 +61,13 @@ export function SignInPage({ reason }: { readonly reason: string | undefined }) 
         <button class="primary wide" type="submit" aria-disabled={isBusy}>
           {isBusy ? 'Signing in…' : 'Sign in'}
         </button>
+        {session.provider !== undefined && (
+          <p>
+            <a href="/console/oidc/sign-in" target="_self">
+              Sign in with {session.provider}
+            </a>
+          </p>
+        )}
         <details>
           <summary>Where do I get a key?</summary>
           <p>

@@ -49,6 +49,7 @@ import { readPageFiles } from './page-files.ts';
 import { openSupervisor } from './programs.ts';
 import { Readiness } from './readiness.ts';
 import { serverFacts } from './server-facts.ts';
+import { openSignIn, ruleIds } from './sign-in.ts';
 import { version } from './version.ts';
 
 export interface AppOverrides {
@@ -140,7 +141,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const services = createServices({ ...facts, tokens, catalog, server, alerts, limits: config.limits });
   const memory = opened.adopt(new IdleMemory(overrides), (idle) => idle.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
-  const access = openAccess(config, { store, clock, accessClock, log, unsettled, observer });
+  const access = await openAccess(config, { store, clock, accessClock, log, unsettled, observer });
   const metricsAccess = config.metrics.access;
   const probes = { readiness, engines: () => engines.counts(), metrics, metricsAccess };
   const pages = pagesOf(config, overrides);
@@ -172,15 +173,18 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
 }
 
 /** The gate, and the sessions of the console unless the console is turned off. */
-function openAccess(
-  { adminKey, console, limits }: Config,
+async function openAccess(
+  config: Config,
   deps: Omit<GateDeps, 'givenAdmin' | 'knownHeaders' | 'rates' | 'failedKeys'>,
 ) {
+  const { adminKey, console, limits } = config;
   const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
   return {
+    signIn: await openSignIn(config, deps),
     gate: new Gate({ ...deps, givenAdmin, knownHeaders: new KnownHeaders(), rates: new Rates(), failedKeys }),
-    sessions: console.access === 'off' ? undefined : new Sessions({ ...deps, givenAdmin }),
+    sessions:
+      console.access === 'off' ? undefined : new Sessions({ ...deps, givenAdmin, rules: ruleIds(config) }),
   };
 }
 

@@ -27,6 +27,7 @@ import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { withSessions } from '../transports/rest/session-cookies.ts';
 import { type SessionPort, sessionRoutes } from '../transports/rest/session-routes.ts';
+import { type SignIn, signInRoutes } from '../transports/rest/sign-in-routes.ts';
 import { rivaRpcs } from '../transports/riva/rpcs.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
 import { rpcPath } from '../transports/rpc/rpcs.ts';
@@ -44,6 +45,8 @@ interface Wiring {
   readonly pages: ReadonlyMap<string, Buffer>;
   /** Undefined for no console. */
   readonly sessions: Sessions | undefined;
+  /** Undefined for no identity provider. */
+  readonly signIn: SignIn | undefined;
   readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
@@ -58,7 +61,7 @@ export interface ListeningSockets {
 type Audience = 'all' | 'clients' | 'admins';
 
 /** The sessions of each audience. */
-const audiences: Readonly<Record<Audience, Omit<SessionPort, 'sessions'>>> = {
+const audiences: Readonly<Record<Audience, Pick<SessionPort, 'cookie' | 'kinds'>>> = {
   all: { cookie: 'parley_session', kinds: ['account', 'admin'] },
   clients: { cookie: 'parley_session', kinds: ['account'] },
   admins: { cookie: 'parley_admin_session', kinds: ['admin'] },
@@ -123,7 +126,7 @@ async function openPort(
 
 /** The transports of a port, all made from the one table of RPCs, and Riva's RPCs. */
 function openTransports(wiring: Wiring, audience: Audience) {
-  const { config, services, probes, pages, sessions, ...shared } = wiring;
+  const { config, services, probes, pages, sessions, signIn, ...shared } = wiring;
   const { server, limits } = config;
   const { requestMsMax } = server;
   const deps = {
@@ -137,7 +140,7 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
   const areVoicesOpen = config.voices.access === 'open';
   const keyless = areVoicesOpen ? openVoices(table, services) : new Map();
-  const sessionPort = sessions && { sessions, ...audiences[audience] };
+  const sessionPort = sessions && { sessions, provider: signIn?.name, ...audiences[audience] };
   const all = [...allRpcs(table), ...rivaRpcs(services, rawAudio, { areVoicesOpen })];
   const served = all.filter(isServed);
   const rpcs = [...served, ...openRpcs(served, probes.readiness)];
@@ -148,7 +151,11 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const overRest = restHandler(
     [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown)],
-    [...pageRoutes(pages), ...(sessionPort ? sessionRoutes(sessionPort) : [])],
+    [
+      ...pageRoutes(pages),
+      ...(sessionPort ? sessionRoutes(sessionPort) : []),
+      ...(sessionPort && signIn ? signInRoutes(sessionPort, signIn) : []),
+    ],
     { areMeantBy: meantForRpcs([...all, ...rpcs]), refuse: connect },
     deps,
   );

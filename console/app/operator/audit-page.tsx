@@ -64,7 +64,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }) {
 }
 
 function Id({ text }: { readonly text: string }) {
-  const shown = text.length > 20 ? `${text.slice(0, 4)}…${text.slice(-6)}` : text;
+  const shown = /^[a-z]{3}_[0-9a-f]{32}$/.test(text) ? `${text.slice(0, 4)}…${text.slice(-6)}` : text;
   const id = <code title={text}>{shown}</code>;
   return text.startsWith('acc_') ? <a href={`/console/accounts/${text}`}>{id}</a> : id;
 }

@@ -30,6 +30,8 @@ export interface Secrets {
   readonly storeUrl: Secret | undefined;
   /** Seals the secrets of webhooks in the database. */
   readonly sealingKey: Secret | undefined;
+  /** The secret of this client at the identity provider. */
+  readonly oidcSecret: Secret | undefined;
 }
 
 export function readSecrets(tree: SettingsTree, env: NodeJS.ProcessEnv): Secrets {
@@ -39,6 +41,7 @@ export function readSecrets(tree: SettingsTree, env: NodeJS.ProcessEnv): Secrets
     adminKey: readAdminKey(tree, env),
     storeUrl: readStoreUrl(tree),
     sealingKey: readSealingKey(tree),
+    oidcSecret: readSecretFile(tree, ['oidc', 'clientSecretFile'], (text) => (text ? undefined : 'is empty')),
   };
 }
 

@@ -4,6 +4,7 @@ import { engines } from './engines.ts';
 import { guard } from './guard.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
+import { oidc } from './oidc.ts';
 import { programs } from './programs.ts';
 import { realtime } from './realtime.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
@@ -101,6 +102,7 @@ export const configSchema = group({
   cors,
   docs,
   console,
+  oidc,
   voices,
   limits,
   dataDir: path('the path of a folder (in quotes if it is all digits)')

@@ -63,10 +63,11 @@ export async function ownKey({ store, accessClock }: AccountOfCallDeps, caller: 
     throw new ParleyError('invalid_api_key');
   }
   if (isSuspended(account)) throw new ParleyError('account_suspended');
-  return { account, own };
+  // The session of a person ends soon, but their rights do not.
+  return { account, own: own.person ? { ...own, expiresAtMs: undefined } : own };
 }
 
-/** The author of a change, for the audit trail: the id of a key, or `cli`. */
+/** The author of a change, for the audit trail: a person, the id of a key, or `cli`. */
 export function actorOf(call: AnyCall): string {
-  return 'caller' in call ? call.caller.keyId : call.actor;
+  return 'caller' in call ? (call.caller.person ?? call.caller.keyId) : call.actor;
 }

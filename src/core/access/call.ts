@@ -12,6 +12,8 @@ import type { Signal } from '../values/signal.ts';
 export interface Caller {
   readonly keyId: KeyId;
   readonly keyName: string;
+  /** The name in the audit trail of the person whose session this is. Default: the key's own calls */
+  readonly person?: string | undefined;
   readonly account: AccountFacts;
   readonly scopes: Key['scopes'];
   /** Decided when the gate opened the call, for the whole request. */
@@ -58,7 +60,7 @@ export interface Turns {
 
 /** An admin call. It belongs to no account and leaves an audit entry instead of a usage record. */
 export interface AdminCall {
-  /** The id of the admin key, or `cli` for a command on the data folder itself. */
+  /** A person, the id of the admin key, or `cli` for a command on the data folder itself. */
   readonly actor: string;
   /** The admin key, if it has scopes. Default: the call may do everything. */
   readonly scopedKey?: Key | undefined;

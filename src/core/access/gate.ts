@@ -141,7 +141,8 @@ export class Gate {
 
   #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {
     const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
-    return { keyId: key.id, keyName: key.name, account, scopes: key.scopes, entitlement, limits };
+    const { id: keyId, name: keyName, person, scopes } = key;
+    return { keyId, keyName, person: person?.label, account, scopes, entitlement, limits };
   }
 
   /** The rights of a request. Key, plan, trial and limits may change before it is admitted. */
@@ -258,8 +259,9 @@ function liveOf(part: SessionPart | undefined, operation: Operation): RecordStar
 }
 
 function adminCall(key: Key, scope: AdminScope): AdminCall {
-  if (key.scopes.length === 0) return { actor: key.id };
-  if (key.scopes.includes(scope)) return { actor: key.id, scopedKey: key };
+  const actor = key.person?.label ?? key.id;
+  if (key.scopes.length === 0) return { actor };
+  if (key.scopes.includes(scope)) return { actor, scopedKey: key };
   throw new ParleyError('insufficient_scope', {
     message: `This admin key does not have the scope \`${scope}\`.`,
   });

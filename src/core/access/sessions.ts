@@ -28,6 +28,8 @@ export interface SessionDeps {
   readonly store: Pick<Store, 'keys' | 'sessions'>;
   readonly accessClock: Clock;
   readonly givenAdmin: KeyHolder | undefined;
+  /** The rules that admit people. Their sessions end if their rule is missing here. */
+  readonly rules: ReadonlySet<string>;
 }
 
 export interface Session {
@@ -37,6 +39,8 @@ export interface Session {
   readonly expiresAtMs: number;
   /** Whether the browser signed in over TLS. */
   readonly isSecure: boolean;
+  /** The rule that admitted the person; undefined for a session of a key. */
+  readonly rule?: string | undefined;
 }
 
 /** The value of a cookie and its life. */
@@ -59,10 +63,14 @@ export class Sessions {
   }
 
   /** Begins a session of a key that has just been checked. */
-  begin(key: Key, secret: string, isSecure: boolean): SealedSession {
+  begin(key: Key, secret: string, isSecure: boolean, rule?: string): SealedSession {
     const nowMs = this.#deps.accessClock.now();
     const times = { signedInAtMs: nowMs, expiresAtMs: nowMs + sessionIdleMs };
-    return seal(key, { id: randomBytes(idBytes).toString('base64url'), secret, ...times, isSecure }, nowMs);
+    return seal(
+      key,
+      { id: randomBytes(idBytes).toString('base64url'), secret, ...times, isSecure, rule },
+      nowMs,
+    );
   }
 
   /**
@@ -103,6 +111,7 @@ export class Sessions {
     if (session === undefined || session.expiresAtMs <= this.#deps.accessClock.now()) return undefined;
     // From an earlier version, without an id.
     if (session.id === undefined) return undefined;
+    if (session.rule !== undefined && !this.#deps.rules.has(session.rule)) return undefined;
     const isEnded = await this.#deps.store.sessions.isEnded({ owner: key.id, session: session.id });
     return isEnded ? undefined : { key, session };
   }

@@ -3,10 +3,9 @@ import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { accountToChange, accountToRead, ownKey } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall, Call } from '../access/call.ts';
+import { type NewKey, newKey } from '../access/new-key.ts';
 import { isLive, type Key } from '../entities/key.ts';
 import { ParleyError } from '../values/errors.ts';
-import { newKeyId } from '../values/ids.ts';
-import { hashKey, newKeySecret } from '../values/key-secret.ts';
 import { invalid, readPage } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import { checkFuture, checkOverlap, checkText } from './checks.ts';
@@ -112,12 +111,10 @@ async function findKey({ store }: AccountsDeps, id: string): Promise<Key> {
   throw noSuchKey(id);
 }
 
-type NewKey = Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs' | 'limits'>;
-
 /** @throws `too_many_keys` */
 async function issue(deps: AccountsDeps, call: AnyCall, facts: NewKey) {
   const { store, keysPerAccountMax } = deps;
-  const { key, secret } = newKey(deps, facts);
+  const { key, secret } = newKey(deps.accessClock.now(), facts);
   const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
   const entry = audit(deps, call, 'key.create', key.id, details);
   if (!(await store.keys.create(key, entry, keysPerAccountMax))) throw tooManyKeys(keysPerAccountMax);
@@ -129,38 +126,16 @@ async function rotate(deps: AccountsDeps, call: AnyCall, old: Key, overlapSecond
   const { store, keysPerAccountMax } = deps;
   const nowMs = deps.accessClock.now();
   if (!isLive(old, nowMs)) throw keyEnded();
+  if (old.person) throw invalid('key_id', 'This is the key of a session. Only its person may use it.');
   const overlapMs = checkOverlap(overlapSeconds) * 1000;
   const expiresAtMs = Math.min(nowMs + overlapMs, old.expiresAtMs ?? Infinity);
   const end = overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs };
-  const { key, secret } = newKey(deps, old, old.originId);
+  const { key, secret } = newKey(nowMs, old, old.originId);
   const entry = audit(deps, call, 'key.rotate', old.id, { replacement: key.id });
   if (!(await store.keys.rotate(old.id, end, key, entry, keysPerAccountMax))) {
     throw overlapMs === 0 ? keyEnded() : tooManyKeys(keysPerAccountMax);
   }
   return { key: await describeKey(deps, key), secret };
-}
-
-/** A key and its secret, which is shown once. */
-function newKey({ accessClock }: AccountsDeps, facts: NewKey, originId?: Key['originId']) {
-  const { kind, accountId, name, scopes, expiresAtMs, limits } = facts;
-  const secret = newKeySecret(kind);
-  const createdAtMs = accessClock.now();
-  const id = newKeyId(createdAtMs);
-  const key: Key = {
-    id,
-    originId: originId ?? id,
-    kind,
-    accountId,
-    name,
-    hash: hashKey(secret),
-    lastFour: secret.slice(-4),
-    scopes,
-    limits,
-    createdAtMs,
-    expiresAtMs,
-    revokedAtMs: undefined,
-  };
-  return { key, secret };
 }
 
 function keyEnded(): ParleyError {

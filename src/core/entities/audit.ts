@@ -5,14 +5,17 @@ import type { Page, PageRequest } from '../values/page.ts';
 export interface AuditEntry {
   readonly id: AuditId;
   readonly createdAtMs: number;
-  /** The id of the admin key, or `cli` for a command on the data folder itself. */
+  /**
+   * The id of the key, or `cli` for a command on the data folder itself. For a session of a person, the label of the
+   * person; `oidc` for a session that the identity provider ended.
+   */
   readonly actor: string;
   readonly action: string;
   readonly target: string;
   readonly details: Readonly<Record<string, string | number | readonly string[]>>;
 }
 
-/** @param actor the id of the key that makes the change, or `cli` */
+/** @param actor the author of the change, as in `AuditEntry` */
 export function auditEntry(
   createdAtMs: number,
   { actor }: { readonly actor: string },

@@ -3,6 +3,7 @@ import type { KeyKind } from '../values/key-secret.ts';
 import type { Page, PageRequest } from '../values/page.ts';
 import type { AccountFacts } from './account.ts';
 import type { AuditEntry } from './audit.ts';
+import type { Person, ProviderLogout } from './identity-provider.ts';
 import type { Limited, Limits } from './limits.ts';
 
 export const scopes = ['speech', 'transcription', 'chat', 'manage'] as const;
@@ -41,6 +42,8 @@ export interface Key extends Limited {
   readonly revokedAtMs: number | undefined;
   /** Rounded to the minute. */
   readonly lastUsedAtMs?: number | undefined;
+  /** The person whose session of the console has this key. Default: none, as the key is used by itself */
+  readonly person?: Person | undefined;
 }
 
 /** A revoked key is refused, whatever the time. */
@@ -67,15 +70,15 @@ export interface KeyStore {
    */
   find(hash: string): Promise<KeyHolder | undefined>;
   /**
-   * @param liveMax maximum keys of the account that are neither revoked nor expired, including this one. Default: any
-   * number
+   * @param liveMax maximum keys of the account that are neither revoked nor expired, including this one, without those
+   * of sessions. Default: any number
    * @returns false, without a change, if there would be more
    */
   create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findById(id: string): Promise<Key | undefined>;
-  /** Whether there is an admin key without scopes that is neither revoked nor expired. */
+  /** Whether there is an admin key without scopes, of no session, that is neither revoked nor expired. */
   hasAdmin(atMs: number): Promise<boolean>;
-  /** A page of the keys of an account, or of the admin keys, in order of creation. */
+  /** A page of the keys of an account, or of the admin keys, in order of creation. Without those of sessions. */
   list(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
   /**
    * Writes the new key and the end of the old one, both or neither. False, and no change, if the old one is to be revoked and was revoked
@@ -85,4 +88,6 @@ export interface KeyStore {
   /** Replaces the limits of a key. */
   setLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   revoke(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
+  /** Revokes the keys of sessions of people. */
+  endSessions(logout: ProviderLogout, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }

@@ -23,6 +23,9 @@ const keyColumns = [
   'revoked_at_ms',
   'limits',
   'origin_id',
+  'person',
+  'subject',
+  'provider_session',
 ] as const;
 
 const keys = query.selectFrom('api_keys').selectAll();
@@ -34,11 +37,21 @@ export const keysByHashes = statement((p: { hashes: readonly string[] }) =>
 const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
 /** A page of the keys of an account. `after` is empty for the first one. */
 const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
-  keys.where('account_id', '=', p.accountId).where('id', '>', p.after).orderBy('id').limit(p.size),
+  keys
+    .where('account_id', '=', p.accountId)
+    .where('subject', '=', '')
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.size),
 ).map(toKey);
 /** A page of the admin keys. */
 const adminKeys = statement((p: { after: string; size: number }) =>
-  keys.where('kind', '=', 'admin').where('id', '>', p.after).orderBy('id').limit(p.size),
+  keys
+    .where('kind', '=', 'admin')
+    .where('subject', '=', '')
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.size),
 ).map(toKey);
 /** How many admin keys without scopes are neither revoked nor expired. */
 export const liveAdminKeys = statement((p: { atMs: number }) =>
@@ -47,6 +60,7 @@ export const liveAdminKeys = statement((p: { atMs: number }) =>
     .select(sql<bigint>`count(*)`.as('count'))
     .where('kind', '=', 'admin')
     .where('scopes', '=', '')
+    .where('subject', '=', '')
     .where('revoked_at_ms', 'is', null)
     .where(sql<boolean>`(expires_at_ms is null or expires_at_ms > ${p.atMs})`),
 ).map(({ count }) => Number(count));
@@ -62,7 +76,7 @@ const insertWithin = statement((p: NewKeyRow & { readonly liveMax: number }) => 
   const values = keyColumns.map((column) => sql`${p[column]}`);
   return sql`insert into api_keys (${sql.join(keyColumns.map((column) => sql.ref(column)))})
     select ${sql.join(values)} where (
-      select count(*) from api_keys where account_id = ${p.account_id}
+      select count(*) from api_keys where account_id = ${p.account_id} and subject = ''
         and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ${p.created_at_ms})
     ) < ${p.liveMax}`;
 });
@@ -77,6 +91,19 @@ const revoke = statement((p: { id: string; atMs: number }) =>
     .where('id', '=', p.id)
     .where('revoked_at_ms', 'is', null),
 );
+
+/** Ends the sessions of a person, or one session at the provider. Changes nothing if there is none. */
+const endSessions = (column: 'subject' | 'provider_session') =>
+  statement((p: { named: string; beforeMs: bigint; atMs: number }) =>
+    query
+      .updateTable('api_keys')
+      .set({ revoked_at_ms: p.atMs })
+      .where(column, '=', p.named)
+      .where(column, '<>', '')
+      .where('created_at_ms', '<=', p.beforeMs)
+      .where('revoked_at_ms', 'is', null),
+  );
+const endSessionsOf = { subject: endSessions('subject'), session: endSessions('provider_session') };
 
 const noteUse = statement((p: { id: string; atMs: number }) =>
   query.updateTable('api_keys').set({ last_used_at_ms: p.atMs }).where('id', '=', p.id),
@@ -95,6 +122,11 @@ export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
     return hasChanged(changes);
   };
   return {
+    async endSessions({ of, id, startedBeforeMs }, atMs, audit) {
+      const ended = { named: id, beforeMs: BigInt(startedBeforeMs), atMs };
+      await change(executor, audit, [step(endSessionsOf[of], ended, 'stop')]);
+    },
+
     find,
 
     create: (key, audit, liveMax = Number.MAX_SAFE_INTEGER) => add(key, liveMax, audit),
@@ -147,6 +179,9 @@ function toRow(key: Key): NewKeyRow {
     revoked_at_ms: key.revokedAtMs ?? null,
     limits: limitsToText(key.limits),
     origin_id: key.originId === key.id ? '' : key.originId,
+    person: key.person?.label ?? '',
+    subject: key.person?.subject ?? '',
+    provider_session: key.person?.session ?? '',
   };
 }
 
@@ -166,5 +201,8 @@ function toKey(row: KeyRow): Key {
     lastUsedAtMs: optionalNumber(row.last_used_at_ms),
     limits: limitsFromText(row.limits),
     originId: (row.origin_id || row.id) as KeyId,
+    person: row.subject
+      ? { label: row.person, subject: row.subject, session: row.provider_session }
+      : undefined,
   };
 }

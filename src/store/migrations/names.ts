@@ -11,4 +11,5 @@ export const sqliteMigrations = [
   '0012-integer-rows',
   '0013-text-views',
   '0015-cached-tokens',
+  '0018-person-sessions',
 ] as const;

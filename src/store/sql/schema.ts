@@ -64,6 +64,12 @@ interface ApiKeysTable {
   /** The id of the key before its first rotation; empty for that key itself. */
   origin_id: string;
   last_used_at_ms: OptionalInteger;
+  /** The label of the person whose session has the key; empty for other keys, as the two that follow. */
+  person: string;
+  /** The person's issuer and id there. */
+  subject: string;
+  /** The issuer and the id of the session there; also empty if the provider does not name it. */
+  provider_session: string;
 }
 
 interface LedgerEntriesTable {

@@ -70,8 +70,12 @@ export async function openFirst(sessions: Sessions, tokens: readonly string[]) {
 const securePrefix = '__Host-';
 
 /** The value of `Set-Cookie`. */
-export function sessionCookie(name: SessionCookie, { token, isSecure, secondsMax }: SealedSession): string {
-  const flags = `Path=/; Max-Age=${secondsMax}; HttpOnly; SameSite=Strict`;
+export function sessionCookie(
+  name: string,
+  { token, isSecure, secondsMax }: SealedSession,
+  sameSite: 'Strict' | 'Lax' = 'Strict',
+): string {
+  const flags = `Path=/; Max-Age=${secondsMax}; HttpOnly; SameSite=${sameSite}`;
   return isSecure ? `${securePrefix}${name}=${token}; ${flags}; Secure` : `${name}=${token}; ${flags}`;
 }
 
@@ -114,7 +118,7 @@ function sessionTokens(request: Request, name: SessionCookie): readonly string[]
 /** The values of the session's cookies, those from TLS first. */
 export function cookieValues(
   { headers: { cookie = '' } }: Pick<Request, 'headers'>,
-  name: SessionCookie,
+  name: string,
 ): readonly string[] {
   const pairs = cookie.split(/; */);
   const valuesOf = (prefix: string) =>

@@ -23,6 +23,8 @@ export interface SessionPort {
   readonly cookie: SessionCookie;
   /** The kinds of keys that the port serves. */
   readonly kinds: readonly Key['kind'][];
+  /** The name of the identity provider; undefined for none. */
+  readonly provider: string | undefined;
 }
 
 export function sessionRoutes(port: SessionPort): Route[] {
@@ -35,7 +37,7 @@ export function sessionRoutes(port: SessionPort): Route[] {
     },
   });
   return [
-    route('GET', sessionPath, (exchange) => show(exchange)),
+    route('GET', sessionPath, (exchange) => show(exchange, port)),
     route('POST', sessionPath, (exchange) => signIn(exchange, port)),
     route('POST', `${sessionPath}/end`, (exchange) => signOut(exchange, port)),
   ];
@@ -45,7 +47,8 @@ export function sessionRoutes(port: SessionPort): Route[] {
  * Exchanges the key in the `Authorization` header for a session.
  * @throws the gate's errors for a key that is not valid
  */
-async function signIn(exchange: Exchange, { sessions, cookie, kinds }: SessionPort): Promise<void> {
+async function signIn(exchange: Exchange, port: SessionPort): Promise<void> {
+  const { sessions, cookie, kinds } = port;
   const { headers } = exchange.request;
   checkPage(exchange);
   const holder = await exchange.served.identify();
@@ -54,7 +57,10 @@ async function signIn(exchange: Exchange, { sessions, cookie, kinds }: SessionPo
     throw new ParleyError('insufficient_scope', { message: wrongPort[key.kind] });
   const secret = headers.authorization?.replace(/^Bearer\s+/i, '').trim() ?? '';
   const sealed = sessions.begin(key, secret, isSecurePage(headers));
-  exchange.sendJson(200, describe(holder), { ...uncached, 'set-cookie': sessionCookie(cookie, sealed) });
+  exchange.sendJson(200, describe(holder, port), {
+    ...uncached,
+    'set-cookie': sessionCookie(cookie, sealed),
+  });
 }
 
 const wrongPort: Readonly<Record<Key['kind'], string>> = {
@@ -63,29 +69,37 @@ const wrongPort: Readonly<Record<Key['kind'], string>> = {
 };
 
 /** A missing session is an answer, not an error: the page asks before anyone has signed in. */
-async function show(exchange: Exchange): Promise<void> {
-  const body = exchange.request.headers.authorization === undefined ? signedOut : await current(exchange);
+async function show(exchange: Exchange, port: SessionPort): Promise<void> {
+  const isOut = exchange.request.headers.authorization === undefined;
+  const body = isOut ? signedOut(port) : await current(exchange, port);
   exchange.sendJson(200, body, uncached);
 }
 
-const signedOut = { signed_in: false };
+function signedOut(port: SessionPort): object {
+  return { signed_in: false, ...providerOf(port) };
+}
 
-async function current(exchange: Exchange): Promise<object> {
+function providerOf({ provider }: SessionPort): object {
+  return provider === undefined ? {} : { provider };
+}
+
+async function current(exchange: Exchange, port: SessionPort): Promise<object> {
   try {
-    return describe(await exchange.served.identify());
+    return describe(await exchange.served.identify(), port);
   } catch (error) {
     if (toParleyError(error).code !== 'invalid_api_key') throw error;
-    return signedOut;
+    return signedOut(port);
   }
 }
 
 /** Ends the session on every server, so that copies of the cookie no longer work. */
-async function signOut(exchange: Exchange, { sessions, cookie }: SessionPort): Promise<void> {
+async function signOut(exchange: Exchange, port: SessionPort): Promise<void> {
+  const { sessions, cookie } = port;
   checkPage(exchange);
   const { request } = exchange;
   for (const token of cookieValues(request, cookie)) await sessions.end(token);
   const ended = endedCookie(cookie, isSecurePage(request.headers));
-  exchange.sendJson(200, signedOut, { ...uncached, 'set-cookie': ended });
+  exchange.sendJson(200, signedOut(port), { ...uncached, 'set-cookie': ended });
 }
 
 function checkPage({ request }: Exchange): void {
@@ -94,12 +108,14 @@ function checkPage({ request }: Exchange): void {
   throw new ParleyError('insufficient_scope', { message });
 }
 
-function describe({ key, account }: KeyHolder): object {
-  const { id, name, kind, lastFour, scopes, createdAtMs, expiresAtMs } = key;
+function describe({ key, account }: KeyHolder, port: SessionPort): object {
+  const { id, name, kind, lastFour, scopes, createdAtMs, expiresAtMs, person } = key;
   return {
     signed_in: true,
     kind,
     account_name: account?.name ?? null,
+    is_person: person !== undefined,
+    ...providerOf(port),
     key: {
       id,
       name,

@@ -1556,7 +1556,8 @@ export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The id of the admin key, or `cli` for a command on the data folder.
+   * The id of the admin key, or `cli` for a command on the data folder. For a person who signed in with an identity
+   * provider, their name and id there; `oidc` for a logout at the provider.
    *
    * @generated from field: string actor = 3;
    */
