@@ -9,6 +9,7 @@ import { restRoutes } from '../../../src/transports/rest/routes.ts';
 import { play, playingEngines, recording, type Step } from '../../conformance/play.ts';
 import { ApiDocument, type ApiOperation } from '../../support/api-document.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
+import { tinyEngine } from '../../support/tiny-program.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const document = new ApiDocument();
@@ -37,7 +38,7 @@ beforeAll(async () => {
     engines,
     pages,
     openStore: openBreakable,
-    settings: { limits, alerts: toReceivers },
+    settings: { limits, alerts: toReceivers, engines: { tiny: tinyEngine() } },
   });
   wary = await startParley({ engines, settings: { limits: { failedKeysPerMinuteMax: 1 } } });
   await wary.call('/models', { headers: { authorization: '' } });
@@ -79,7 +80,8 @@ interface Change {
 }
 
 async function send(operation: ApiOperation, change: Change = {}): Promise<Response> {
-  const { server = parley, query = '', idempotencyKey } = change;
+  const { server = parley, idempotencyKey } = change;
+  const query = change.query ?? (operation.path.endsWith('/statement') ? '?month=2026-11' : '');
   const key = 'key' in change ? change.key : ownKey(operation);
   const path = await filled(operation, change.pathValue);
   const body = operation.verb === 'POST' ? bodyOf(operation, change) : undefined;
@@ -121,6 +123,7 @@ function textMembers(id: string, text: string): Record<string, unknown> {
   if (id === 'createMessage') return { messages: [{ role: 'user', content: text }] };
   if (id === 'createCompletion') return { prompt: text };
   if (id === 'createResponse') return { input: text };
+  if (/(Load|Unload)Engine$/.test(id)) return { name: 'tiny' };
   return id === 'synthesizeSpeech' ? { input: text, voice: 'one' } : {};
 }
 
@@ -206,10 +209,12 @@ const plays: Readonly<Record<string, (operation: ApiOperation) => Promise<Respon
     if (!isForAdmins(operation)) return send(operation, { key: parley.adminKey });
     return send(operation, { key: parley.apiKey });
   },
-  404: (operation) =>
-    operation.path.includes('{')
-      ? send(operation, { pathValue: 'nobody' })
-      : send(operation, { query: '?account_id=nobody' }),
+  404: (operation) => {
+    if (operation.path.includes('{')) return send(operation, { pathValue: 'nobody' });
+    return operation.verb === 'POST'
+      ? send(operation, { members: { name: 'nobody' } })
+      : send(operation, { query: '?account_id=nobody' });
+  },
   409: async (operation) => {
     const idempotencyKey = `once-${operation.id}`;
     if (!isForAdmins(operation)) {
