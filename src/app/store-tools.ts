@@ -5,7 +5,7 @@ import { openPostgresSide } from '../store/copy/postgres-side.ts';
 import type { Side } from '../store/copy/side.ts';
 import { openSqliteSide } from '../store/copy/sqlite-side.ts';
 import type { TableFacts } from '../store/copy/table-digest.ts';
-import { firstRecordMs } from '../store/copy/tables.ts';
+import { firstRecordMs } from '../store/entities/usage-steps.ts';
 import { migrateUrl } from '../store/postgres/migrate-url.ts';
 import { migrateFolder, pendingMigrations } from '../store/sqlite/migrate-folder.ts';
 

@@ -1,4 +1,4 @@
-/** Totals of usage, on each database: the sums of the records for any filter, also after pruning. */
+/** Totals of usage, on each database: the sums of the records for any filter, also of summed days and after pruning. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../src/core/entities/store.ts';
 import {
@@ -94,7 +94,7 @@ function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[]) {
   return Object.fromEntries(sums);
 }
 
-it('totals are the sums of the records, for any filter and group, also after pruning', async () => {
+it('totals are the sums of the records, for any filter and group, also of summed days, with late records and after pruning', async () => {
   const seed = Number(process.env['PARLEY_TOTALS_SEED'] ?? Date.now() % 2 ** 32);
   process.stdout.write(`PARLEY_TOTALS_SEED=${seed}\n`);
   const random = new Random(seed);
@@ -114,6 +114,14 @@ it('totals are the sums of the records, for any filter and group, also after pru
     if (turn % 20 === 19) {
       const recordsBeforeMs = firstMs + random.below(days) * dayMs + random.below(dayMs);
       await store.usage.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 10_000, auditEntry());
+    }
+    if (random.onceIn(4)) await store.usage.sumEndedDays(new AbortController().signal);
+    if (random.onceIn(4)) {
+      const late = randomRecord(random, owners);
+      records.push(late);
+      // Half of them are written while the days are summed.
+      const sums = random.onceIn(2) && store.usage.sumEndedDays(new AbortController().signal);
+      await Promise.all([store.requests.record(late.start, late.end), sums]);
     }
     const [accountId, keyId] = random.pick([[undefined, undefined], ...owners] as const);
     const key = random.onceIn(2) ? keyId : undefined;

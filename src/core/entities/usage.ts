@@ -142,6 +142,8 @@ export interface UsageStore {
    * count as requests without a model. `too_many` if there are more totals than `totalsMax`.
    */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
+  /** Sums the days that ended over an hour ago, by the clock of the database, and those with changes since. Totals then read the sums. */
+  sumEndedDays(signal: AbortSignal): Promise<void>;
   /** Counts what `prune` would remove. */
   countPrunable(cut: PruneCut): Promise<Prunable>;
   /**

@@ -8,8 +8,11 @@ import { type Dialect, query, type Statement, statement } from '../sql/statement
 export type Value = bigint | string | Uint8Array | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** The versions that caches compare describe the database itself. */
-type Copied = Exclude<keyof Database, 'policy'>;
+/** Versions that caches compare describe the database itself. Its server sums ended days anew. */
+type Copied = Exclude<
+  keyof Database,
+  'policy' | 'usage_sums' | 'usage_day_sums' | 'usage_sums_end' | 'late_days'
+>;
 
 /** The columns of the primary keys. A table comes after those that it refers to. */
 const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string)[] } = {
@@ -37,11 +40,6 @@ const ownColumns = [
 const rowsAtOnce = 2_000;
 /** A row with an answer may have 8 MB. */
 const answersAtOnce = 5;
-
-/** The start of the oldest request. */
-export const firstRecordMs = statement((_: object, dialect) =>
-  query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect)).limit(1),
-).map((row) => Number(row.started_at_ms));
 
 export interface Table {
   readonly name: Copied;

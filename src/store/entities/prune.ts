@@ -9,13 +9,11 @@ import { type Step, step } from '../sql/job.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
 import { insertAudit } from './audit.ts';
 import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
-import { recordsAsRollups, rollupKey, sumColumns, sums } from './usage-rollups.ts';
+import { addSums, isSummable, recordsAsRollups } from './usage-rollups.ts';
 import { steps } from './usage-steps.ts';
 
 /** Records that one transaction removes. Concurrent requests wait for it. */
 const recordsAtOnce = 250;
-/** An upstream may report any number. Records with more tokens stay, so that no sum overflows. */
-const tokensMax = 2n ** 40n;
 
 /** The records with an id above `after`, up to `last`. */
 interface Stretch {
@@ -35,7 +33,7 @@ interface Removed extends Prunable {
 function isPrunable(stretch: Stretch, dialect: Dialect) {
   const { beforeMs } = stretch;
   return sql<boolean>`${isWithin(dialect, stretch)} and started_at_ms < ${beforeMs} and state <> 'started'
-    and coalesce(prompt_tokens, 0) < ${tokensMax} and coalesce(completion_tokens, 0) < ${tokensMax}`;
+    and ${isSummable}`;
 }
 
 /** Counts the rows that a cut would remove. */
@@ -69,7 +67,9 @@ const stretchEnd = statement((p: Stretch, dialect) =>
     .limit(1)
     .offset(recordsAtOnce - 1),
 );
-export const rollUpRecords = statement(rollUp);
+export const rollUpRecords = statement((p: Stretch, dialect) =>
+  addSums('usage_rollups', recordsAsRollups(dialect).where(isPrunable(p, dialect))),
+);
 /** The number of records in a range, and of those that may be removed. */
 export const countOf = statement((p: Stretch, dialect) =>
   query
@@ -145,22 +145,4 @@ async function remove(executor: Executor, steps: readonly Step[], audit?: AuditE
   const results = await executor.run({ steps: all, isExclusive: true });
   const removed = results[steps.length - 1];
   return removed && 'changes' in removed ? removed.changes : 0;
-}
-
-function rollUp(stretch: Stretch, dialect: Dialect) {
-  const records = recordsAsRollups(dialect).where(isPrunable(stretch, dialect)).as('records');
-  const added = sumColumns.map((column) => [
-    column,
-    sql`usage_rollups.${sql.ref(column)} + excluded.${sql.ref(column)}`,
-  ]);
-  return query
-    .insertInto('usage_rollups')
-    .columns([...rollupKey, ...sumColumns])
-    .expression(
-      query
-        .selectFrom(records)
-        .select([...rollupKey, ...sums])
-        .groupBy(rollupKey),
-    )
-    .onConflict((conflict) => conflict.columns(rollupKey).doUpdateSet(Object.fromEntries(added)));
 }

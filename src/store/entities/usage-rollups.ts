@@ -1,8 +1,12 @@
-/** The rows that totals and pruning sum. They share them, so that their sums cannot differ. */
-import { type RawBuilder, sql } from 'kysely';
+/** The rows that totals, pruning and the sums of ended days add up. They share them, so that their sums cannot differ. */
+import { type AliasableExpression, type RawBuilder, sql } from 'kysely';
 import { type Dialect, query } from '../sql/statement.ts';
 
-export const rollupKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
+/** Pruned records, records of ended days, and the same over all accounts. */
+export type SumsTable = 'usage_rollups' | 'usage_sums' | 'usage_day_sums';
+
+const dayKey = ['day', 'operation', 'model', 'state'] as const;
+const rollupKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
 
 const summedColumns = [
   'characters',
@@ -17,6 +21,11 @@ const summedColumns = [
 ] as const;
 
 export const sumColumns = ['requests', ...summedColumns] as const;
+
+/** An upstream may report any number. Records with more tokens are in no stored sum, so that none overflows. */
+const tokensMax = 2n ** 40n;
+export const isSummable = sql<boolean>`coalesce(prompt_tokens, 0) < ${sql.lit(tokensMax)}
+  and coalesce(completion_tokens, 0) < ${sql.lit(tokensMax)}`;
 
 /** The day (UTC) of a time in milliseconds. */
 export function dayOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
@@ -40,3 +49,15 @@ export function recordsAsRollups(dialect: Dialect) {
 }
 
 export const sums = sumColumns.map((column) => sql<bigint>`sum(${sql.ref(column)})`.as(column));
+
+/** Adds rows to the sums of a table. */
+export function addSums(table: SumsTable, rows: AliasableExpression<unknown>): RawBuilder<object> {
+  const key = sql.join((table === 'usage_day_sums' ? dayKey : rollupKey).map((column) => sql.ref(column)));
+  const columns = sql.join(sumColumns.map((column) => sql.ref(column)));
+  const added = sumColumns.map(
+    (column) => sql`${sql.ref(column)} = ${sql.ref(`${table}.${column}`)} + excluded.${sql.ref(column)}`,
+  );
+  return sql`insert into ${sql.table(table)} (${key}, ${columns})
+    select ${key}, ${sql.join(sums)} from ${rows.as('added')} group by ${key}
+    on conflict (${key}) do update set ${sql.join(added)}`;
+}

@@ -7,6 +7,11 @@ import { query, statement } from '../sql/statement.ts';
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
 const recordsAtOnce = 1_000;
 
+/** The start of the oldest request. */
+export const firstRecordMs = statement((_: object, dialect) =>
+  query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect)).limit(1),
+).map((row) => Number(row.started_at_ms));
+
 interface IdRange {
   readonly after: string;
   readonly until: string;
@@ -40,7 +45,7 @@ export async function* steps(
 }
 
 /** A record id is created at most this long before its request starts, with a generous margin. */
-const idLeadMs = 3_600_000;
+export const idLeadMs = 3_600_000;
 
 /** The ids of requests that started in a span of time, so that reading skips all others. */
 export function idsBetween(fromMs: number | undefined, untilMs: number | undefined) {

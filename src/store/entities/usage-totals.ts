@@ -8,39 +8,56 @@ import { afterAll, type Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
 import { dayOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
 import { idsBetween, steps } from './usage-steps.ts';
+import { dayMs, dayText, type Span, spansOf } from './usage-sums.ts';
 
-interface RecordStep {
-  readonly after: string;
-  readonly last: string;
+/** Sums that one step reads. */
+const sumsAtOnce = 2_000;
+
+type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
+type Totals = Map<string, Row>;
+
+interface Parameters {
   readonly accountId: string;
   readonly keyId: string;
 }
-
-const dayMs = 24 * 60 * 60 * 1000;
-
-type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
 
 export async function readTotals(
   executor: Executor,
   wanted: TotalsQuery,
 ): Promise<readonly UsageTotal[] | 'too_many'> {
   return executor.readSnapshot(async (snapshot) => {
-    const totals = new Map<string, Row>();
-    for (const parts of [rollupTotals(snapshot, wanted), recordTotals(snapshot, wanted)]) {
-      for await (const rows of parts) {
-        for (const row of rows) add(totals, wanted, row);
-        if (totals.size > wanted.totalsMax) return 'too_many';
-        await nextTurn();
-      }
-    }
+    const totals = await read(snapshot, wanted);
+    if (totals === 'too_many') return totals;
     const inOrder = [...totals].sort(([one], [other]) => (one < other ? -1 : 1));
     return inOrder.map(([, row]) => toTotal(row, wanted));
   });
 }
 
+async function read(snapshot: Queries, wanted: TotalsQuery): Promise<Totals | 'too_many'> {
+  const totals: Totals = new Map();
+  for (const span of await spansOf(snapshot, wanted)) {
+    const parts = [storedTotals(snapshot, wanted, span)];
+    if (span.table === 'usage_rollups') parts.push(recordTotals(snapshot, { ...wanted, ...span }));
+    for (const part of parts) {
+      for await (const rows of part) {
+        for (const row of rows) add(totals, wanted, row);
+        if (totals.size > wanted.totalsMax) return 'too_many';
+        await nextTurn();
+      }
+    }
+  }
+  return totals;
+}
+
+const parametersOf = ({ accountId, keyId }: TotalsQuery): Parameters => ({
+  accountId: accountId ?? '',
+  keyId: keyId ?? '',
+});
+
 /** The totals of each step of records. */
-async function* recordTotals(snapshot: Queries, { accountId, keyId, fromMs, untilMs, groupBy }: TotalsQuery) {
-  const totals = statement((p: RecordStep, dialect) => {
+async function* recordTotals(snapshot: Queries, wanted: TotalsQuery) {
+  const { accountId, keyId, fromMs, untilMs, groupBy } = wanted;
+  const totals = statement((p: Parameters & { readonly after: string; readonly last: string }, dialect) => {
     let records = recordsAsRollups(dialect).select('started_at_ms').where(isWithin(dialect, p));
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
@@ -50,41 +67,70 @@ async function* recordTotals(snapshot: Queries, { accountId, keyId, fromMs, unti
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   for await (const step of steps(snapshot, { after, until, accountId })) {
-    yield (await snapshot.all(totals, { ...step, accountId: accountId ?? '', keyId: keyId ?? '' })) as Row[];
+    yield (await snapshot.all(totals, { ...step, ...parametersOf(wanted) })) as Row[];
   }
 }
 
-/** The totals of each day of rollups. */
-async function* rollupTotals(snapshot: Queries, { accountId, keyId, fromMs, untilMs, groupBy }: TotalsQuery) {
-  const nextDay = statement((p: { from: string; before: string }) =>
-    query
-      .selectFrom('usage_rollups')
-      .select('day')
-      .where('day', '>=', p.from)
-      .where('day', '<', p.before)
-      .orderBy('day')
-      .limit(1),
-  );
-  const totals = statement((p: { day: string; accountId: string; keyId: string }) => {
-    const rollups = query.selectFrom('usage_rollups').selectAll().where('day', '=', p.day);
-    const ofAccount = accountId === undefined ? rollups : rollups.where('account_id', '=', p.accountId);
-    const wanted = keyId === undefined ? ofAccount : ofAccount.where('key_id', '=', p.keyId);
-    return totalsOf(wanted, groupBy);
+interface StoredRange extends Parameters {
+  readonly fromDay: string;
+  readonly untilDay: string;
+  readonly afterDay: string;
+  readonly after: string;
+  readonly lastDay: string;
+  readonly last: string;
+}
+
+/** The totals of each step of stored sums. */
+async function* storedTotals(snapshot: Queries, wanted: TotalsQuery, { fromMs, untilMs, table }: Span) {
+  const { accountId, keyId, groupBy } = wanted;
+  const isOfAll = accountId === undefined && keyId === undefined && !groupBy.some(isOwner);
+  const source = table === 'usage_sums' && isOfAll ? 'usage_day_sums' : table;
+  const place = (day: unknown, account: unknown) =>
+    source === 'usage_day_sums' ? sql`(${day})` : sql`(${day}, ${account})`;
+  const order = source === 'usage_day_sums' ? sql`day` : sql`day, account_id`;
+  const rowsAfter = (p: StoredRange) => {
+    const rows = query
+      .selectFrom(source as 'usage_rollups')
+      .where('day', '>=', p.fromDay)
+      .where('day', '<', p.untilDay)
+      .where(sql<boolean>`(${order}) > ${place(p.afterDay, p.after)}`);
+    const ofAccount = accountId === undefined ? rows : rows.where('account_id', '=', p.accountId);
+    return keyId === undefined ? ofAccount : ofAccount.where('key_id', '=', p.keyId);
+  };
+  const lastPlace = statement((p: StoredRange) => {
+    const account = source === 'usage_day_sums' ? sql<string>`''` : sql<string>`account_id`;
+    const rows = rowsAfter(p).select(['day', account.as('account_id')]);
+    return rows
+      .orderBy(order)
+      .limit(1)
+      .offset(sumsAtOnce - 1);
   });
-  const before = untilMs === undefined ? afterAll : dayOf(untilMs);
-  let from = fromMs === undefined ? '' : dayOf(fromMs);
+  const totals = statement((p: StoredRange) => {
+    const rows = rowsAfter(p).where(sql<boolean>`(${order}) <= ${place(p.lastDay, p.last)}`);
+    return totalsOf(rows.selectAll(), groupBy);
+  });
+  const fromDay = fromMs === undefined ? '' : dayText(fromMs);
+  const untilDay = untilMs === undefined ? afterAll : dayText(untilMs);
+  let [afterDay, after] = ['', ''];
   for (;;) {
-    const next = await snapshot.get(nextDay, { from, before });
-    if (next === undefined) return;
-    yield (await snapshot.all(totals, {
-      day: next.day,
-      accountId: accountId ?? '',
-      keyId: keyId ?? '',
-    })) as Row[];
-    // The end of a range: sorts after the day and before the next one.
-    from = `${next.day}~`;
+    const range = {
+      ...parametersOf(wanted),
+      fromDay,
+      untilDay,
+      afterDay,
+      after,
+      lastDay: afterAll,
+      last: afterAll,
+    };
+    const found = await snapshot.get(lastPlace, range);
+    const [lastDay, last] = found ? [found.day, found.account_id] : [afterAll, afterAll];
+    yield (await snapshot.all(totals, { ...range, lastDay, last })) as Row[];
+    if (found === undefined) return;
+    [afterDay, after] = [lastDay, last];
   }
 }
+
+const isOwner = (name: TotalDimension): boolean => name === 'account' || name === 'key';
 
 interface Dimension {
   readonly value: RawBuilder<string>;
@@ -122,11 +168,7 @@ function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy'], known = dim
     : totals.groupBy(groupBy.map((name) => known[name].group ?? known[name].value));
 }
 
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
-}
-
-function add(totals: Map<string, Row>, { groupBy }: TotalsQuery, row: Row): void {
+function add(totals: Totals, { groupBy }: TotalsQuery, row: Row): void {
   const key = groupBy.map((name) => row[name]).join('\0');
   const total = totals.get(key);
   if (total === undefined) totals.set(key, row);

@@ -7,6 +7,7 @@ import { query, type Statement, statement } from '../sql/statement.ts';
 import { countPrunable, prune } from './prune.ts';
 import { toRecord } from './usage-records.ts';
 import { idsBetween } from './usage-steps.ts';
+import { sumEndedDays } from './usage-sums.ts';
 import { readTotals } from './usage-totals.ts';
 
 export function usageStore(executor: Executor): UsageStore {
@@ -17,6 +18,7 @@ export function usageStore(executor: Executor): UsageStore {
         return executor.all(recordsBefore(wanted), wanted);
       }),
     totals: (wanted) => readTotals(executor, wanted),
+    sumEndedDays: (signal) => sumEndedDays(executor, signal),
     countPrunable: (cut) => countPrunable(executor, cut),
     prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
   };

@@ -15,6 +15,7 @@ import * as integerRows from './0012-integer-rows.ts';
 import * as textViews from './0013-text-views.ts';
 import * as fairUseStatements from './0014-fair-use-statements.ts';
 import * as cachedTokens from './0015-cached-tokens.ts';
+import * as usageSums from './0016-usage-sums.ts';
 import * as personSessions from './0018-person-sessions.ts';
 import { type Change, migrationsOf } from './column-types.ts';
 import type { sqliteMigrations } from './names.ts';
@@ -37,6 +38,7 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
   '0012-integer-rows': integerRows,
   '0013-text-views': textViews,
   '0015-cached-tokens': cachedTokens,
+  '0016-usage-sums': usageSums,
   '0018-person-sessions': personSessions,
 } satisfies Record<(typeof sqliteMigrations)[number], Change>);
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
@@ -50,6 +52,7 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0011-fair-use-counts': fairUseCounts,
   '0014-fair-use-statements': fairUseStatements,
   '0015-cached-tokens': cachedTokens,
+  '0016-usage-sums': usageSums,
   '0018-person-sessions': personSessions,
 });
 

@@ -11,5 +11,6 @@ export const sqliteMigrations = [
   '0012-integer-rows',
   '0013-text-views',
   '0015-cached-tokens',
+  '0016-usage-sums',
   '0018-person-sessions',
 ] as const;

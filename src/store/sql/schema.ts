@@ -12,6 +12,10 @@ export interface Database {
   limit_counts: LimitCountsTable;
   usage_records: UsageRecordsTable;
   usage_rollups: UsageRollupsTable;
+  usage_sums: UsageRollupsTable;
+  usage_day_sums: Omit<UsageRollupsTable, 'account_id' | 'key_id'>;
+  usage_sums_end: UsageSumsEndTable;
+  late_days: LateDaysTable;
   kept_answers: KeptAnswersTable;
   audit_entries: AuditEntriesTable;
   policy: PolicyTable;
@@ -137,7 +141,7 @@ export interface UsageRecordsTable {
   rate_uses: string | null;
 }
 
-/** Sums of pruned usage records. */
+/** Sums of pruned usage records. `usage_sums` has those of all records of ended days, and `usage_day_sums` those of all accounts. */
 interface UsageRollupsTable {
   /** The day (UTC) on which the requests started, such as `2026-11-21`. */
   day: string;
@@ -157,6 +161,19 @@ interface UsageRollupsTable {
   cache_write_tokens: Integer;
   fair_use_units: Integer;
   cost_nano_credits: Integer;
+}
+
+/** A table with one row. */
+interface UsageSumsEndTable {
+  /** The first day that is not summed. Days are numbered from 1970, in UTC. */
+  number: Integer;
+}
+
+/** Earlier days whose sums are missing or no longer exact. */
+interface LateDaysTable {
+  number: Integer;
+  /** Tells apart who noted the day: 0 or a transaction, or below 0 whoever sums it. */
+  note: Integer;
 }
 
 /** Idempotency records. */
