@@ -1,8 +1,9 @@
 /** JSON Schema keywords that the type of a field does not give: bounds and allowed values. */
 import type { JsonObject } from '@bufbuild/protobuf';
+import { accountOrders } from '../../src/core/entities/account.ts';
 import { audioFormats } from '../../src/core/entities/engine.ts';
 import { adminScopes, scopes } from '../../src/core/entities/key.ts';
-import { operations, recordStates, totalDimensions } from '../../src/core/entities/usage.ts';
+import { operations, recordStates, topMeasures, totalDimensions } from '../../src/core/entities/usage.ts';
 import { bounds } from '../../src/core/values/bounds.ts';
 
 const modelTypes = ['speech', 'transcription', 'chat'];
@@ -33,6 +34,9 @@ export const requiredInRequests: ReadonlySet<string> = new Set([
 export const requestKeywords: Readonly<Record<string, JsonObject>> = {
   page_size: bounds.pageSize,
   page_token: bounds.pageToken,
+  top: bounds.top,
+  top_by: { enum: [...topMeasures] },
+  order_by: { enum: [...accountOrders] },
 };
 
 /** Requests that filter usage records. */

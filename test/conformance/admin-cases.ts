@@ -285,6 +285,39 @@ const keysByAdmin: Case[] = [
 const usageByAdmin: Case[] = [
   byAdmin('admin: the usage of an account that has none', calling(admin.getUsageTotals, ofAccount)),
   byAdmin(
+    'admin: the key with the highest cost',
+    calling(admin.getUsageTotals, ({ accountName }) => ({
+      accountId: accountName,
+      groupBy: ['key'],
+      top: 1,
+      topBy: 'cost',
+    })),
+  ),
+  adminRefused(
+    'the largest of what is not grouped',
+    calling(admin.getUsageTotals, { groupBy: ['model'], top: 3 }),
+    'invalid_parameter',
+    'top',
+  ),
+  adminRefused(
+    'the largest accounts and keys at once',
+    calling(admin.getUsageTotals, { groupBy: ['account', 'key'], top: 3 }),
+    'invalid_parameter',
+    'top',
+  ),
+  adminRefused(
+    'too many of the largest',
+    calling(admin.getUsageTotals, { groupBy: ['key'], top: 101 }),
+    'invalid_parameter',
+    'top',
+  ),
+  adminRefused(
+    'the largest by an unknown measure',
+    calling(admin.getUsageTotals, { groupBy: ['key'], top: 1, topBy: 'length' }),
+    'invalid_parameter',
+    'top_by',
+  ),
+  byAdmin(
     'admin: all usage of long ago, by everything',
     calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: [...totalDimensions] }),
   ),

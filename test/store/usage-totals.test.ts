@@ -70,12 +70,48 @@ function dimensionOf(name: TotalDimension, { start, end }: Ended): string {
   return values[name];
 }
 
+/** What sums of `sumsOf` are compared by. */
+const compared = {
+  requests: ([requests]: readonly bigint[]) => requests,
+  cost: (sums: readonly bigint[]) => sums[6],
+  tokens: (sums: readonly bigint[]) => (sums[3] ?? 0n) + (sums[4] ?? 0n),
+  cached_tokens: (sums: readonly bigint[]) => sums[5],
+  characters: (sums: readonly bigint[]) => sums[1],
+};
+
+/** The accounts or keys with the largest sums; of equal ones those with the smaller ids. */
+function largest(records: readonly Ended[], { dimension, by, size }: RandomTop): readonly string[] {
+  const sums = Object.entries(sumsOf(records, [dimension])).sort(([one], [other]) => (one < other ? -1 : 1));
+  const inOrder = sums.sort(([, one], [, other]) =>
+    Number((compared[by](other) ?? 0n) - (compared[by](one) ?? 0n)),
+  );
+  return inOrder.slice(0, size).map(([id]) => id);
+}
+
+interface RandomTop {
+  readonly dimension: 'account' | 'key';
+  readonly by: keyof typeof compared;
+  readonly size: number;
+}
+
+function randomTop(random: Random, groupBy: readonly TotalDimension[]): RandomTop | undefined {
+  const [dimension, other] = (['account', 'key'] as const).filter((name) => groupBy.includes(name));
+  if (dimension === undefined || other !== undefined || random.onceIn(2)) return undefined;
+  const by = random.pick(Object.keys(compared)) as keyof typeof compared;
+  return { dimension, by, size: random.between(1, 3) };
+}
+
 /** Sums by the values of the dimensions. */
-function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[]) {
+function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[], top?: RandomTop) {
+  const own = top && largest(records, top);
   const sums = new Map<string, bigint[]>();
   for (const record of records) {
     const { start, end } = record;
-    const key = groupBy.map((name) => dimensionOf(name, record)).join(' ');
+    const ownOf = (name: TotalDimension) => {
+      const value = dimensionOf(name, record);
+      return own && name === top?.dimension && !own.includes(value) ? '' : value;
+    };
+    const key = groupBy.map(ownOf).join(' ');
     const numbers = [
       1,
       start.characters,
@@ -129,7 +165,8 @@ it('totals are the sums of the records, for any filter and group, also of summed
     const fromMs = random.onceIn(2) ? firstMs + from * dayMs : undefined;
     const untilMs = random.onceIn(2) ? firstMs + (from + random.below(days)) * dayMs : undefined;
     const groupBy = totalDimensions.filter(() => random.onceIn(3));
-    const wanted = { accountId, keyId: key, fromMs, untilMs, groupBy, totalsMax: 10_000 };
+    const top = randomTop(random, groupBy);
+    const wanted = { accountId, keyId: key, fromMs, untilMs, groupBy, top, totalsMax: 10_000 };
     const totals = await store.usage.totals(wanted);
     if (totals === 'too_many') throw new Error('there are too many totals');
     const chosen = records.filter(
@@ -146,6 +183,7 @@ it('totals are the sums of the records, for any filter and group, also of summed
         ...[total.cachedTokens, total.cost],
       ],
     ]);
-    expect([wanted, Object.fromEntries(found)]).toEqual([wanted, sumsOf(chosen, groupBy)]);
+    expect([wanted, Object.fromEntries(found)]).toEqual([wanted, sumsOf(chosen, groupBy, top)]);
+    for (const { of, isRest } of totals) expect(isRest).toBe(top !== undefined && of[top.dimension] === '');
   }
 });

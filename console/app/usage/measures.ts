@@ -5,6 +5,8 @@ import type { Total } from './source.ts';
 export interface Measure {
   readonly name: string;
   readonly label: string;
+  /** Its name in `top_by` of the API. */
+  readonly topBy: string;
   readonly of: (total: Total) => bigint;
   readonly text: (value: bigint) => string;
   readonly exact: (value: bigint) => string;
@@ -12,9 +14,10 @@ export interface Measure {
   readonly plotted: (value: bigint) => number;
 }
 
-const counted = (name: string, label: string, of: Measure['of']): Measure => ({
+const counted = (name: string, label: string, of: Measure['of'], topBy = name): Measure => ({
   name,
   label,
+  topBy,
   of,
   text: (value) => (value < 100_000n ? wholeText(value) : shortText(Number(value))),
   exact: wholeText,
@@ -26,17 +29,19 @@ export const measures: readonly [Measure, ...Measure[]] = [
   {
     name: 'credits',
     label: 'Credits',
+    topBy: 'cost',
     of: ({ costNanoCredits }) => costNanoCredits,
     text: creditsText,
     exact: exactCredits,
     plotted: (value) => Number(value) / 1e9,
   },
   counted('tokens', 'Tokens', ({ promptTokens, completionTokens }) => promptTokens + completionTokens),
-  counted('cached', 'Cached tokens', ({ cachedTokens }) => cachedTokens),
+  counted('cached', 'Cached tokens', ({ cachedTokens }) => cachedTokens, 'cached_tokens'),
   counted('characters', 'Characters spoken', ({ characters }) => characters),
   {
     name: 'audio',
     label: 'Audio transcribed',
+    topBy: 'audio_seconds_in',
     of: ({ audioSecondsIn }) => BigInt(Math.round(audioSecondsIn * 1000)),
     text: (value) => secondsText(Number(value) / 1000),
     exact: (value) => `${Number(value) / 1000} s`,
@@ -48,6 +53,7 @@ export const dimensions = ['operation', 'model', 'state', 'key', 'account'] as c
 export type Dimension = (typeof dimensions)[number];
 
 export function groupName(total: Total, dimension: Dimension): string {
+  if (total.rest) return 'all others';
   if (dimension === 'account') return total.accountId ?? 'none';
   return (dimension === 'key' ? total.keyId : total[dimension]) ?? 'none';
 }

@@ -28,6 +28,20 @@ export function useNames(session: SignedIn, accountId: string): Names {
   return { accounts: accounts.value ?? none, keys: useKeyNames(session, accountId) };
 }
 
+/** The names with those of further accounts. */
+export function useAccountNames(known: NamesById, ids: readonly string[]): NamesById {
+  const missing = [...new Set(ids)].filter((id) => id !== '' && !known.has(id));
+  const found = useLoaded(`names of ${missing.join()}`, (signal) =>
+    Promise.all(
+      missing.map(async (accountId) => {
+        const { account } = await admin.getAccount({ accountId }, { signal });
+        return [accountId, account?.name ?? accountId] as const;
+      }),
+    ),
+  );
+  return new Map([...known, ...(found.value ?? [])]);
+}
+
 /**
  * Names of the keys of an account.
  * @param turn reloads when it changes

@@ -10,7 +10,7 @@ import { useQuery } from '../router.ts';
 import { Scroll } from '../scroll.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { TableHead } from '../table-head.tsx';
-import type { Names } from './names.ts';
+import { type Names, useAccountNames } from './names.ts';
 import type { Period } from './periods.ts';
 import { RecordDialog } from './record-dialog.tsx';
 import { State } from './record-state.tsx';
@@ -75,6 +75,10 @@ interface FoundProps extends Omit<Props, 'filter' | 'period'> {
 
 function Found({ kind, names, records, isById }: FoundProps) {
   const [shown, setShown] = useState<UsageRecord>();
+  const accounts = useAccountNames(
+    names.accounts,
+    kind === 'admin' ? records.map(({ accountId }) => accountId) : [],
+  );
   if (records.length === 0) {
     return (
       <Empty title="No requests found.">
@@ -86,11 +90,7 @@ function Found({ kind, names, records, isById }: FoundProps) {
   }
   return (
     <>
-      <RecordTable
-        records={records}
-        names={kind === 'admin' ? names.accounts : undefined}
-        onOpen={setShown}
-      />
+      <RecordTable records={records} names={kind === 'admin' ? accounts : undefined} onOpen={setShown} />
       {shown !== undefined && (
         <RecordDialog record={shown} names={names} onClose={() => setShown(undefined)} />
       )}

@@ -40,6 +40,8 @@ interface TotalsRequest {
   readonly accountId?: string;
   /** Empty: all. */
   readonly keyId?: string;
+  /** Only the largest accounts or keys apart. Default: each. */
+  readonly top?: { readonly top: number; readonly topBy: string };
 }
 
 export async function readTotals(
@@ -47,8 +49,8 @@ export async function readTotals(
   request: TotalsRequest,
   signal: AbortSignal,
 ): Promise<readonly Total[]> {
-  const { from, groupBy, accountId = '', keyId = '' } = request;
-  const sent = { startTime: timestampFromDate(from), groupBy, ...(keyId !== '' && { keyId }) };
+  const { from, groupBy, accountId = '', keyId = '', top } = request;
+  const sent = { startTime: timestampFromDate(from), groupBy, ...(keyId !== '' && { keyId }), ...top };
   if (kind === 'account') return (await account.getUsageTotals(sent, { signal })).totals;
   const one = accountId === '' ? {} : { accountId };
   return (await admin.getUsageTotals({ ...sent, ...one }, { signal })).totals;

@@ -8,11 +8,14 @@ import { Empty, Show, useLoaded } from '../states.tsx';
 import { Chart } from './chart.tsx';
 import { FilterChoices, type Filters, useFilters } from './filters.tsx';
 import { type Dimension, dimensions, groupsOf, type Measure, measures, sumOf } from './measures.ts';
-import { type Names, useNames } from './names.ts';
+import { type Names, useAccountNames, useNames } from './names.ts';
 import { periods } from './periods.ts';
 import { RecordList } from './record-list.tsx';
 import { type Kind, readTotals, served, type Total } from './source.ts';
 import { TotalsTable } from './totals-table.tsx';
+
+/** Accounts or keys that the chart and its table show apart. */
+const topMax = 10;
 
 export function UsagePage({ session }: { readonly session: SignedIn }) {
   const { kind } = session;
@@ -23,10 +26,18 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   const own = dimensionsFor(kind, accountId);
   const dimension = own.find((name) => name === by) ?? own[0] ?? 'operation';
   const period = periods.find(({ name }) => name === periodName) ?? periods[0];
-  const withinDimension = dimension === 'key' || dimension === 'account' ? [dimension] : [];
-  const groupBy = [period.unit, 'operation', 'model', 'state', ...withinDimension];
-  const totals = useLoaded(JSON.stringify([period.name, accountId, keyId, groupBy]), (signal) =>
-    readTotals(kind, { from: period.from(), groupBy, accountId, keyId }, signal),
+  const [measureName, setMeasure] = useQuery('measure');
+  const measure = measures.find(({ name }) => name === measureName) ?? measures[0];
+  const isLong = dimension === 'key' || dimension === 'account';
+  const groupBy = [period.unit, 'operation', 'model', 'state', ...(isLong ? [dimension] : [])];
+  const request = {
+    groupBy,
+    accountId,
+    keyId,
+    ...(isLong && { top: { top: topMax, topBy: measure.topBy } }),
+  };
+  const totals = useLoaded(JSON.stringify([period.name, request]), (signal) =>
+    readTotals(kind, { from: period.from(), ...request }, signal),
   );
   const models = [...new Set((totals.value ?? []).flatMap((total) => total.model ?? []))].sort();
   const names = useNames(session, accountId);
@@ -42,18 +53,33 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
         />
       </div>
       <FilterChoices kind={kind} filters={filters} names={names} models={models} />
-      <Show of={totals} what="the totals">
-        {(all) => (
-          <Sums
-            names={names}
-            period={period}
-            totals={filtered(all, filters.values)}
-            dimension={dimension}
-            dimensions={own}
-            onDimension={(name) => setBy(name === own[0] ? '' : name)}
+      <section class="card" aria-label="Sums">
+        <div class="filters">
+          <Segments
+            label="Measure"
+            value={measure.name}
+            onChange={(name) => setMeasure(name === measures[0].name ? '' : name)}
+            options={measures.map(({ name, label }) => ({ value: name, text: label }))}
           />
-        )}
-      </Show>
+          <Choice
+            label="Grouped by"
+            value={dimension}
+            onChange={(name) => setBy(name === own[0] ? '' : name)}
+            options={own}
+          />
+        </div>
+        <Show of={totals} what="the totals">
+          {(all) => (
+            <Sums
+              names={names}
+              period={period}
+              totals={filtered(all, filters.values)}
+              dimension={dimension}
+              measure={measure}
+            />
+          )}
+        </Show>
+      </section>
       <RecordList kind={kind} names={names} period={period} filter={filters.values} />
     </>
   );
@@ -82,31 +108,22 @@ interface SumsProps {
   readonly period: (typeof periods)[number];
   readonly totals: readonly Total[];
   readonly dimension: Dimension;
-  /** Keys that can be chosen. */
-  readonly dimensions: readonly Dimension[];
-  readonly onDimension: (name: string) => void;
+  readonly measure: Measure;
 }
 
-function Sums({ names, period, totals, dimension, dimensions: own, onDimension }: SumsProps) {
-  const [measureName, setMeasure] = useQuery('measure');
-  const measure = measures.find(({ name }) => name === measureName) ?? measures[0];
-  const known = dimension === 'account' ? names.accounts : dimension === 'key' ? names.keys : undefined;
+function Sums({ names, period, totals, dimension, measure }: SumsProps) {
+  const accounts = useAccountNames(
+    names.accounts,
+    totals.flatMap(({ accountId }) => accountId ?? []),
+  );
+  const known = dimension === 'account' ? accounts : dimension === 'key' ? names.keys : undefined;
   const groups = groupsOf(totals, dimension, measure).map((group) => ({
     ...group,
     name: known?.get(group.name) ?? group.name,
   }));
   return (
-    <section class="card" aria-label="Sums">
+    <>
       <Key totals={totals} />
-      <div class="filters">
-        <Segments
-          label="Measure"
-          value={measure.name}
-          onChange={(name) => setMeasure(name === measures[0].name ? '' : name)}
-          options={measures.map(({ name, label }) => ({ value: name, text: label }))}
-        />
-        <Choice label="Grouped by" value={dimension} onChange={onDimension} options={own} />
-      </div>
       {totals.length === 0 ? (
         <Empty title="No requests in this period.">
           <p>Choose another period or other filters.</p>
@@ -117,7 +134,7 @@ function Sums({ names, period, totals, dimension, dimensions: own, onDimension }
           <TotalsTable groups={groups} dimension={dimension} />
         </>
       )}
-    </section>
+    </>
   );
 }
 

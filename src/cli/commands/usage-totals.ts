@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { totalDimensions } from '../../core/entities/usage.ts';
+import { topMeasures, totalDimensions } from '../../core/entities/usage.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, parseMoment, timestampOf } from '../terminal/times.ts';
 import {
@@ -16,12 +16,15 @@ interface TotalsFlags extends AdminCommandFlags {
   readonly account?: string;
   readonly since?: Date;
   readonly until?: Date;
+  readonly top?: number;
+  readonly topBy?: string;
 }
 
 export function totalsCommand(): Command {
   const command = allOrOwnCommand('totals', 'Show totals of usage, with those of pruned records.', [
     'parley usage totals',
     'parley usage totals --by account,month --since 2027-01-01',
+    'parley usage totals --by account --top 10 --top-by cost',
     'parley usage totals --by model --account acme --json',
   ]);
   return withTotals(command, totalDimensions, 'month').option(
@@ -47,16 +50,20 @@ function withTotals(command: Command, dimensions: readonly string[], byDefault: 
     ])
     .option('--since <when>', 'only from that day on: a date, or a span before now such as 30d', parseMoment)
     .option('--until <when>', 'only before that day', parseMoment)
+    .option('--top <number>', 'only the largest accounts or keys, and the sum of the rest', parseTop)
+    .addOption(new Option('--top-by <measure>', 'what is compared (default: requests)').choices(topMeasures))
     .action((_, self: Command) => showTotals(self.optsWithGlobals()));
 }
 
 async function showTotals(flags: TotalsFlags): Promise<void> {
-  const { by, account, since, until } = flags;
+  const { by, account, since, until, top, topBy } = flags;
   const request = {
     groupBy: [...by],
     ...(account !== undefined && { accountId: account }),
     ...(since && { startTime: firstOfDay(since) }),
     ...(until && { endTime: firstOfDay(until) }),
+    ...(top !== undefined && { top }),
+    ...(topBy !== undefined && { topBy }),
   };
   await callAndShow(flags, 'getUsageTotals', request, async ({ totals }, admin) => {
     const names = await accountNames(
@@ -73,8 +80,11 @@ function totalsTable(
   names: ReadonlyMap<string, string>,
 ): string {
   const dimensions: Record<string, Column<UsageTotal>> = {
-    account: { title: 'ACCOUNT', cell: ({ accountId = '' }) => names.get(accountId) },
-    key: { title: 'KEY', cell: ({ keyId }) => keyId },
+    account: {
+      title: 'ACCOUNT',
+      cell: ({ accountId = '', rest }) => (rest ? '(rest)' : names.get(accountId)),
+    },
+    key: { title: 'KEY', cell: ({ keyId, rest }) => (rest ? '(rest)' : keyId) },
     month: { title: 'MONTH', cell: ({ month }) => month },
     day: { title: 'DAY', cell: ({ day }) => day },
     operation: { title: 'OPERATION', cell: ({ operation }) => operation },
@@ -98,6 +108,11 @@ function totalsTable(
 /** Totals have a resolution of one day (UTC). */
 function firstOfDay(moment: Date) {
   return timestampOf(Math.floor(moment.getTime() / dayMs) * dayMs);
+}
+
+function parseTop(text: string): number {
+  if (/^([1-9]\d?|100)$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a number from 1 to 100.');
 }
 
 function parseDimensions(dimensions: readonly string[]) {

@@ -1,9 +1,16 @@
 /** Usage totals, in the form in which holders and operators request them. */
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import type { TotalDimension, UsageStore, UsageTotal } from '../entities/usage.ts';
+import {
+  type Top,
+  type TotalDimension,
+  topMeasures,
+  type UsageStore,
+  type UsageTotal,
+} from '../entities/usage.ts';
+import { bounds, isWithin } from '../values/bounds.ts';
 import type { AccountId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
-import { invalid } from '../values/parameters.ts';
+import { invalid, readOneOf } from '../values/parameters.ts';
 
 const dayMs = 86_400_000;
 const totalsMax = 10_000;
@@ -13,6 +20,8 @@ interface TotalsRequest {
   readonly endTime?: Timestamp | undefined;
   readonly groupBy: readonly string[];
   readonly keyId?: string | undefined;
+  readonly top?: number | undefined;
+  readonly topBy?: string | undefined;
 }
 
 /**
@@ -26,17 +35,28 @@ export async function readTotals(
   accountId: AccountId | undefined,
   known: readonly TotalDimension[],
 ): Promise<readonly UsageTotal[]> {
+  const groupBy = readDimensions(request.groupBy, known);
   const totals = await store.totals({
     accountId,
     keyId: request.keyId,
     fromMs: firstOfDay('start_time', request.startTime),
     untilMs: firstOfDay('end_time', request.endTime),
-    groupBy: readDimensions(request.groupBy, known),
+    groupBy,
     totalsMax,
+    top: readTop(request, groupBy),
   });
   if (totals !== 'too_many') return totals;
-  const message = `There would be more than ${totalsMax} totals. Group by less, or request fewer days or one account.`;
+  const message = `There would be more than ${totalsMax} totals. Ask for the largest accounts or keys with \`top\`, group by less, or request fewer days.`;
   throw invalid('group_by', message);
+}
+
+function readTop({ top, topBy }: TotalsRequest, groupBy: readonly TotalDimension[]): Top | undefined {
+  const by = readOneOf('top_by', topBy, topMeasures) ?? 'requests';
+  if (top === undefined) return undefined;
+  if (!isWithin(top, bounds.top)) throw invalid('top', `\`top\` must be from 1 to ${bounds.top.maximum}.`);
+  const [dimension, other] = (['account', 'key'] as const).filter((name) => groupBy.includes(name));
+  if (dimension !== undefined && other === undefined) return { dimension, by, size: top };
+  throw invalid('top', '`top` needs either `account` or `key` in `group_by`.');
 }
 
 /** Totals of pruned records have a resolution of one day, so a range must consist of whole days. */
@@ -59,13 +79,14 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 }
 
 /** The fields of a total. Only administrators group by account. */
-export function describeTotal({ of, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
+export function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
   const { account, key, model, ...asTheyAre } = of;
   return {
     ...asTheyAre,
     ...(account && { accountId: account }),
     ...(key && { keyId: key }),
     ...(model && { model }),
+    ...(isRest && { rest: true }),
     ...counts,
     audioSecondsIn: Number(audioMsIn) / 1000,
     audioSecondsOut: Number(audioMsOut) / 1000,

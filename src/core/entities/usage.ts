@@ -89,6 +89,22 @@ export const totalDimensions = ['account', 'key', 'month', 'day', 'operation', '
 
 export type TotalDimension = (typeof totalDimensions)[number];
 
+export const topMeasures = [
+  'requests',
+  'cost',
+  'tokens',
+  'cached_tokens',
+  'characters',
+  'audio_seconds_in',
+] as const;
+
+/** The largest accounts or keys. All others are summed together. */
+export interface Top {
+  readonly dimension: 'account' | 'key';
+  readonly by: (typeof topMeasures)[number];
+  readonly size: number;
+}
+
 export interface TotalsQuery {
   /** Undefined: all accounts. */
   readonly accountId: AccountId | undefined;
@@ -99,11 +115,15 @@ export interface TotalsQuery {
   readonly untilMs: number | undefined;
   readonly groupBy: readonly TotalDimension[];
   readonly totalsMax: number;
+  /** Default: all accounts and keys have totals of their own. */
+  readonly top?: Top | undefined;
 }
 
 export interface UsageTotal {
   /** The value of each dimension in `groupBy`. The model is empty for requests without one. */
   readonly of: Readonly<Partial<Record<TotalDimension, string>>>;
+  /** The sum of all but the largest, whose account or key is empty. */
+  readonly isRest: boolean;
   readonly requests: bigint;
   readonly characters: bigint;
   readonly audioMsIn: bigint;
@@ -139,7 +159,8 @@ export interface UsageStore {
   list(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
   /**
    * Sums over all records at one moment, including pruned ones, in the order of the grouped values. Refused requests
-   * count as requests without a model. `too_many` if there are more totals than `totalsMax`.
+   * count as requests without a model. `too_many` if there are more totals than `totalsMax`, or more than 250,000 accounts or
+   * keys to compare.
    */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
   /** Sums the days that ended over an hour ago, by the clock of the database, and those with changes since. Totals then read the sums. */

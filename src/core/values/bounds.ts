@@ -19,6 +19,8 @@ export const bounds = {
   pageToken: { pattern: '^[a-z]{3}_[0-9a-f]{32}$' },
   /** Empty, or the id of an audit entry. */
   auditCursor: { pattern: '^(aud_[0-9a-f]{32})?$' },
+  /** Accounts or keys with totals of their own. */
+  top: { minimum: 1, maximum: 100 },
   requestId: { pattern: '^req_[0-9a-f]{32}$' },
   /** 30 days. */
   overlapSeconds: { minimum: 0, maximum: 2_592_000 },

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
+import type { Top, TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
 import { isWithin } from '../sql/id-order.ts';
@@ -16,6 +16,24 @@ const sumsAtOnce = 2_000;
 type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
 type Totals = Map<string, Row>;
 
+/** Accounts or keys that are compared to find the largest. */
+const comparedMax = 250_000;
+
+const topColumns: Readonly<Record<Top['by'], readonly (typeof sumColumns)[number][]>> = {
+  requests: ['requests'],
+  cost: ['cost_nano_credits'],
+  tokens: ['prompt_tokens', 'completion_tokens'],
+  cached_tokens: ['cached_tokens'],
+  characters: ['characters'],
+  audio_seconds_in: ['audio_ms_in'],
+};
+
+/** The totals that one pass over the sums reads. */
+interface Pass extends TotalsQuery {
+  /** The accounts or keys with totals of their own. Default: all. */
+  readonly own?: ReadonlySet<string>;
+}
+
 interface Parameters {
   readonly accountId: string;
   readonly keyId: string;
@@ -26,14 +44,28 @@ export async function readTotals(
   wanted: TotalsQuery,
 ): Promise<readonly UsageTotal[] | 'too_many'> {
   return executor.readSnapshot(async (snapshot) => {
-    const totals = await read(snapshot, wanted);
+    const own = wanted.top && (await largest(snapshot, wanted, wanted.top));
+    if (own === 'too_many') return own;
+    const totals = await read(snapshot, own ? { ...wanted, own } : wanted);
     if (totals === 'too_many') return totals;
     const inOrder = [...totals].sort(([one], [other]) => (one < other ? -1 : 1));
     return inOrder.map(([, row]) => toTotal(row, wanted));
   });
 }
 
-async function read(snapshot: Queries, wanted: TotalsQuery): Promise<Totals | 'too_many'> {
+/** The accounts or keys with the largest sums. Old sums without a key belong to none. */
+async function largest(snapshot: Queries, wanted: TotalsQuery, { dimension, by, size }: Top) {
+  const totals = await read(snapshot, { ...wanted, groupBy: [dimension], totalsMax: comparedMax });
+  if (totals === 'too_many') return totals;
+  const sumOf = (row: Row) => topColumns[by].reduce((sum, column) => sum + row[column], 0n);
+  const sums = [...totals].map(([id, row]) => ({ id, sum: sumOf(row) })).filter(({ id }) => id !== '');
+  sums.sort((one, other) =>
+    one.sum === other.sum ? (one.id < other.id ? -1 : 1) : one.sum < other.sum ? 1 : -1,
+  );
+  return new Set(sums.slice(0, size).map(({ id }) => id));
+}
+
+async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many'> {
   const totals: Totals = new Map();
   for (const span of await spansOf(snapshot, wanted)) {
     const parts = [storedTotals(snapshot, wanted, span)];
@@ -168,16 +200,18 @@ function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy'], known = dim
     : totals.groupBy(groupBy.map((name) => known[name].group ?? known[name].value));
 }
 
-function add(totals: Totals, { groupBy }: TotalsQuery, row: Row): void {
+function add(totals: Totals, { groupBy, top, own }: Pass, row: Row): void {
+  if (top && own && !own.has(String(row[top.dimension]))) row[top.dimension] = '';
   const key = groupBy.map((name) => row[name]).join('\0');
   const total = totals.get(key);
   if (total === undefined) totals.set(key, row);
   else for (const column of sumColumns) total[column] += row[column];
 }
 
-function toTotal(row: Row, { groupBy }: TotalsQuery): UsageTotal {
+function toTotal(row: Row, { groupBy, top }: TotalsQuery): UsageTotal {
   return {
     of: Object.fromEntries(groupBy.map((name) => [name, String(row[name])])),
+    isRest: top !== undefined && row[top.dimension] === '',
     requests: row.requests,
     characters: row.characters,
     audioMsIn: row.audio_ms_in,
