@@ -135,7 +135,7 @@ describe('parley serve', () => {
     holder.close();
     expect(await end).toMatchObject({ code: 0, signal: null, stdout: '' });
     expect(existsSync(`${dataDir}/server.json`)).toBe(false);
-    expect(await printedJson(['account', 'list', '--data-dir', dataDir])).toEqual({ accounts: [] });
+    expect(await printedJson(['account', 'list', '--data-dir', dataDir])).toMatchObject({ accounts: [] });
   });
 
   it('reads its configuration from a descriptor that it inherits', async () => {

@@ -38,6 +38,7 @@ const services = [
   'parley.chat.v1.ChatService',
   'parley.completions.v1.CompletionsService',
   'parley.management.v1.ManagementService',
+  'parley.messages.v1.MessagesService',
   'parley.responses.v1.ResponsesService',
   'parley.speech.v1.SpeechService',
 ];
