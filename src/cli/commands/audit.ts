@@ -1,9 +1,8 @@
-import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { table } from '../terminal/table.ts';
 import { printData } from '../terminal/terminal.ts';
-import { timeText } from '../terminal/times.ts';
+import { msOf, timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
@@ -46,7 +45,7 @@ async function exportAudit(flags: AdminCommandFlags & { readonly after: string }
 }
 
 function auditLine({ id, createdAt, actor, action, target, details }: AuditEntry): string {
-  const time = createdAt && timestampDate(createdAt).toISOString();
+  const time = createdAt && new Date(msOf(createdAt)).toISOString();
   return `${JSON.stringify({ id, created_at: time, actor, action, target, details: JSON.parse(details) })}\n`;
 }
 

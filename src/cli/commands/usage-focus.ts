@@ -1,5 +1,4 @@
 /** Usage and cost in the form of FOCUS 1.2, the FinOps Open Cost and Usage Specification: a row for each day. */
-import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { nextMonthMs } from '../../core/entities/count.ts';
@@ -7,7 +6,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { parseCredits } from '../../core/values/money.ts';
 import type { AdminConnection } from '../client/admin-calls.ts';
 import { printData } from '../terminal/terminal.ts';
-import { dayMs } from '../terminal/times.ts';
+import { dayMs, msOf } from '../terminal/times.ts';
 import { accountNames, allOrOwnCommand, pages, withAdmin } from './admin-command.ts';
 import { csvLine } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
@@ -80,7 +79,7 @@ function exportFocus(flags: FocusFlags): Promise<void> {
     for await (const { records } of all) {
       for (const record of records) add(days, record);
       const last = records.at(-1)?.startedAt;
-      if (last) await printAfter(timestampMs(last) + lateMs, admin, { days, names, flags });
+      if (last) await printAfter(msOf(last) + lateMs, admin, { days, names, flags });
     }
     await printAfter(Number.NEGATIVE_INFINITY, admin, { days, names, flags });
   });
@@ -90,7 +89,7 @@ function add(days: Map<string, DayUsage>, record: UsageRecord): void {
   const { accountId, keyId, operation, model = '', startedAt, costNanoCredits = 0n } = record;
   const consumed = consumedBy(record);
   if (startedAt === undefined || (consumed === 0 && costNanoCredits === 0n)) return;
-  const startMs = Math.floor(timestampMs(startedAt) / dayMs) * dayMs;
+  const startMs = Math.floor(msOf(startedAt) / dayMs) * dayMs;
   const key = JSON.stringify([startMs, accountId, keyId, operation, model]);
   const day = days.get(key) ?? { ...nothing, dayMs: startMs, accountId, keyId, operation, model };
   day.requests += 1;
