@@ -1,7 +1,12 @@
 /** Writes answers to grpc-js: the head once, the parts with backpressure. */
 
 import type { Message } from '@bufbuild/protobuf';
-import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
+import {
+  Metadata,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+  type ServiceError,
+} from '@grpc/grpc-js';
 import type { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { drained } from '../drained.ts';
@@ -33,4 +38,14 @@ export async function writeAll(
     begin();
     for (const part of parts) if (!call.write(encode(toMessage(part)))) await drained(call, signal);
   }
+}
+
+/**
+ * Ends a call with an error, after the messages that still wait. Only the listener of grpc-js may hear of it, its first: that of
+ * the iterator over the requests would destroy the call, and the messages with it.
+ */
+export function endWith(call: WritableCall, error: ServiceError): void {
+  const [ofGrpc] = call.listeners('error');
+  if (ofGrpc === undefined) throw new Error('This version of @grpc/grpc-js ends its calls in another way.');
+  ofGrpc.call(call, error);
 }

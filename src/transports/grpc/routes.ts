@@ -37,7 +37,7 @@ import { admitBody, checkEncoding } from './admission.ts';
 import { explainOwnErrors, refuse, sendPlainTrailers, serviceError } from './errors.ts';
 import { Frames } from './frames.ts';
 import { decodeRequest, type Received, requestsOf } from './request.ts';
-import { answerHead, type WritableCall, writeAll } from './response.ts';
+import { answerHead, endWith, type WritableCall, writeAll } from './response.ts';
 import { asBuffer, streamEncoder } from './stream-bytes.ts';
 
 /** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
@@ -249,7 +249,7 @@ async function answerInParts(
     call.end();
   } catch (error) {
     begin();
-    call.emit('error', serviceError(error, served));
+    endWith(call, serviceError(error, served));
   } finally {
     served.finish();
   }
