@@ -65,6 +65,21 @@ const transcriptionForm: JsonObject = {
     prompt: text('A hint at words and style.'),
     'languages[]': hints('Hints at the languages that may be spoken, as tags such as `en`.'),
     'keywords[]': hints('Hints at words and phrases that may be spoken, such as names.'),
+    'known_speaker_names[]': {
+      type: 'array',
+      maxItems: 4,
+      items: { type: 'string', minLength: 1, maxLength: 100 },
+      description: 'Names for the speakers of `known_speaker_references[]`, for models that tell speakers.',
+    },
+    'known_speaker_references[]': {
+      type: 'array',
+      maxItems: 4,
+      items: { type: 'string' },
+      description: 'A recording of each of these speakers, as a data URL.',
+    },
+    chunking_strategy: text(
+      'How a model that tells speakers divides the audio: `auto` (default), or a JSON object.',
+    ),
     temperature: { type: 'number', description: 'A hint at the randomness, usually 0 to 1.' },
     stream: {
       type: 'boolean',

@@ -3,7 +3,7 @@ import { deflateSync } from 'node:zlib';
 import type { Transcript, TranscriptSegment } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import { ParleyError } from '../core/values/errors.ts';
 
-export const transcriptFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt'] as const;
+export const transcriptFormats = ['json', 'text', 'verbose_json', 'diarized_json', 'srt', 'vtt'] as const;
 export type TranscriptFormat = (typeof transcriptFormats)[number];
 
 interface Rendered {
@@ -11,7 +11,7 @@ interface Rendered {
   readonly text: string;
 }
 
-/** @throws `unsupported_response_format` for any other name than the five */
+/** @throws `unsupported_response_format` for any other name */
 export function readTranscriptFormat(name: string | undefined): TranscriptFormat {
   const format = transcriptFormats.find((known) => known === (name ?? 'json'));
   if (format !== undefined) return format;
@@ -32,6 +32,8 @@ export function renderTranscript(
       return { contentType: 'application/json', text: JSON.stringify(plain(transcript)) };
     case 'verbose_json':
       return { contentType: 'application/json', text: JSON.stringify(verbose(transcript, withSegments)) };
+    case 'diarized_json':
+      return { contentType: 'application/json', text: JSON.stringify(diarized(transcript)) };
     case 'text':
       return { contentType: 'text/plain; charset=utf-8', text: `${transcript.text}\n` };
     case 'srt':
@@ -59,6 +61,24 @@ function verbose(transcript: Transcript, withSegments: boolean) {
     text,
     ...(withSegments && { segments: segments.map(verboseSegment) }),
     ...(words.length > 0 && { words: words.map(({ word, start, end }) => ({ word, start, end })) }),
+    usage: usageOf(transcript),
+  };
+}
+
+function diarized(transcript: Transcript) {
+  const { duration, text, segments } = transcript;
+  return {
+    task: 'transcribe',
+    duration,
+    text,
+    segments: segments.map(({ id, start, end, text, speaker = '' }) => ({
+      type: 'transcript.text.segment',
+      id: String(id),
+      start,
+      end,
+      text,
+      speaker,
+    })),
     usage: usageOf(transcript),
   };
 }

@@ -40,6 +40,7 @@ export async function requestTranscript(
     file: await readRecording(path),
     fileName: basename(path),
     ...(language && { language }),
+    ...(format === 'diarized_json' && { speakers: true }),
     // A server refuses these formats at once if its model reports no times.
     timestampGranularities: words ? ['segment', 'word'] : isSubtitles ? ['segment'] : [],
   };
@@ -53,6 +54,7 @@ export async function requestTranscript(
     if (!(error instanceof ServerError)) throw error;
     // The server's limit may be lower.
     if (error.code === 'payload_too_large') throw tooLarge(path);
+    if (error.param === 'speakers') throw new CliError(`The model tells no speakers, which ${format} needs.`);
     if (error.param === 'timestamp_granularities') throw withoutTimes(words ? '--words' : format);
     throw error;
   }

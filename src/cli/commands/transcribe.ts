@@ -29,6 +29,7 @@ const extensions: Record<TranscriptFormat, string> = {
   text: '.txt',
   json: '.json',
   verbose_json: '.json',
+  diarized_json: '.json',
   srt: '.srt',
   vtt: '.vtt',
 };

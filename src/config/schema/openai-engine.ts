@@ -79,10 +79,10 @@ export const openaiEngine = group({
   breakerOpenMs: wholeNumber(100, 3_600_000)
     .default(10_000)
     .describe('How long requests fail at once. Then one request tries the server again.'),
-  transcriptionFormat: oneOf(['verbose_json', 'json'])
+  transcriptionFormat: oneOf(['verbose_json', 'json', 'diarized_json'])
     .default('verbose_json')
     .describe(
-      'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`.',
+      'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`. `diarized_json` is for models that tell speakers, such as gpt-4o-transcribe-diarize.',
     ),
   realtime: z
     .boolean({ error: 'true or false' })

@@ -76,7 +76,19 @@ export interface TranscriptionRequest {
   readonly needsSegments?: boolean;
   /** Whether the client wants word times besides those of segments. Default: false. */
   readonly words?: boolean;
+  /** Whether the answer is useless without speakers. Default: false. */
+  readonly needsSpeakers?: boolean;
+  /** Default: none. */
+  readonly knownSpeakers?: readonly KnownSpeaker[];
+  /** How a model that tells speakers divides the audio: `auto`, or JSON of the upstream's settings. Default: `auto`. */
+  readonly chunkingStrategy?: string | undefined;
   readonly signal: Signal;
+}
+
+export interface KnownSpeaker {
+  readonly name: string;
+  /** A recording as a data URL. */
+  readonly reference: string;
 }
 
 export interface TranscriptWord {
@@ -103,6 +115,8 @@ export interface TranscriptSegment {
   readonly words: readonly TranscriptWord[];
   /** Mean natural-log probability of the words; undefined if the engine does not know it. */
   readonly avgLogprob: number | undefined;
+  /** Who speaks; undefined if the engine tells no speakers. */
+  readonly speaker?: string | undefined;
   /** Default: none. */
   readonly details?: SegmentDetails;
 }
@@ -120,6 +134,8 @@ export type TranscriptionEvent =
 export interface TranscriptionEngine extends Engine {
   /** Whether its transcripts have times of segments and words, not only text. Default: true. */
   readonly tellsTimes?: boolean;
+  /** Whether its segments name speakers; if so, they have no times of words. Undefined: only another server knows. */
+  readonly tellsSpeakers?: boolean | undefined;
   /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
   transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
   /** Recognises speech while it is spoken. Default: each turn is transcribed as a file. */

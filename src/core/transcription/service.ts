@@ -31,7 +31,15 @@ import type { AudioDeps } from '../speech/service.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
 import { activeModel } from './active-model.ts';
-import { checkTimes, needsOf, refusedAs, refuseWithoutTimes } from './times.ts';
+import { readKnownSpeakers } from './speakers.ts';
+import {
+  checkTimes,
+  needsOf,
+  refusedAs,
+  refuseWithoutSpeakers,
+  refuseWithoutTimes,
+  refuseWords,
+} from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
@@ -100,9 +108,12 @@ export class TranscriptionOperations {
     const needs = needsOf(request, call.answerForm);
     const audio = checkRequest(request);
     const withWords = request.timestampGranularities.includes('word');
+    const knownSpeakers = readKnownSpeakers(request);
     this.#noteModel(call);
     const model = activeModel(this.#catalog);
     if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
+    if (model.engine.tellsSpeakers === false) refuseWithoutSpeakers(needs);
+    if (model.engine.tellsSpeakers === true) refuseWords(needs);
     await metering.reserve({ model: model.id, fairUse: this.#units(0, call), audioSeconds: 0 });
     const events = model.engine.transcribe({
       audio,
@@ -113,6 +124,9 @@ export class TranscriptionOperations {
       temperature: request.temperature,
       needsSegments: needs.segments !== undefined,
       words: withWords,
+      needsSpeakers: needs.speakers !== undefined,
+      knownSpeakers,
+      chunkingStrategy: request.chunkingStrategy,
       signal,
     });
     const transcript = create(TranscriptSchema);
@@ -205,6 +219,7 @@ function languageHints({ language, languages }: CreateTranscriptionRequest) {
 function checkRequest(request: CreateTranscriptionRequest): Uint8Array {
   const file = checkFile(request);
   checkGranularities(request.timestampGranularities);
+  readKnownSpeakers(request);
   return file;
 }
 
@@ -242,6 +257,7 @@ function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
     end: segment.endMs / 1000,
     text: segment.text,
     ...(segment.avgLogprob !== undefined && { avgLogprob: segment.avgLogprob }),
+    ...(segment.speaker !== undefined && { speaker: segment.speaker }),
     ...toDetails(segment.details),
   });
 }

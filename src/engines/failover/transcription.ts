@@ -3,6 +3,12 @@ import { firstStream } from './attempts.ts';
 import { type EngineChoice, type EngineList, EngineOrder } from './engine-order.ts';
 import { failoverSpeaker } from './live.ts';
 
+/** False if one engine tells no speakers, true if all tell them. */
+function sharedAnswer(answers: readonly (boolean | undefined)[]): boolean | undefined {
+  if (answers.includes(false)) return false;
+  return answers.includes(undefined) ? undefined : true;
+}
+
 /** Several engines of one transcription model. Transcripts have times if those of all engines have. */
 export function failoverTranscription(
   engines: EngineList<TranscriptionEngine>,
@@ -14,6 +20,7 @@ export function failoverTranscription(
   return {
     availability: () => order.availability(),
     tellsTimes: engines.every(({ tellsTimes }) => tellsTimes !== false),
+    tellsSpeakers: sharedAnswer(engines.map(({ tellsSpeakers }) => tellsSpeakers)),
     transcribe: (request) =>
       firstStream(
         order.take(),

@@ -8,7 +8,8 @@ import { createOpenAiChat } from './chat.ts';
 import { ContextSource } from './context/context-source.ts';
 import type { RelaySpeakerDeps } from './realtime/speaker.ts';
 import { createOpenAiSpeech } from './speech.ts';
-import { createOpenAiTranscription, type TranscriptionFormat } from './transcription.ts';
+import type { TranscriptionFormat } from './transcription/format.ts';
+import { createOpenAiTranscription } from './transcription.ts';
 import { configuredVoices, ListedVoices, type VoiceSource } from './voices/voice-source.ts';
 
 /** Checked, with every default filled in. Times are milliseconds. */

@@ -7,6 +7,7 @@ import { detectContainer, type MediaContainer } from '../../media/formats/file-f
 import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { RelaySpeaker, type RelaySpeakerDeps } from './realtime/speaker.ts';
+import { type TranscriptionFormat, toldBy } from './transcription/format.ts';
 import { languageName } from './transcription/language-name.ts';
 import { type FormBody, type FormField, multipartForm } from './transcription/multipart-form.ts';
 import { readTranscript } from './transcription/transcript.ts';
@@ -18,9 +19,6 @@ const answerBytesMax = 16 * 1024 * 1024;
  * called.
  */
 const durationMsMin = 1;
-
-/** `json` for a server that sends no times. */
-export type TranscriptionFormat = 'verbose_json' | 'json';
 
 export interface OpenAiTranscriptionDeps {
   readonly upstream: Upstream;
@@ -41,7 +39,7 @@ export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): Transc
   const { relay } = deps;
   return {
     availability: () => ({ available: true }),
-    tellsTimes: deps.format === 'verbose_json',
+    ...toldBy(deps.format),
     transcribe: (request) => transcribe(deps, request),
     ...(relay && { openSpeaker: () => new RelaySpeaker(relay) }),
   };
@@ -86,11 +84,10 @@ const contentTypes: Readonly<Record<MediaContainer, string>> = {
 /** Models that accept lists of languages and keywords. Others refuse unknown parameters. */
 const modelsWithLists = /(^|\/)gpt-transcribe/;
 
+type Hints = Pick<TranscriptionRequest, 'language' | 'languages' | 'keywords' | 'prompt'>;
+
 /** The hints under the names that the model accepts. Keywords guide Whisper models as part of the prompt. */
-function hintFields(
-  model: string,
-  { language, languages = [], keywords = [], prompt }: TranscriptionRequest,
-): FormField[] {
+function hintFields(model: string, { language, languages = [], keywords = [], prompt }: Hints): FormField[] {
   const takesLists = modelsWithLists.test(model);
   const prompts = [prompt, takesLists ? undefined : keywords.join(', ')].filter(Boolean);
   return [
@@ -101,6 +98,14 @@ function hintFields(
   ];
 }
 
+function speakerFields({ knownSpeakers = [], chunkingStrategy = 'auto' }: TranscriptionRequest): FormField[] {
+  return [
+    ['chunking_strategy', chunkingStrategy],
+    ...knownSpeakers.map(({ name }) => ['known_speaker_names[]', name] as const),
+    ...knownSpeakers.map(({ reference }) => ['known_speaker_references[]', reference] as const),
+  ];
+}
+
 /** Upstreams rely on the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
   { model, format }: OpenAiTranscriptionDeps,
@@ -108,11 +113,14 @@ function toForm(
   container: MediaContainer,
 ): FormBody {
   const { audio, temperature, words } = request;
-  const fields: FormField[] = [['model', model], ...hintFields(model, request)];
+  // Models that tell speakers refuse prompts.
+  const hints = format === 'diarized_json' ? { language: request.language } : request;
+  const fields: FormField[] = [['model', model], ...hintFields(model, hints)];
   if (temperature !== undefined) fields.push(['temperature', String(temperature)]);
   fields.push(['response_format', format]);
   if (format === 'verbose_json') fields.push(['timestamp_granularities[]', 'segment']);
   if (format === 'verbose_json' && words) fields.push(['timestamp_granularities[]', 'word']);
+  if (format === 'diarized_json') fields.push(...speakerFields(request));
   return multipartForm(fields, {
     name: `audio.${container}`,
     contentType: contentTypes[container],

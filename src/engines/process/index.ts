@@ -10,6 +10,7 @@ import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
 import type { OpenAiSettings } from '../openai/index.ts';
+import { toldBy } from '../openai/transcription/format.ts';
 import { configuredVoices } from '../openai/voices/voice-source.ts';
 import { patientBatches } from './patient-batches.ts';
 
@@ -120,7 +121,7 @@ function transcription(
 ): TranscriptionEngine {
   return {
     availability: () => ({ available: true }),
-    tellsTimes: transcriptionFormat === 'verbose_json',
+    ...toldBy(transcriptionFormat),
     transcribe: async function* (request) {
       yield* (await open()).transcribe(request);
     },

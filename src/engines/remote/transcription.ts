@@ -73,7 +73,16 @@ async function probedMs(
 }
 
 function requestMessage(model: string, request: TranscriptionRequest): StreamTranscriptionRequest {
-  const { audio, fileName, language, prompt, temperature, needsSegments, words } = request;
+  const {
+    audio,
+    fileName,
+    language,
+    prompt,
+    temperature,
+    needsSegments,
+    words,
+    knownSpeakers = [],
+  } = request;
   return create(StreamTranscriptionRequestSchema, {
     transcription: {
       model,
@@ -86,6 +95,10 @@ function requestMessage(model: string, request: TranscriptionRequest): StreamTra
       ...(temperature !== undefined && { temperature }),
       // The remote refuses these formats at once if its model gives no times. It sends segments anyway if it has them.
       timestampGranularities: [...(needsSegments ? ['segment'] : []), ...(words ? ['word'] : [])],
+      ...(request.needsSpeakers && { speakers: true }),
+      knownSpeakerNames: knownSpeakers.map(({ name }) => name),
+      knownSpeakerReferences: knownSpeakers.map(({ reference }) => reference),
+      ...(request.chunkingStrategy !== undefined && { chunkingStrategy: request.chunkingStrategy }),
     },
   });
 }
@@ -112,6 +125,7 @@ function toEngineSegment(segment: TranscriptSegment, words: readonly TranscriptW
     text: segment.text,
     words: words.map(({ word, start, end }) => ({ word, startMs: toMs(start), endMs: toMs(end) })),
     avgLogprob: segment.avgLogprob,
+    speaker: segment.speaker,
     details: {
       seek: segment.seek,
       tokens: segment.tokens,

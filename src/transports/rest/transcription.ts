@@ -24,14 +24,18 @@ const listFields = (name: string) => [`${name}[]`, name];
 const granularityFields = listFields('timestamp_granularities');
 const languageFields = listFields('languages');
 const keywordFields = listFields('keywords');
+const speakerNameFields = listFields('known_speaker_names');
+const speakerReferenceFields = listFields('known_speaker_references');
 const shortFields = [
-  ...['model', 'language', 'temperature', 'response_format', 'stream'],
+  ...['model', 'language', 'temperature', 'response_format', 'stream', 'chunking_strategy'],
+  ...speakerNameFields,
   ...[...granularityFields, ...languageFields, ...keywordFields],
 ];
 const shortFieldBytesMax = 64 * 1024;
 /** The fields in use. Clients send prompts of any length; the form as a whole bounds them. */
 const fields: ReadonlyMap<string, number> = new Map([
   ['prompt', transcriptionBytesMax],
+  ...speakerReferenceFields.map((name) => [name, transcriptionBytesMax] as const),
   ...shortFields.map((name) => [name, shortFieldBytesMax] as const),
 ]);
 
@@ -49,7 +53,11 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
     if (isStreamed) {
       const request = create(StreamTranscriptionRequestSchema, { transcription });
       const parts = served.stream(streamTranscription, request);
-      await sendEvents(exchange, toTextEvents(parts, format === 'verbose_json'), JSON.stringify);
+      await sendEvents(
+        exchange,
+        toTextEvents(parts, format === 'verbose_json' || format === 'diarized_json'),
+        JSON.stringify,
+      );
       return exchange.end();
     }
     const { transcript } = await served.answer(createTranscription, transcription);
@@ -66,6 +74,7 @@ async function readUpload(exchange: Exchange, call: Call): Promise<Transcription
   const transcription = toRequest(form);
   checkFile(transcription);
   const format = readTranscriptFormat(lastValue(form, 'response_format'));
+  if (format === 'diarized_json') transcription.speakers = true;
   const temperature = readTemperature(lastValue(form, 'temperature'));
   if (temperature !== undefined) transcription.temperature = temperature;
   const isStreamed = readStream(form);
@@ -83,8 +92,8 @@ type TextEvent =
       /** Seconds. */
       readonly end: number;
       readonly text: string;
-      /** Empty: no engine distinguishes speakers, but SDKs expect the member. */
-      readonly speaker: '';
+      /** Empty if the model tells no speakers, as SDKs expect the member. */
+      readonly speaker: string;
     }
   | { readonly type: 'transcript.text.done'; readonly text: string };
 
@@ -100,14 +109,14 @@ async function* toTextEvents(
   for await (const parts of batches) {
     for (const { event } of parts) {
       if (event.case === 'segment') {
-        const { text, start, end } = event.value;
+        const { text, start, end, speaker = '' } = event.value;
         const id = String(event.value.id);
         const delta = hasText ? ` ${text}` : text;
         hasText = true;
         if (withTimes) {
           yield [
             { type: 'transcript.text.delta', delta, segment_id: id },
-            { type: 'transcript.text.segment', id, start, end, text, speaker: '' },
+            { type: 'transcript.text.segment', id, start, end, text, speaker },
           ];
         } else yield [{ type: 'transcript.text.delta', delta }];
       }
@@ -132,6 +141,7 @@ function toRequest(form: Form) {
   const language = lastValue(form, 'language')?.trim();
   const model = lastValue(form, 'model');
   const prompt = lastValue(form, 'prompt');
+  const chunkingStrategy = lastValue(form, 'chunking_strategy');
   return create(CreateTranscriptionRequestSchema, {
     ...(form.file && { file: form.file.bytes, fileName: form.file.name }),
     ...(language && { language }),
@@ -140,6 +150,9 @@ function toRequest(form: Form) {
     timestampGranularities: allValues(form, granularityFields),
     languages: hintsOf(form, languageFields),
     keywords: hintsOf(form, keywordFields),
+    knownSpeakerNames: allValues(form, speakerNameFields),
+    knownSpeakerReferences: allValues(form, speakerReferenceFields),
+    ...(chunkingStrategy && { chunkingStrategy }),
   });
 }
 

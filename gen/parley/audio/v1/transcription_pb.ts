@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/audio/v1/transcription.proto.
  */
 export const file_parley_audio_v1_transcription: GenFile = /*@__PURE__*/
-  fileDesc("CiNwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbi5wcm90bxIPcGFybGV5LmF1ZGlvLnYxItQCChpDcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdBIRCgRmaWxlGAEgASgMSACIAQESIQoJZmlsZV9uYW1lGAIgASgJSAFSCWZpbGVfbmFtZYgBARISCgVtb2RlbBgDIAEoCUgCiAEBEhUKCGxhbmd1YWdlGAQgASgJSAOIAQESOAoXdGltZXN0YW1wX2dyYW51bGFyaXRpZXMYBSADKAlSF3RpbWVzdGFtcF9ncmFudWxhcml0aWVzEhMKBnByb21wdBgGIAEoCUgEiAEBEhgKC3RlbXBlcmF0dXJlGAcgASgBSAWIAQESEQoJbGFuZ3VhZ2VzGAggAygJEhAKCGtleXdvcmRzGAkgAygJQgcKBV9maWxlQgwKCl9maWxlX25hbWVCCAoGX21vZGVsQgsKCV9sYW5ndWFnZUIJCgdfcHJvbXB0Qg4KDF90ZW1wZXJhdHVyZSJOChtDcmVhdGVUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0ImAKGlN0cmVhbVRyYW5zY3JpcHRpb25SZXF1ZXN0EkIKDXRyYW5zY3JpcHRpb24YASABKAsyKy5wYXJsZXkuYXVkaW8udjEuQ3JlYXRlVHJhbnNjcmlwdGlvblJlcXVlc3QikAEKG1N0cmVhbVRyYW5zY3JpcHRpb25SZXNwb25zZRI1CgdzZWdtZW50GAEgASgLMiIucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHRTZWdtZW50SAASMQoKdHJhbnNjcmlwdBgCIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0SABCBwoFZXZlbnQiewoaVXBsb2FkVHJhbnNjcmlwdGlvblJlcXVlc3QSRAoNdHJhbnNjcmlwdGlvbhgBIAEoCzIrLnBhcmxleS5hdWRpby52MS5DcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdEgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCJOChtVcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0IqQBCgpUcmFuc2NyaXB0EgwKBHRleHQYASABKAkSEAoIbGFuZ3VhZ2UYAiABKAkSEAoIZHVyYXRpb24YAyABKAESNAoIc2VnbWVudHMYBCADKAsyIi5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFNlZ21lbnQSLgoFd29yZHMYBSADKAsyHy5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFdvcmQi3wIKEVRyYW5zY3JpcHRTZWdtZW50EgoKAmlkGAEgASgFEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoARIMCgR0ZXh0GAQgASgJEiUKC2F2Z19sb2dwcm9iGAUgASgBSABSC2F2Z19sb2dwcm9iiAEBEhEKBHNlZWsYBiABKAVIAYgBARIOCgZ0b2tlbnMYByADKAUSGAoLdGVtcGVyYXR1cmUYCCABKAFIAogBARIxChFjb21wcmVzc2lvbl9yYXRpbxgJIAEoAUgDUhFjb21wcmVzc2lvbl9yYXRpb4gBARIrCg5ub19zcGVlY2hfcHJvYhgKIAEoAUgEUg5ub19zcGVlY2hfcHJvYogBAUIOCgxfYXZnX2xvZ3Byb2JCBwoFX3NlZWtCDgoMX3RlbXBlcmF0dXJlQhQKEl9jb21wcmVzc2lvbl9yYXRpb0IRCg9fbm9fc3BlZWNoX3Byb2IiOgoOVHJhbnNjcmlwdFdvcmQSDAoEd29yZBgBIAEoCRINCgVzdGFydBgCIAEoARILCgNlbmQYAyABKAFiBnByb3RvMw");
+  fileDesc("CiNwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbi5wcm90bxIPcGFybGV5LmF1ZGlvLnYxIq8EChpDcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdBIRCgRmaWxlGAEgASgMSACIAQESIQoJZmlsZV9uYW1lGAIgASgJSAFSCWZpbGVfbmFtZYgBARISCgVtb2RlbBgDIAEoCUgCiAEBEhUKCGxhbmd1YWdlGAQgASgJSAOIAQESOAoXdGltZXN0YW1wX2dyYW51bGFyaXRpZXMYBSADKAlSF3RpbWVzdGFtcF9ncmFudWxhcml0aWVzEhMKBnByb21wdBgGIAEoCUgEiAEBEhgKC3RlbXBlcmF0dXJlGAcgASgBSAWIAQESEQoJbGFuZ3VhZ2VzGAggAygJEhAKCGtleXdvcmRzGAkgAygJEhUKCHNwZWFrZXJzGAogASgISAaIAQESMAoTa25vd25fc3BlYWtlcl9uYW1lcxgLIAMoCVITa25vd25fc3BlYWtlcl9uYW1lcxI6Chhrbm93bl9zcGVha2VyX3JlZmVyZW5jZXMYDCADKAlSGGtub3duX3NwZWFrZXJfcmVmZXJlbmNlcxIxChFjaHVua2luZ19zdHJhdGVneRgNIAEoCUgHUhFjaHVua2luZ19zdHJhdGVneYgBAUIHCgVfZmlsZUIMCgpfZmlsZV9uYW1lQggKBl9tb2RlbEILCglfbGFuZ3VhZ2VCCQoHX3Byb21wdEIOCgxfdGVtcGVyYXR1cmVCCwoJX3NwZWFrZXJzQhQKEl9jaHVua2luZ19zdHJhdGVneSJOChtDcmVhdGVUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0ImAKGlN0cmVhbVRyYW5zY3JpcHRpb25SZXF1ZXN0EkIKDXRyYW5zY3JpcHRpb24YASABKAsyKy5wYXJsZXkuYXVkaW8udjEuQ3JlYXRlVHJhbnNjcmlwdGlvblJlcXVlc3QikAEKG1N0cmVhbVRyYW5zY3JpcHRpb25SZXNwb25zZRI1CgdzZWdtZW50GAEgASgLMiIucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHRTZWdtZW50SAASMQoKdHJhbnNjcmlwdBgCIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0SABCBwoFZXZlbnQiewoaVXBsb2FkVHJhbnNjcmlwdGlvblJlcXVlc3QSRAoNdHJhbnNjcmlwdGlvbhgBIAEoCzIrLnBhcmxleS5hdWRpby52MS5DcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdEgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCJOChtVcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0IqQBCgpUcmFuc2NyaXB0EgwKBHRleHQYASABKAkSEAoIbGFuZ3VhZ2UYAiABKAkSEAoIZHVyYXRpb24YAyABKAESNAoIc2VnbWVudHMYBCADKAsyIi5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFNlZ21lbnQSLgoFd29yZHMYBSADKAsyHy5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFdvcmQigQMKEVRyYW5zY3JpcHRTZWdtZW50EgoKAmlkGAEgASgFEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoARIMCgR0ZXh0GAQgASgJEiUKC2F2Z19sb2dwcm9iGAUgASgBSABSC2F2Z19sb2dwcm9iiAEBEhEKBHNlZWsYBiABKAVIAYgBARIOCgZ0b2tlbnMYByADKAUSGAoLdGVtcGVyYXR1cmUYCCABKAFIAogBARIxChFjb21wcmVzc2lvbl9yYXRpbxgJIAEoAUgDUhFjb21wcmVzc2lvbl9yYXRpb4gBARIrCg5ub19zcGVlY2hfcHJvYhgKIAEoAUgEUg5ub19zcGVlY2hfcHJvYogBARIUCgdzcGVha2VyGAsgASgJSAWIAQFCDgoMX2F2Z19sb2dwcm9iQgcKBV9zZWVrQg4KDF90ZW1wZXJhdHVyZUIUChJfY29tcHJlc3Npb25fcmF0aW9CEQoPX25vX3NwZWVjaF9wcm9iQgoKCF9zcGVha2VyIjoKDlRyYW5zY3JpcHRXb3JkEgwKBHdvcmQYASABKAkSDQoFc3RhcnQYAiABKAESCwoDZW5kGAMgASgBYgZwcm90bzM");
 
 /**
  * A recording and how to transcribe it.
@@ -85,6 +85,37 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
    * @generated from field: repeated string keywords = 9;
    */
   keywords: string[];
+
+  /**
+   * Whether the answer is useless without speakers: a model that tells none then refuses (`invalid_input`). Default:
+   * false; segments have speakers if the model tells them.
+   *
+   * @generated from field: optional bool speakers = 10;
+   */
+  speakers?: boolean | undefined;
+
+  /**
+   * Names for the speakers of `known_speaker_references`, in their order: at most 4, each of 1 to 100 characters. A model
+   * that tells no speakers refuses them (`invalid_input`).
+   *
+   * @generated from field: repeated string known_speaker_names = 11 [json_name = "known_speaker_names"];
+   */
+  knownSpeakerNames: string[];
+
+  /**
+   * A recording of each of these speakers, of 2 to 10 seconds, as a data URL such as `data:audio/wav;base64,…`.
+   *
+   * @generated from field: repeated string known_speaker_references = 12 [json_name = "known_speaker_references"];
+   */
+  knownSpeakerReferences: string[];
+
+  /**
+   * How a model that tells speakers divides the audio: `auto` (default), or the upstream's settings as a JSON object. Other
+   * models ignore it.
+   *
+   * @generated from field: optional string chunking_strategy = 13 [json_name = "chunking_strategy"];
+   */
+  chunkingStrategy?: string | undefined;
 };
 
 /**
@@ -329,6 +360,13 @@ export type TranscriptSegment = Message<"parley.audio.v1.TranscriptSegment"> & {
    * @generated from field: optional double no_speech_prob = 10 [json_name = "no_speech_prob"];
    */
   noSpeechProb?: number | undefined;
+
+  /**
+   * Who speaks: a known speaker's name, or a letter such as `A`. Absent if the model tells no speakers.
+   *
+   * @generated from field: optional string speaker = 11;
+   */
+  speaker?: string | undefined;
 };
 
 /**

@@ -68,6 +68,7 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
       // A line break would split a subtitle.
       text: entry['text'].trim().replace(/\s+/g, ' '),
       words: [],
+      speaker: textOf(entry['speaker']),
       avgLogprob: avgLogprob !== undefined && avgLogprob <= 0 ? avgLogprob : undefined,
       details: readDetails(entry),
     }

@@ -1,0 +1,8 @@
+/** `json` for a server that sends no times, `diarized_json` for one that tells speakers. */
+export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
+
+/** What the transcripts of a format tell. */
+export const toldBy = (format: TranscriptionFormat) => ({
+  tellsTimes: format !== 'json',
+  tellsSpeakers: format === 'diarized_json',
+});
