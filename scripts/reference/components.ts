@@ -161,7 +161,7 @@ function describedBy(description: string): JsonObject {
 }
 
 /** A field of a request is required if its comment says so. An answer has each member whose field always has a value. */
-function isRequired(field: DescField, use: Use): boolean {
+export function isRequired(field: DescField, use: Use): boolean {
   const name = `${field.parent.typeName}.${field.name}`;
   if (use === 'request') return /\bRequired[.:]/.test(commentOf(field)) || requiredInRequests.has(name);
   if (promised.has(name) || isAlwaysPresent(field)) return true;

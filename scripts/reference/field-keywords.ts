@@ -1,6 +1,6 @@
 /** JSON Schema keywords that the type of a field does not give: bounds and allowed values. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { accountOrders } from '../../src/core/entities/account.ts';
+import { accountOrders, accountStates } from '../../src/core/entities/account.ts';
 import { audioFormats } from '../../src/core/entities/engine.ts';
 import { adminScopes, scopes } from '../../src/core/entities/key.ts';
 import { operations, recordStates, topMeasures, totalDimensions } from '../../src/core/entities/usage.ts';
@@ -116,6 +116,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.CreateAccountRequest.name': bounds.name,
   'parley.admin.v1.RenameAccountRequest.name': bounds.name,
   'parley.admin.v1.ListAccountsRequest.name_contains': bounds.name,
+  'parley.admin.v1.ListAccountsRequest.state': { enum: [...accountStates] },
   'parley.admin.v1.CreateAdminKeyRequest.name': bounds.name,
   'parley.admin.v1.CreateKeyRequest.name': bounds.name,
   'parley.management.v1.CreateKeyRequest.name': bounds.name,

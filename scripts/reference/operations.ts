@@ -5,7 +5,7 @@ import { formOf, objectShape } from '../../src/codec/shape.ts';
 import type { Operation } from '../../src/core/entities/usage.ts';
 import { strictOperations as strict } from '../../src/core/strict-operations.ts';
 import { basePath } from '../../src/core/values/base-path.ts';
-import type { Components } from './components.ts';
+import { type Components, isRequired } from './components.ts';
 import { errorResponses, headerRef, type OperationFacts } from './errors.ts';
 import { fieldExample, requestExample, responseExample } from './examples.ts';
 import { type RestForm, restForms } from './rest-forms.ts';
@@ -147,7 +147,7 @@ function parameter(components: Components, field: DescField, place: 'path' | 'qu
   return {
     name: field.jsonName,
     in: place,
-    ...(place === 'path' && { required: true }),
+    ...((place === 'path' || isRequired(field, 'request')) && { required: true }),
     ...(description !== '' && { description }),
     schema,
     ...(place === 'path' && example !== undefined && { example }),

@@ -74,7 +74,7 @@ const transcriptionForm: JsonObject = {
     'known_speaker_references[]': {
       type: 'array',
       maxItems: 4,
-      items: { type: 'string' },
+      items: { type: 'string', pattern: '^data:audio/[A-Za-z0-9.+-]+;base64,' },
       description: 'A recording of each of these speakers, as a data URL.',
     },
     chunking_strategy: text(

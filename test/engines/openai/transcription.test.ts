@@ -170,7 +170,6 @@ describe('a request', () => {
         ['chunking_strategy', 'auto'],
         ['chunking_strategy[type]', 'server_vad'],
         ['include[]', 'logprobs'],
-        ['known_speaker_names[]', 'agent'],
       ],
     });
     expect(response.status).toBe(200);

@@ -800,7 +800,7 @@ export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesRespon
  */
 export type GetStatementRequest = Message<"parley.account.v1.GetStatementRequest"> & {
   /**
-   * A month in UTC that has begun, such as `2026-11`.
+   * A month in UTC that has begun, such as `2026-11`. Required.
    *
    * @generated from field: string month = 1;
    */

@@ -787,7 +787,7 @@ export type GetStatementRequest = Message<"parley.admin.v1.GetStatementRequest">
   accountId: string;
 
   /**
-   * A month in UTC that has begun, such as `2026-11`.
+   * A month in UTC that has begun, such as `2026-11`. Required.
    *
    * @generated from field: string month = 2;
    */
