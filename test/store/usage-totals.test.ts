@@ -184,6 +184,7 @@ it('totals are the sums of the records, for any filter and group, also of summed
       ],
     ]);
     expect([wanted, Object.fromEntries(found)]).toEqual([wanted, sumsOf(chosen, groupBy, top)]);
-    for (const { of, isRest } of totals) expect(isRest).toBe(top !== undefined && of[top.dimension] === '');
+    for (const { of, isRest = false } of totals)
+      expect(isRest).toBe(top !== undefined && of[top.dimension] === '');
   }
 });

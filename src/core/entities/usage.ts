@@ -122,8 +122,8 @@ export interface TotalsQuery {
 export interface UsageTotal {
   /** The value of each dimension in `groupBy`. The model is empty for requests without one. */
   readonly of: Readonly<Partial<Record<TotalDimension, string>>>;
-  /** The sum of all but the largest, whose account or key is empty. */
-  readonly isRest: boolean;
+  /** The sum of all but the largest, whose account or key is empty. Default: false. */
+  readonly isRest?: boolean;
   readonly requests: bigint;
   readonly characters: bigint;
   readonly audioMsIn: bigint;

@@ -211,7 +211,7 @@ function add(totals: Totals, { groupBy, top, own }: Pass, row: Row): void {
 function toTotal(row: Row, { groupBy, top }: TotalsQuery): UsageTotal {
   return {
     of: Object.fromEntries(groupBy.map((name) => [name, String(row[name])])),
-    isRest: top !== undefined && row[top.dimension] === '',
+    ...(top !== undefined && row[top.dimension] === '' && { isRest: true }),
     requests: row.requests,
     characters: row.characters,
     audioMsIn: row.audio_ms_in,
