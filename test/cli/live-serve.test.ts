@@ -43,7 +43,8 @@ it('go on through SIGHUP, and after SIGTERM have the text of the turn that was s
   speak();
   rpc.commit();
   expect(await rpc.next('turn')).toMatchObject({ seconds: 2, text: 'Yes.' });
-  rpc.speak(new Int16Array(16_000));
+  // In one message, so that the server has all of it when the record of the turn has begun.
+  rpc.send({ case: 'audio', value: new Uint8Array(32_000) });
   await until(() => records().length === 5);
 
   const closed = once(socket, 'close');
