@@ -33,7 +33,7 @@ import { ParleyError } from '../values/errors.ts';
 import { activeModel } from './active-model.ts';
 import { readKnownSpeakers } from './speakers.ts';
 import {
-  checkTimes,
+  checkNeeds,
   needsOf,
   refusedAs,
   refuseWithoutSpeakers,
@@ -106,9 +106,8 @@ export class TranscriptionOperations {
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const { metering, signal } = call;
     const needs = needsOf(request, call.answerForm);
-    const audio = checkRequest(request);
+    const { audio, knownSpeakers } = checkRequest(request);
     const withWords = request.timestampGranularities.includes('word');
-    const knownSpeakers = readKnownSpeakers(request);
     this.#noteModel(call);
     const model = activeModel(this.#catalog);
     if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
@@ -133,7 +132,7 @@ export class TranscriptionOperations {
     for await (const event of refusedAs(needs, events)) {
       await this.#account(event, call);
       const part = collect(event, transcript, withWords);
-      if (event.kind === 'done') checkTimes(transcript, needs);
+      if (event.kind === 'done') checkNeeds(transcript, needs);
       if (part !== undefined) yield part;
       if (event.kind === 'done') return;
     }
@@ -216,11 +215,10 @@ function languageHints({ language, languages }: CreateTranscriptionRequest) {
 }
 
 /** Checks the request before the server's own state, so that client errors are reported first. */
-function checkRequest(request: CreateTranscriptionRequest): Uint8Array {
-  const file = checkFile(request);
+function checkRequest(request: CreateTranscriptionRequest) {
+  const audio = checkFile(request);
   checkGranularities(request.timestampGranularities);
-  readKnownSpeakers(request);
-  return file;
+  return { audio, knownSpeakers: readKnownSpeakers(request) };
 }
 
 function checkGranularities(wanted: readonly string[]): void {

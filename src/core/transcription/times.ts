@@ -85,7 +85,7 @@ export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterabl
 }
 
 /** @throws `upstream_error` if the model omitted required times or speakers; silence has none */
-export function checkTimes({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
+export function checkNeeds({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
   if (text === '') return;
   if (needs.segments !== undefined && segments.length === 0)
     throw new ParleyError('upstream_error', { message: noTimes[needs.segments], param: needs.segments });
