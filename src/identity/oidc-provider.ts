@@ -28,7 +28,7 @@ export interface OidcOptions {
   readonly scopes: readonly string[];
 }
 
-/** What the provider says about itself, and its keys for logout tokens. */
+/** The provider's metadata, and the keys that verify its logout tokens. */
 interface Discovered {
   readonly config: client.Configuration;
   readonly keys: ReturnType<typeof createRemoteJWKSet>;

@@ -11,7 +11,7 @@ import { checkManifest, ModelError, type ModelFile, type ModelManifest, sha256Pa
 import { type ModelStore, sizeOf } from './model-store.ts';
 import { openSource } from './source.ts';
 
-/** What files do not tell about a model. */
+/** Facts about a model that its files do not contain. */
 export type ModelFacts = Omit<ModelManifest, 'files' | 'runtime' | 'type' | 'id'> & {
   readonly id: string | undefined;
   /** Default for a GGUF file: chat */

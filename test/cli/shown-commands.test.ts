@@ -52,7 +52,7 @@ function commandsOf(line: string): string[][] {
   return commands;
 }
 
-/** What the program would refuse; undefined if nothing. */
+/** The reason why the program would refuse the words; undefined if it would not. */
 function flawOf(words: readonly string[]): string | undefined {
   let command: Command = program;
   let [count, at] = [0, 0];

@@ -30,7 +30,7 @@ interface Files {
   readonly vocoder: string | undefined;
   /** The styles of several speakers. */
   readonly styles: string | undefined;
-  /** What the model needs to read a text. */
+  /** Options for the files with which the model reads a text. */
   readonly texts: object;
 }
 

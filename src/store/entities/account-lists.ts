@@ -16,7 +16,7 @@ interface Filter {
   readonly nowMs: number;
 }
 
-/** What an account is sorted by, before its id. */
+/** Each order has a sort key, its direction, and then the id. */
 const orders: Record<AccountOrder, { readonly by: RawBuilder<unknown>; readonly direction: 'asc' | 'desc' }> =
   {
     created: { by: sql`accounts.id`, direction: 'asc' },

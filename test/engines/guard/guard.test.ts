@@ -25,7 +25,7 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What the guard answers: JSON with a status, or nothing. */
+/** The guard's answer: JSON with a status, or nothing. */
 type Verdict = { readonly status?: number; readonly body?: unknown } | 'silence';
 
 const allowed: Verdict = { body: { allow: true } };

@@ -1,7 +1,7 @@
 /** `json` for a server that sends no times, `diarized_json` for one that tells speakers. */
 export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
 
-/** What the transcripts of a format tell. */
+/** Whether transcripts of a format have times and speakers. */
 export const toldBy = (format: TranscriptionFormat) => ({
   tellsTimes: format !== 'json',
   tellsSpeakers: format === 'diarized_json',
