@@ -351,6 +351,17 @@ describe('a transcription model with several engines', () => {
     expect(several(engine(), engine(true))).toBe(true);
     expect(several(engine(), engine(false))).toBe(false);
   });
+
+  it('has speakers if all of its engines do, and none if one has none', () => {
+    const several = (...[one, other]: [boolean | undefined, boolean | undefined]) => {
+      const engine = (tellsSpeakers?: boolean) => fakeTranscription({ tellsSpeakers });
+      return failoverTranscription([engine(one), engine(other)], { balance: 'in-order' }).tellsSpeakers;
+    };
+    expect(several(true, true)).toBe(true);
+    expect(several(true, false)).toBe(false);
+    expect(several(undefined, false)).toBe(false);
+    expect(several(undefined, true)).toBeUndefined();
+  });
 });
 
 describe('the engines of a model', () => {
