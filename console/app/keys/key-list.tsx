@@ -5,14 +5,9 @@ import { Dialog } from '../dialog.tsx';
 import { Empty, type Loaded, Show, useLoaded } from '../states.tsx';
 import { LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyFacts } from './key-facts.tsx';
-import type { IssuedKey, KeyOwner } from './key-owner.ts';
+import type { IssuedKey, KeyOwner, KeyStep } from './key-owner.ts';
 import { KeyTable } from './key-table.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
-
-export type KeyStep =
-  | { readonly what: 'make' }
-  | { readonly what: 'facts' | 'limits' | 'rotate' | 'revoke'; readonly key: Key }
-  | { readonly what: 'made'; readonly issued: IssuedKey };
 
 interface Props {
   readonly owner: KeyOwner;

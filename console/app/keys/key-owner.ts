@@ -20,6 +20,12 @@ export interface IssuedKey {
   readonly secret: string;
 }
 
+/** What a person does with keys at the moment. */
+export type KeyStep =
+  | { readonly what: 'make' }
+  | { readonly what: 'facts' | 'limits' | 'rotate' | 'revoke'; readonly key: Key }
+  | { readonly what: 'made'; readonly issued: IssuedKey };
+
 export interface KeyOwner {
   /** Empty for the account of this session, and for admin keys. */
   readonly accountId: string;

@@ -7,8 +7,7 @@ import { Scroll } from '../scroll.tsx';
 import { TableHead } from '../table-head.tsx';
 import { KeyState, KeyText, scopesText } from './key-facts.tsx';
 import { endOf } from './key-life.ts';
-import type { KeyStep } from './key-list.tsx';
-import type { KeyOwner } from './key-owner.ts';
+import type { KeyOwner, KeyStep } from './key-owner.ts';
 
 interface Props {
   readonly keys: readonly Key[];
