@@ -112,6 +112,20 @@ describe('a response', () => {
     client.socket.close();
   });
 
+  it('sends at most 2.5 seconds and a part of it before they are heard', async () => {
+    const client = await openTalk(parley);
+    // 4.5 seconds of speech.
+    talk.answer = says(`${'word '.repeat(90)}. `);
+    const aheadMs: number[] = [];
+    const askedAtMs = performance.now();
+    client.socket.on('message', () => aheadMs.push(client.audioMs - (performance.now() - askedAtMs)));
+    client.send({ type: 'response.create' });
+    await client.done();
+    expect(client.audioMs).toBeGreaterThan(4_000);
+    expect(Math.max(...aheadMs)).toBeLessThanOrEqual(2_750);
+    client.socket.close();
+  });
+
   it('ends with its client, who pays what was sent', async () => {
     const client = await speaking('One, two, three. ', 'Four');
     client.socket.terminate();
