@@ -56,6 +56,7 @@ export interface BookedRecord {
   readonly code: string | undefined;
   readonly startedAtMs: number;
   readonly characters: number | undefined;
+  readonly audioMsIn: number | undefined;
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly tokensSource: string | undefined;
@@ -185,6 +186,7 @@ type RecordRow = Record<'account' | 'account_id' | 'key_id' | 'id' | 'operation'
   Record<'code' | 'tokens_source', string | null> & { readonly started_at_ms: bigint } & Record<
     | 'http_status'
     | 'characters'
+    | 'audio_ms_in'
     | 'prompt_tokens'
     | 'completion_tokens'
     | 'cached_tokens'
@@ -204,6 +206,7 @@ function toRecord(row: RecordRow): BookedRecord {
     state,
     owners: [row.account_id, row.key_id],
     characters: numberOf(row.characters),
+    audioMsIn: numberOf(row.audio_ms_in),
     httpStatus: numberOf(row.http_status),
     code: row.code ?? undefined,
     startedAtMs: Number(row.started_at_ms),

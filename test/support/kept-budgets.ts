@@ -31,13 +31,14 @@ export async function setLimits(
 /** Compares the counts with the records, all of which were made under these limits. No request may be running. */
 export function checkCounts({ counts, records }: Books): void {
   const expected = new Map<string, bigint>();
-  for (const { owners, startedAtMs, cost, characters, state } of records) {
+  for (const { owners, startedAtMs, cost, characters, audioMsIn, state } of records) {
     const day = new Date(startedAtMs).toISOString().slice(0, 10);
-    const spoken = state === 'ok' ? BigInt(characters ?? 0) : 0n;
+    const ofOk = (amount = 0) => (state === 'ok' ? BigInt(amount) : 0n);
     for (const owner of owners) {
       for (const [name, amount] of [
         ...[day, day.slice(0, 7), 'all'].map((period) => [`${owner} credits ${period}`, cost ?? 0n] as const),
-        [`${owner} characters ${day}`, spoken] as const,
+        [`${owner} characters ${day}`, ofOk(characters)] as const,
+        [`${owner} audio_seconds ${day}`, ofOk(Math.ceil((audioMsIn ?? 0) / 1_000))] as const,
       ]) {
         if (amount > 0n) expected.set(name, (expected.get(name) ?? 0n) + amount);
       }

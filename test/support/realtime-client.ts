@@ -1,6 +1,6 @@
 /** A client of OpenAI's Realtime protocol: it sends when a test says so, and keeps what it receives. */
-import { expect } from 'vitest';
 import { WebSocket } from 'ws';
+import { until } from './command-line.ts';
 import type { Parley } from './parley.ts';
 
 export interface ServerEvent {
@@ -59,7 +59,7 @@ export class RealtimeClient {
   }
 
   async next(type: string, count = 1): Promise<ServerEvent> {
-    await expect.poll(() => this.all(type).length).toBeGreaterThanOrEqual(count);
+    await until(() => this.all(type).length >= count);
     return this.all(type)[count - 1] as ServerEvent;
   }
 

@@ -36,7 +36,7 @@ const views = [
   `ledger_entries as select ${idOf('led', 'id')}, ${idOf('acc', 'account_id')}, kind, amount_nano_credits,
     coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
   `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')},
-    operation, state, http_status, code, characters,
+    operation, state, http_status, code, characters, audio_ms_in,
     started_at_ms, prompt_tokens, completion_tokens, tokens_source, cached_tokens, cache_write_tokens, reserved_units, reserved_month, hold_nano_credits,
     fair_use_units, cost_nano_credits, overrun_nano_credits from public.usage_records`,
 ];
