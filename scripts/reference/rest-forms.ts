@@ -69,7 +69,8 @@ const transcriptionForm: JsonObject = {
       type: 'array',
       maxItems: 4,
       items: { type: 'string', minLength: 1, maxLength: 100 },
-      description: 'Names for the speakers of `known_speaker_references[]`, for models that tell speakers.',
+      description:
+        'Names for the speakers of `known_speaker_references[]`, for models that identify speakers.',
     },
     'known_speaker_references[]': {
       type: 'array',
@@ -78,7 +79,7 @@ const transcriptionForm: JsonObject = {
       description: 'A recording of each of these speakers, as a data URL.',
     },
     chunking_strategy: text(
-      'How a model that tells speakers divides the audio: `auto` (default), or a JSON object.',
+      'How a model that identifies speakers divides the audio: `auto` (default), or a JSON object.',
     ),
     temperature: { type: 'number', description: 'A hint at the randomness, usually 0 to 1.' },
     stream: {

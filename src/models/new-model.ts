@@ -74,12 +74,12 @@ async function fileOf(
   const source = await openSource(url, options);
   const { bytes, validator } = source;
   source.close();
-  if (bytes === undefined) throw new ModelError(`${url} does not tell the size of its file.`);
+  if (bytes === undefined) throw new ModelError(`${url} does not report the size of its file.`);
   if (sha256 !== undefined) return { name, sha256, bytes, urls: [url] };
   const urlHash = createHash('sha256').update(url).digest('hex');
   checkSpace(store, { id }, [{ bytes, sha256: urlHash }]);
   const partial = partialOf(store, { sha256: urlHash });
-  // Nothing tells whether an earlier part is of the same version.
+  // Nothing says whether an earlier part is of the same version.
   rmSync(partial, { force: true });
   const found = await download({ name, bytes, urls: [url], validator }, partial, options);
   renameSync(partial, partialOf(store, { sha256: found }));

@@ -75,7 +75,8 @@ describe('a budget of memory', () => {
     const refused = ask(other).catch((error: unknown) => error);
     expect(await refused).toMatchObject({ code: 'overloaded', retryAfterSeconds: 5, hasNotRun: true });
     lease.release(true);
-    expect(await ask(other)).toContain('hi');
+    // The idle program ends within the time that a request may wait, or a later one finds the memory.
+    await expect.poll(() => ask(other)).toContain('hi');
   });
 
   it('forgets a program whose requests have left', async () => {

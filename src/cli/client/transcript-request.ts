@@ -54,7 +54,8 @@ export async function requestTranscript(
     if (!(error instanceof ServerError)) throw error;
     // The server's limit may be lower.
     if (error.code === 'payload_too_large') throw tooLarge(path);
-    if (error.param === 'speakers') throw new CliError(`The model tells no speakers, which ${format} needs.`);
+    if (error.param === 'speakers')
+      throw new CliError(`The model identifies no speakers, which ${format} needs.`);
     if (error.param === 'timestamp_granularities') throw withoutTimes(words ? '--words' : format);
     throw error;
   }

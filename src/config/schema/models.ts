@@ -34,12 +34,12 @@ const price = group({
   cachedInput: amount
     .optional()
     .describe(
-      'Credits per million tokens of the prompt that the upstream reads from its cache, as far as it reports them. Default: `input`.',
+      'Credits per million tokens of the prompt that the upstream reads from its cache and reports. Default: `input`.',
     ),
   cacheWrite: amount
     .optional()
     .describe(
-      'Credits per million tokens of the prompt that the upstream writes to its cache, as far as it reports them. Default: `input`.',
+      'Credits per million tokens of the prompt that the upstream writes to its cache and reports. Default: `input`.',
     ),
 })
   .transform(
@@ -134,7 +134,7 @@ const chatModel = group({
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(
-      'Tokens of prompt and completion together. Default: for an openai engine, what its server tells of the model (vLLM, llama.cpp and Ollama do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
+      'Tokens of prompt and completion together. Default: for an openai engine, what its server reports of the model (vLLM, llama.cpp and Ollama do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
     ),
   outputTokensMax: wholeNumber(1, 10_000_000)
     .optional()

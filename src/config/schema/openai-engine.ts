@@ -82,7 +82,7 @@ export const openaiEngine = group({
   transcriptionFormat: oneOf(['verbose_json', 'json', 'diarized_json'])
     .default('verbose_json')
     .describe(
-      'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`. `diarized_json` is for models that tell speakers, such as gpt-4o-transcribe-diarize.',
+      'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`. `diarized_json` is for models that identify speakers, such as gpt-4o-transcribe-diarize.',
     ),
   realtime: z
     .boolean({ error: 'true or false' })

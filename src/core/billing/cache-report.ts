@@ -13,7 +13,7 @@ const writeMember = 'cache_creation_input_tokens';
 const writeDetail = 'cache_creation_tokens';
 
 /**
- * The tokens by the first member that tells of them, as gateways send several. Nothing of a report that cannot be true: a
+ * The tokens by the first member that reports them, as gateways send several. Nothing of a report that cannot be true: a
  * negative or fractional count, or more tokens than the prompt has.
  */
 export function readCache({ promptTokens, promptTokensDetails: details, other }: Usage): Cache {

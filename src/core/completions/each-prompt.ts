@@ -105,7 +105,7 @@ function shifted<T extends { readonly index: number }>(choices: readonly T[], of
 
 type Report = TokenUsage | undefined;
 
-/** Undefined if no report tells. */
+/** Undefined if no report has it. */
 function sumOfKnown(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
 }

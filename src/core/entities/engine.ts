@@ -80,7 +80,7 @@ export interface TranscriptionRequest {
   readonly needsSpeakers?: boolean;
   /** Default: none. */
   readonly knownSpeakers?: readonly KnownSpeaker[];
-  /** How a model that tells speakers divides the audio: `auto`, or JSON of the upstream's settings. Default: `auto`. */
+  /** How a model that identifies speakers divides the audio: `auto`, or JSON of the upstream's settings. Default: `auto`. */
   readonly chunkingStrategy?: string | undefined;
   readonly signal: Signal;
 }
@@ -115,7 +115,7 @@ export interface TranscriptSegment {
   readonly words: readonly TranscriptWord[];
   /** Mean natural-log probability of the words; undefined if the engine does not know it. */
   readonly avgLogprob: number | undefined;
-  /** Who speaks; undefined if the engine tells no speakers. */
+  /** Who speaks; undefined if the engine identifies no speakers. */
   readonly speaker?: string | undefined;
   /** Default: none. */
   readonly details?: SegmentDetails;

@@ -81,7 +81,7 @@ export interface KeyStore {
   /** A page of the keys of an account, or of the admin keys, in order of creation. Without those of sessions. */
   list(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
   /**
-   * Writes the new key and the end of the old one, both or neither. False, and no change, if the old one is to be revoked and was revoked
+   * Writes the new key and the end of the old one, both or neither. False, and no change, if the old one should be revoked and was revoked
    * before, or if it goes on for a while and would be one of more than `liveMax`, as for `create`.
    */
   rotate(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;

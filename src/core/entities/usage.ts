@@ -57,7 +57,7 @@ export interface RecordEnd {
 
 export interface TokenUsage {
   readonly promptTokens: number;
-  /** The part of the prompt that the upstream read from its cache; undefined if it does not tell. */
+  /** The part of the prompt that the upstream read from its cache; undefined if it does not report it. */
   readonly cachedTokens?: number | undefined;
   /** Another part of the prompt, which the upstream wrote to its cache. */
   readonly cacheWriteTokens?: number | undefined;

@@ -45,9 +45,9 @@ const noTimes = {
 const noWords =
   'The transcription model reports no times of words. Leave `word` out of `timestamp_granularities`.';
 
-const noSpeakers = 'The transcription model tells no speakers.';
+const noSpeakers = 'The transcription model identifies no speakers.';
 
-/** Refuses a request for speakers before it runs, if the model tells none. */
+/** Refuses a request for speakers before it runs, if the model identifies none. */
 export function refuseWithoutSpeakers({ speakers: param }: TranscriptNeeds): void {
   if (param === undefined) return;
   const isFormat = param === 'response_format';

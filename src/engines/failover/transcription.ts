@@ -3,7 +3,7 @@ import { firstStream } from './attempts.ts';
 import { type EngineChoice, type EngineList, EngineOrder } from './engine-order.ts';
 import { failoverSpeaker } from './live.ts';
 
-/** False if one engine tells no speakers, true if all tell them. */
+/** False if one engine identifies no speakers, true if all do. */
 function sharedAnswer(answers: readonly (boolean | undefined)[]): boolean | undefined {
   if (answers.includes(false)) return false;
   return answers.includes(undefined) ? undefined : true;

@@ -113,7 +113,7 @@ function toForm(
   container: MediaContainer,
 ): FormBody {
   const { audio, temperature, words } = request;
-  // Models that tell speakers refuse prompts.
+  // Models that identify speakers refuse prompts.
   const hints = format === 'diarized_json' ? { language: request.language } : request;
   const fields: FormField[] = [['model', model], ...hintFields(model, hints)];
   if (temperature !== undefined) fields.push(['temperature', String(temperature)]);

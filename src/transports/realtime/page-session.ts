@@ -20,7 +20,7 @@ export class PageSession {
     this.#token = token;
   }
 
-  /** Undefined without a live session, or if another page opens the connection: cookies alone do not tell pages apart. */
+  /** Undefined without a live session, or if another page opens the connection: cookies alone do not distinguish pages. */
   static async open({ headers }: IncomingMessage, port: SessionPort): Promise<PageSession | undefined> {
     if (!isFromOwnOrigin(headers)) return undefined;
     const session = await openFirst(port.sessions, cookieValues({ headers }, port.cookie));

@@ -92,7 +92,7 @@ type TextEvent =
       /** Seconds. */
       readonly end: number;
       readonly text: string;
-      /** Empty if the model tells no speakers, as SDKs expect the member. */
+      /** Empty if the model identifies no speakers, as SDKs expect the member. */
       readonly speaker: string;
     }
   | { readonly type: 'transcript.text.done'; readonly text: string };

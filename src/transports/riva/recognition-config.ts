@@ -36,7 +36,7 @@ export function checkedConfig(config: RecognitionConfig | undefined): Recognitio
     throw invalid('profanity_filter', 'This server does not filter words. Leave `profanity_filter` out.');
   }
   if (config.diarizationConfig?.enableSpeakerDiarization) {
-    const message = 'This server does not tell speakers apart. Leave `enable_speaker_diarization` out.';
+    const message = 'This server does not identify speakers. Leave `enable_speaker_diarization` out.';
     throw invalid('diarization_config', message);
   }
   return config;

@@ -45,7 +45,7 @@ describe('the probes', () => {
   });
 
   it('report a stopping server as not ready while it still answers', async () => {
-    parley = await startParley({ settings: { server: { unreadyMs: 4_000 } } });
+    parley = await startParley({ settings: { server: { unreadyMs: 10_000 } } });
     const closed = parley.close();
     await expect.poll(async () => (await at('/readyz')).status, soon).toBe(503);
     expect(await documentFaults('/readyz')).toEqual([]);

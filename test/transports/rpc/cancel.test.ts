@@ -175,7 +175,7 @@ describe('a reader that has not read by the end of the time', () => {
   let hasty: Parley;
   let books: Operator;
   beforeAll(async () => {
-    const settings = { server: { requestMsMax: 1_000, drainMs: 100 } };
+    const settings = { server: { requestMsMax: 4_000, drainMs: 100 } };
     hasty = await startParley({ engines: watchedEngines(() => watch), settings });
     books = new Operator({ origin: originOf(hasty), adminKey: hasty.adminKey });
   });

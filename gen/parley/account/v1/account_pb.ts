@@ -326,14 +326,14 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   overrunNanoCredits?: bigint | undefined;
 
   /**
-   * Chat: the part of the prompt that the upstream read from its cache. Absent if it does not tell.
+   * Chat: the part of the prompt that the upstream read from its cache. Absent if the upstream does not report it.
    *
    * @generated from field: optional int32 cached_tokens = 23 [json_name = "cached_tokens"];
    */
   cachedTokens?: number | undefined;
 
   /**
-   * Chat: the part of the prompt that the upstream wrote to its cache. Absent if it does not tell.
+   * Chat: the part of the prompt that the upstream wrote to its cache. Absent if the upstream does not report it.
    *
    * @generated from field: optional int32 cache_write_tokens = 24 [json_name = "cache_write_tokens"];
    */

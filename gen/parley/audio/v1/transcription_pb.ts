@@ -87,8 +87,8 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
   keywords: string[];
 
   /**
-   * Whether the answer is useless without speakers: a model that tells none then refuses (`invalid_input`). Default:
-   * false; segments have speakers if the model tells them.
+   * Whether the answer is useless without speakers: a model that identifies none then refuses (`invalid_input`). Default:
+   * false; segments have speakers if the model identifies them.
    *
    * @generated from field: optional bool speakers = 10;
    */
@@ -96,7 +96,7 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
 
   /**
    * Names for the speakers of `known_speaker_references`, in their order: at most 4, each of 1 to 100 characters. A model
-   * that tells no speakers refuses them (`invalid_input`).
+   * that identifies no speakers refuses them (`invalid_input`).
    *
    * @generated from field: repeated string known_speaker_names = 11 [json_name = "known_speaker_names"];
    */
@@ -110,7 +110,7 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
   knownSpeakerReferences: string[];
 
   /**
-   * How a model that tells speakers divides the audio: `auto` (default), or the upstream's settings as a JSON object. Other
+   * How a model that identifies speakers divides the audio: `auto` (default), or the upstream's settings as a JSON object. Other
    * models ignore it.
    *
    * @generated from field: optional string chunking_strategy = 13 [json_name = "chunking_strategy"];
@@ -362,7 +362,7 @@ export type TranscriptSegment = Message<"parley.audio.v1.TranscriptSegment"> & {
   noSpeechProb?: number | undefined;
 
   /**
-   * Who speaks: a known speaker's name, or a letter such as `A`. Absent if the model tells no speakers.
+   * Who speaks: a known speaker's name, or a letter such as `A`. Absent if the model identifies no speakers.
    *
    * @generated from field: optional string speaker = 11;
    */

@@ -1,4 +1,4 @@
-/** `json` for a server that sends no times, `diarized_json` for one that tells speakers. */
+/** `json` for a server that sends no times, `diarized_json` for one that identifies speakers. */
 export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
 
 /** Whether transcripts of a format have times and speakers. */
