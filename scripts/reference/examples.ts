@@ -96,6 +96,8 @@ const values: Readonly<Record<string, JsonValue>> = {
   'AuditEntry.actor': 'cli',
   'AuditEntry.action': 'credits.load',
   'AuditEntry.target': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
+  'MatrixRoom.homeserver_url': 'https://matrix.example.com',
+  'MatrixRoom.room_id': '!ops:example.com',
   'AuditEntry.details': '{"amount":"25","reason":"Invoice 7"}',
   'Model.id': 'flite',
   'GetModelRequest.id': 'flite',

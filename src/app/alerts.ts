@@ -1,6 +1,7 @@
-/** The part of the app that raises alerts and sends them to webhooks. */
+/** The part of the app that raises alerts and sends them. */
 import type { Config } from '../config/config.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
+import type { DestinationRules } from '../core/alerts/destinations.ts';
 import { SecretSeal } from '../core/alerts/secret-seal.ts';
 import type { AlertsDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
@@ -8,6 +9,7 @@ import type { Store } from '../core/entities/store.ts';
 import type { AlertObserver } from '../core/entities/webhook.ts';
 import type { Clock } from '../core/values/clock.ts';
 import type { Log } from '../core/values/log.ts';
+import { SmtpSender } from '../mail/smtp-sender.ts';
 import { HttpSender } from '../webhooks/http-sender.ts';
 import type { Resolve } from '../webhooks/names.ts';
 import { version } from './version.ts';
@@ -30,23 +32,36 @@ interface AlertsContext {
  * @param opened collects resources to close, in reverse order
  */
 export function openAlerts(
-  { alerts, sealingKey }: Config,
+  config: Config,
   { resolve, intervalMs, ...context }: AlertsContext,
   opened: AsyncDisposableStack,
 ): AlertsDeps {
-  const rules = { allowedNetworks: alerts.allowedNetworks };
+  const rules = destinationRules(config);
   const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
-  const deps = { ...context, sender, seal: new SecretSeal(sealingKey?.reveal()) };
+  const deps = { ...context, sender, mail: mailSender(config), seal: sealOf(config) };
   const running = new Alerts(deps, intervalMs);
   opened.defer(() => running.close());
-  return { ...deps, addressRules: rules };
+  return { ...deps, destinationRules: rules };
+}
+
+/** Undefined without a mail server. */
+export function mailSender({ alerts: { smtp }, smtpPassword }: Config): SmtpSender | undefined {
+  return smtp && new SmtpSender({ ...smtp, password: smtpPassword?.reveal() });
+}
+
+function destinationRules({ alerts: { allowedNetworks, smtp } }: Config): DestinationRules {
+  return { allowedNetworks, mail: smtp };
+}
+
+function sealOf({ sealingKey }: Config): SecretSeal {
+  return new SecretSeal(sealingKey?.reveal());
 }
 
 const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** For a command on the data folder, which sets and lists alerts but sends nothing. */
 export function alertsWithoutServer(
-  { alerts, sealingKey }: Config,
+  config: Config,
   { store, clock, accessClock }: Pick<AlertsContext, 'store' | 'clock' | 'accessClock'>,
 ): AlertsDeps {
   return {
@@ -55,8 +70,9 @@ export function alertsWithoutServer(
     accessClock,
     log: silent,
     sender: undefined,
-    seal: new SecretSeal(sealingKey?.reveal()),
+    mail: undefined,
+    seal: sealOf(config),
     observer: { raised: () => undefined, attempted: () => undefined },
-    addressRules: { allowedNetworks: alerts.allowedNetworks },
+    destinationRules: destinationRules(config),
   };
 }

@@ -7,7 +7,7 @@ export function observeAlerts(registry: Registry): AlertObserver {
   const raised = counter('parley_alerts_raised_total', 'Alerts that were raised.', ['type']);
   const attempts = counter(
     'parley_alert_attempts_total',
-    'Attempts to deliver an alert to its webhook: delivered, failed, or given_up after the last one.',
+    'Attempts to deliver an alert: delivered, failed, or given_up after the last one.',
     ['outcome'],
   );
   // Prometheus sees no increase in a series that begins above 0.

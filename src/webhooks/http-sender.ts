@@ -1,11 +1,12 @@
-/** Sends webhooks over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
+/** Sends alerts over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { buildConnector } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
-import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/entities/webhook.ts';
+import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/webhook.ts';
 import { AddressRefused, failureOf } from './failures.ts';
 import { type Resolve, resolverOf } from './names.ts';
+import { retryAfterMs } from './retry-after.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
@@ -33,8 +34,9 @@ export class HttpSender implements WebhookSender {
     this.#resolve = options.resolve ?? resolverOf({ asksSystem });
   }
 
-  async post({ url: text, headers, body }: WebhookPost, signal?: AbortSignal): Promise<WebhookOutcome> {
-    const url = new URL(text);
+  async send(request: WebhookRequest, signal?: AbortSignal): Promise<WebhookOutcome> {
+    const { method, headers, body } = request;
+    const url = new URL(request.url);
     const time = AbortSignal.timeout(this.#attemptMsMax);
     const either = signal ? AbortSignal.any([signal, time]) : time;
     // Loaded for the first attempt: commands and most servers send none.
@@ -45,18 +47,19 @@ export class HttpSender implements WebhookSender {
       pipelining: 1,
     });
     try {
-      const { statusCode: status, body: answer } = await client.request({
+      const answer = await client.request({
         path: url.pathname + url.search,
-        method: 'POST',
+        method,
         headers: { ...headers, 'user-agent': this.#options.userAgent },
         body,
         signal: either,
       });
-      // Nobody reads the answer. Its stream fails when the connection ends.
-      answer.on('error', () => undefined);
-      return { status };
+      // Nobody reads most answers. Their streams fail when the connection ends.
+      answer.body.on('error', () => undefined);
+      const waitMs = await retryAfterMs(answer);
+      return { status: answer.statusCode, ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
     } catch (error) {
-      return { failure: failureOf(error) };
+      return { failure: failureOf(error, request.receiver) };
     } finally {
       await client.destroy().catch(() => undefined);
     }

@@ -12,7 +12,10 @@ let holder: string[];
 let boss: string[];
 beforeAll(async () => {
   receiver = await startReceiver();
-  writeFileSync(folder.file('parley.yaml'), 'alerts: {allowedNetworks: [127.0.0.1]}\n');
+  writeFileSync(
+    folder.file('parley.yaml'),
+    'alerts: {allowedNetworks: [127.0.0.1], smtp: {host: localhost, from: parley@example.com}}\n',
+  );
   const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
   for (const name of ['acme', 'other']) await printed(['account', 'create', name, ...dataFlags]);
   await printed(['credits', 'load', 'acme', '25', '--reason', 'r', ...dataFlags]);
@@ -38,7 +41,7 @@ describe('parley alerts', () => {
     expect(await printed(['alerts', 'show', ...holder])).not.toContain('whsec_');
     expect(await printed(['alerts', 'test', ...holder])).toMatch(/\ndelivery +delivered\n$/);
     expect(receiver.received).toMatchObject([{ path: '/a', alert: { type: 'test' } }]);
-    expect(await printed(['alerts', 'list', ...holder])).toMatch(/ test +- +- +delivered +1 +-\n$/);
+    expect(await printed(['alerts', 'list', ...holder])).toMatch(/ test +- +A test +delivered +1 +-\n$/);
     expect(await printed(['alerts', 'set', '--none', ...holder])).toBe('No alerts are set.\n');
   });
 
@@ -48,11 +51,42 @@ describe('parley alerts', () => {
     );
     expect(await printedJson(['alerts', 'list', 'other', ...boss])).toEqual({ alerts: [] });
     const { code, stderr } = await parley(['alerts', 'test', 'other', ...boss]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('The account has no webhook.')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('The alerts have no destination.')]);
+  });
+
+  it('go by mail, to Slack or to Matrix', async () => {
+    const set = ['alerts', 'set', 'other', ...boss];
+    expect(await printed([...set, '--mail', 'ops@example.com, desk@example.com'])).toMatch(
+      /^mail +ops@example\.com, desk@example\.com\n/,
+    );
+    expect(await printed([...set, '--slack', `${receiver.origin}/slack`])).toMatch(
+      /^slack +http:\S+\/slack\n/,
+    );
+    expect(await printed(['alerts', 'test', 'other', ...boss])).toMatch(/\ndelivery +delivered\n$/);
+    expect(receiver.received.at(-1)).toMatchObject({ path: '/slack', alert: { text: 'other: A test.' } });
+    writeFileSync(folder.file('token'), 'syt_secret\n');
+    const room = ['--matrix', '!a:example.com', '--homeserver', receiver.origin];
+    const shown = /^matrix +!a:example\.com at http:\S+\npercents +50, 80, 100\n/;
+    expect(await printed([...set, ...room, '--token-file', folder.file('token')])).toMatch(shown);
+    expect(await printed([...set, ...room])).toMatch(shown);
+  });
+
+  it('say which setting lets them into a private network', async () => {
+    for (const url of ['http://10.1.2.3/', 'https://10.1.2.3/', 'http://example.com/']) {
+      const { code, stderr } = await parley(['alerts', 'set', '--webhook', url, ...holder]);
+      expect([url, code]).toEqual([url, url.includes('example') ? 0 : 1]);
+      if (code === 1) expect(stderr).toContain('`alerts.allowedNetworks`');
+    }
   });
 
   it('refuse a setting without a value, and another account', async () => {
     expect((await parley(['alerts', 'set', ...holder])).stderr).toContain('give --none, or any of --webhook');
+    const two = ['alerts', 'set', '--webhook', 'https://a.invalid', '--mail', 'a@b.invalid'];
+    expect((await parley([...two, ...holder])).stderr).toContain('give only one of --webhook');
+    const alone = ['alerts', 'set', '--matrix', '!a:b.invalid'];
+    expect((await parley([...alone, ...holder])).stderr).toContain('give --matrix and --homeserver together');
+    const missing = [...alone, '--homeserver', 'https://b.invalid', '--token-file', folder.file('none')];
+    expect((await parley([...missing, ...holder])).stderr).toContain('cannot be read (');
     const strange = await parley(['usage', '--own', '--account', 'other', ...holder]);
     expect(strange.stderr).toContain('The API key belongs to another account, `acme`.');
   });

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { diagnoseArea } from '../../src/app/diagnostics/area.ts';
@@ -24,6 +25,7 @@ import { makeCertificate } from '../support/certificates.ts';
 import { ended, type Folder, parley, printed, scratchFolder, serve, until } from '../support/command-line.ts';
 import { servers } from '../support/example-servers.ts';
 import { freePort } from '../support/http-server.ts';
+import { mailLogin, startMailServer } from '../support/mail-server.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { failure, json, silence, whole } from '../support/upstream-answers.ts';
@@ -450,6 +452,39 @@ describe('the certificate', () => {
     expect(await diagnoseTls({ tls: mixed })).toMatchObject([
       { state: 'problem', found: expect.stringContaining('is not the key of the certificate') },
     ]);
+  });
+});
+
+describe('the mail server', () => {
+  it('is not checked if none is set', async () => {
+    expect((await doctor(quiet)).checks.filter(({ area }) => area === 'mail')).toEqual([]);
+  });
+
+  it('must answer, and take the login', async () => {
+    const certificate = makeCertificate('mail');
+    const trusted = getCACertificates('default');
+    setDefaultCACertificates([...trusted, certificate.cert]);
+    const server = await startMailServer(certificate);
+    const report = async (password: string, port = server.port) => {
+      writeFileSync(folder.file('password'), password);
+      const login = `user: ${mailLogin.user}, passwordFile: ${folder.file('password')}`;
+      const smtp = `{host: localhost, port: ${port}, from: parley@example.com, ${login}}`;
+      return about(await doctor(`${quiet}alerts: {smtp: ${smtp}}\n`), 'mail server');
+    };
+    expect(await report(mailLogin.password)).toMatchObject({
+      area: 'mail',
+      state: 'ok',
+      found: 'localhost answers and takes the login.',
+    });
+    expect(await report('wrong')).toMatchObject({
+      state: 'problem',
+      found: 'localhost: The mail server refused the login.',
+      advice: expect.stringContaining('`alerts.smtp`'),
+    });
+    expect(await report('any', await freePort())).toMatchObject({ state: 'problem' });
+    expect(server.received).toEqual([]);
+    setDefaultCACertificates(trusted);
+    await server.close();
   });
 });
 

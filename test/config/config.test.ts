@@ -431,6 +431,33 @@ describe('a variable', () => {
     );
   });
 
+  it.each([
+    ['{from: a@b.example}', /`alerts\.smtp\.host`/],
+    ['{host: mail, from: "Parley <a@b.example>"}', /`alerts\.smtp\.from`.*an address such as/],
+    ['{host: mail, from: "a@b.example\\r\\nbcc: c@d.example"}', /`alerts\.smtp\.from`/],
+    [
+      '{host: mail, from: a@b.example, user: u}',
+      /`alerts\.smtp\.passwordFile`.*set exactly when `user` is set/,
+    ],
+    [
+      '{host: mail, from: a@b.example, tls: none, user: u, passwordFile: /etc/hostname}',
+      /`alerts\.smtp\.tls`/,
+    ],
+    ['{host: mail, from: a@b.example, user: u, passwordFile: /nowhere/p}', /\/nowhere\/p cannot be read/],
+  ])('of a mail server is refused: %s', (smtp, message) =>
+    expect(finding(`alerts: {smtp: ${smtp}}\n`)).toMatch(message),
+  );
+
+  it('of a mail server has its password in a file', () => {
+    const file = join(folder, 'password');
+    writeFileSync(file, 'a password\n');
+    const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(readFileSync('docs/alerts.md', 'utf8')) ?? [];
+    const { config } = load(yaml.replace('/run/secrets/parley/smtp-password', file));
+    expect(config.smtpPassword?.reveal()).toBe('a password');
+    expect(config.alerts.smtp).toMatchObject({ tls: 'starttls', holdersMaySet: false });
+    expect(JSON.stringify(config.smtpPassword)).toBe('{}');
+  });
+
   it('with an invalid value is refused with the range', () => {
     expect(finding('', { env: { PARLEY_PORT: '80x80' } })).toBe(
       'PARLEY_PORT: `server.port` is "80x80", but must be a whole number from 0 to 65535.',

@@ -10,6 +10,7 @@ const scopes = ['manage'];
 const record = ok({ operation: 'manage' });
 /** A name that never has a public address. */
 const webhookUrl = 'https://localhost/alerts?a=1#here';
+const room = { homeserverUrl: 'https://localhost/', roomId: '!a:localhost' };
 const heard = { webhookUrl, percents: [90, 50, 50], balanceBelow: '2.50' };
 const told = { webhook_url: 'https://localhost/alerts?a=1', percents: [50, 90], balance_below: '2.5' };
 
@@ -20,7 +21,7 @@ function managed(what: string, request: CaseRequest, rest: Partial<Case> = {}): 
 
 function refused(what: string, param: string, settings: MessageInitShape<DescMessage>): Case {
   return managed(`invalid_parameter: ${what}`, calling(method.setAlertSettings, { settings }), {
-    error: { code: 'invalid_parameter', param: `settings.${param}` },
+    error: { code: 'invalid_parameter', param: param === '' ? 'settings' : `settings.${param}` },
     records: [ended('refused', 'invalid_parameter', { operation: 'manage' })],
   });
 }
@@ -65,10 +66,37 @@ const byHolder: readonly Case[] = [
       },
     ],
   }),
-  managed('invalid_parameter: a test without a webhook', calling(method.sendTestAlert, {}), {
+  managed('invalid_parameter: a test without a destination', calling(method.sendTestAlert, {}), {
     error: { code: 'invalid_parameter', param: 'settings.webhook_url' },
     records: [ended('refused', 'invalid_parameter', { operation: 'manage' })],
   }),
+  managed(
+    'Slack is set',
+    calling(method.setAlertSettings, { settings: { slackUrl: 'https://localhost/services/secret' } }),
+    { answer: [{ settings: { slack_url: 'https://localhost/services/secret', percents: [50, 80, 100] } }] },
+  ),
+  managed(
+    'a room of Matrix is set, and its token is not shown',
+    calling(method.setAlertSettings, { settings: { matrix: { ...room, accessToken: 'a' } } }),
+    {
+      answer: [
+        {
+          settings: {
+            matrix: { homeserver_url: 'https://localhost', room_id: '!a:localhost' },
+            percents: [50, 80, 100],
+          },
+        },
+      ],
+    },
+  ),
+  refused('two destinations', '', { webhookUrl, slackUrl: webhookUrl }),
+  refused('mail without a mail server', 'mail_addresses', { mailAddresses: ['ops@example.com'] }),
+  refused('Slack at a private address', 'slack_url', { slackUrl: 'https://10.0.0.1/' }),
+  refused('a room without a token', 'matrix.access_token', { matrix: room }),
+  refused('a homeserver at a private address', 'matrix.homeserver_url', {
+    matrix: { ...room, homeserverUrl: 'https://10.0.0.1/' },
+  }),
+  refused('a name of a room', 'matrix.room_id', { matrix: { ...room, roomId: '#a:localhost' } }),
   refused('a percent above 100', 'percents', { percents: [101] }),
   refused('a balance of nothing', 'balance_below', { balanceBelow: '0' }),
   refused('a balance that is no amount', 'balance_below', { balanceBelow: 'much' }),
@@ -113,7 +141,7 @@ const byAdministrator: readonly Case[] = [
     { answer: [{}] },
   ),
   byAdmin(
-    'invalid_parameter: a test without a webhook',
+    'invalid_parameter: a test without a destination',
     calling(admin.sendTestAlert, ({ accountName: accountId }) => ({ accountId })),
     { error: { code: 'invalid_parameter', param: 'settings.webhook_url' } },
   ),

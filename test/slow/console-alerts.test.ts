@@ -17,7 +17,8 @@ beforeAll(async () => {
   browser = await launchBrowser();
   receiver = await startReceiver();
   const pages = new Map(Object.entries(await consoleFiles()));
-  parley = await startLimited({ pages, clock, settings: { alerts: toReceivers }, alerts: { intervalMs: 5 } });
+  const alerts = { ...toReceivers, smtp: { host: 'localhost', from: 'parley@example.com' } };
+  parley = await startLimited({ pages, clock, settings: { alerts }, alerts: { intervalMs: 5 } });
 });
 afterAll(async () => {
   if (missingBrowser !== undefined) return;
@@ -47,11 +48,11 @@ describe.skipIf(missingBrowser !== undefined)(
       const { page, complaints } = await open(await newKey(['chat', 'manage']), '/alerts');
       await page.getByRole('button', { name: 'Set up alerts' }).click();
       const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Webhook').fill('https://10.1.2.3/hook');
+      await dialog.getByLabel('URL').fill('https://10.1.2.3/hook');
       await dialog.getByLabel('Percents').fill('50');
       await dialog.getByRole('button', { name: 'Set the alerts' }).click();
-      await dialog.getByRole('alert').getByText('private network').waitFor();
-      await dialog.getByLabel('Webhook').fill(`${receiver.origin}/hook`);
+      await dialog.getByRole('alert').getByText('alerts.allowedNetworks').waitFor();
+      await dialog.getByLabel('URL').fill(`${receiver.origin}/hook`);
       await dialog.getByRole('button', { name: 'Set the alerts' }).click();
       expect(await dialog.getByLabel('The secret of the webhook').inputValue()).toMatch(/^whsec_/);
       await dialog.getByRole('button', { name: 'I have stored it' }).click();
@@ -83,12 +84,57 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(await page.getByRole('button', { name: 'Set up alerts' }).count()).toBe(0);
     });
 
+    it('go by mail, to Slack and to Matrix, as the form is filled in', async () => {
+      const { page } = await open(parley.adminKey, '/accounts/account-1');
+      const dialog = page.getByRole('dialog');
+      const change = async (kind: string) => {
+        await page.getByRole('button', { name: /^(Set up|Change) alerts$/ }).click();
+        await dialog.getByLabel('Send alerts by').selectOption(kind);
+      };
+      const save = async (shown: string) => {
+        await dialog.getByRole('button', { name: 'Set the alerts' }).click();
+        await page.locator('dl.facts').getByText(shown).waitFor();
+        await dialog.waitFor({ state: 'detached' });
+      };
+      await change('Mail');
+      await dialog.getByLabel('Addresses').fill('ops@example.com, desk');
+      await dialog.getByRole('button', { name: 'Set the alerts' }).click();
+      await dialog.getByRole('alert').getByText('takes at most 5 addresses').waitFor();
+      await dialog.getByLabel('Addresses').fill('ops@example.com, desk@example.com');
+      await save('ops@example.com, desk@example.com');
+      await change('Slack');
+      await dialog.getByLabel('URL of the incoming webhook').fill(`${receiver.origin}/services/T0`);
+      await save(`${receiver.origin}/services/T0`);
+      await change('Matrix');
+      await dialog.getByLabel('Homeserver').fill(receiver.origin);
+      await dialog.getByLabel('Room').fill('!a:example.com');
+      await dialog.getByRole('button', { name: 'Set the alerts' }).click();
+      await dialog.getByRole('alert').getByText('A new room needs an access token.').waitFor();
+      await dialog.getByLabel('Access token').fill('syt_secret');
+      await save('!a:example.com at');
+      // The token stays.
+      await change('Matrix');
+      await dialog.getByLabel('Balance below').fill('1');
+      await save('!a:example.com at');
+      receiver.status = 200;
+      clock.nowMs += 60_000;
+      await page.getByRole('button', { name: 'Send a test' }).click();
+      await page.getByRole('status').getByText('at the first attempt').waitFor();
+      expect(receiver.received.at(-1)).toMatchObject({
+        method: 'PUT',
+        headers: { authorization: 'Bearer syt_secret' },
+      });
+      await page.getByRole('button', { name: 'Turn alerts off' }).click();
+      await dialog.getByRole('button', { name: 'Turn them off' }).click();
+      await page.getByText('No alerts are raised.').waitFor();
+    });
+
     it('are set by an operator, who sees why a webhook failed', async () => {
       const { page } = await open(parley.adminKey, '/accounts/account-1');
       receiver.status = 500;
       clock.nowMs += 60_000;
       await page.getByRole('button', { name: 'Set up alerts' }).click();
-      await page.getByRole('dialog').getByLabel('Webhook').fill(`${receiver.origin}/other`);
+      await page.getByRole('dialog').getByLabel('URL').fill(`${receiver.origin}/other`);
       await page.getByRole('dialog').getByRole('button', { name: 'Set the alerts' }).click();
       await page.getByRole('dialog').getByLabel('The secret of the webhook').waitFor();
       await page.getByRole('dialog').getByRole('button', { name: 'I have stored it' }).click();

@@ -1,15 +1,15 @@
 /** Alerts in the database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newAlert } from '../../src/core/alerts/alerts.ts';
-import { type AlertMark, alertsKept } from '../../src/core/entities/alert.ts';
+import { type AlertMark, alertsKept, type Destination } from '../../src/core/entities/alert.ts';
 import { newAccountId } from '../../src/core/values/ids.ts';
 import { alertSettings } from '../support/alert-settings.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { auditEntry } from '../support/stored-key.ts';
 
 const accountId = newAccountId(1);
-const webhookUrl = 'https://a.invalid/';
-const settings = alertSettings(accountId, { webhookUrl, sealedSecret: 's' });
+const destination = { kind: 'webhook', url: 'https://a.invalid/' } as const;
+const settings = alertSettings(accountId, { destination, sealedSecret: 's' });
 const newest = { size: 1000, after: undefined };
 
 let parley: Parley;
@@ -61,6 +61,24 @@ describe('a mark', () => {
   });
 });
 
+describe('a destination', () => {
+  it.each<Destination>([
+    { kind: 'webhook', url: 'https://a.invalid/b?c=d' },
+    { kind: 'mail', addresses: ['ops@a.invalid', "o'hara+x@b.invalid"] },
+    { kind: 'slack', origin: 'https://hooks.a.invalid' },
+    { kind: 'matrix', homeserverUrl: 'https://a.invalid/base', roomId: '!room:a.invalid' },
+  ])('is kept with its secret: $kind', async (wanted) => {
+    const own = { ...settings, destination: wanted };
+    await store.alerts.setSettings(accountId, own, auditEntry());
+    expect(await store.alerts.settings(accountId)).toEqual(own);
+    const alert = alertAt(1);
+    await store.alerts.raise(alert, mark);
+    expect(await store.alerts.due(1, 10)).toEqual([
+      { alert, accountName: 'a', destination: wanted, sealedSecret: 's' },
+    ]);
+  });
+});
+
 describe('alerts', () => {
   it('are kept up to a number, newest first', async () => {
     const add = (atMs: number) => store.alerts.raise(alertAt(atMs), { ...mark, subject: String(atMs) });
@@ -82,21 +100,26 @@ describe('alerts', () => {
     expect(await store.alerts.due(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
   });
 
-  it('are pending if there is a webhook when they are written', async () => {
-    const stateOf = async (webhook: Partial<typeof settings> | { webhookUrl: undefined }) => {
-      await store.alerts.setSettings(accountId, { ...settings, ...webhook }, auditEntry());
+  it('are pending if there is a destination when they are written', async () => {
+    const stateOf = async (changed: Partial<typeof settings>) => {
+      await store.alerts.setSettings(accountId, { ...settings, ...changed }, auditEntry());
       const alert = alertAt(1);
       await store.alerts.raise(alert, { ...mark, subject: alert.id });
       const { items } = await store.alerts.list(accountId, newest);
       return items.find(({ id }) => id === alert.id)?.delivery;
     };
     expect(await stateOf({})).toMatchObject({ state: 'pending', nextAttemptAtMs: 1 });
-    expect(await stateOf({ webhookUrl: undefined })).toMatchObject({
+    expect(await stateOf({ destination: undefined })).toMatchObject({
       state: 'none',
       nextAttemptAtMs: undefined,
     });
     await store.alerts.setSettings(accountId, settings, auditEntry());
-    await store.alerts.turnWebhookOff(accountId, webhookUrl, 1, 'off');
+    const due = { alert: alertAt(1), accountName: 'a', destination, sealedSecret: 's' };
+    await store.alerts.turnOff({ ...due, sealedSecret: 'another' }, 1, 'off');
+    await store.alerts.turnOff({ ...due, destination: { kind: 'slack', origin: 'o' } }, 1, 'off');
+    expect(await store.alerts.settings(accountId)).toEqual(settings);
+    await store.alerts.turnOff(due, 1, 'off');
+    expect(await store.alerts.settings(accountId)).toEqual({ ...settings, offAtMs: 1 });
     const alert = alertAt(2);
     await store.alerts.raise(alert, { ...mark, subject: alert.id });
     expect((await store.alerts.list(accountId, newest)).items[0]).toMatchObject({
@@ -123,12 +146,18 @@ describe('alerts', () => {
     expect(await dueAt(12)).toEqual([third.id]);
   });
 
-  it('are given up when the webhook is removed', async () => {
+  it('are given up when the destination is removed', async () => {
     await store.alerts.raise(alertAt(1), mark);
-    await store.alerts.setSettings(accountId, { ...settings, webhookUrl: undefined }, auditEntry());
+    await store.alerts.setSettings(accountId, { ...settings, destination: undefined }, auditEntry());
     const { items } = await store.alerts.list(accountId, newest);
     expect(items).toMatchObject([
-      { delivery: { state: 'failed', lastFailure: 'The webhook was removed.', nextAttemptAtMs: undefined } },
+      {
+        delivery: {
+          state: 'failed',
+          lastFailure: 'The destination was removed.',
+          nextAttemptAtMs: undefined,
+        },
+      },
     ]);
   });
 });

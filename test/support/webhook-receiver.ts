@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { startHttp } from './http-server.ts';
 
 export interface Received {
+  readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -16,6 +17,10 @@ export interface WebhookReceiver {
   readonly received: Received[];
   /** The status of the next answers. */
   status: number;
+  /** The body of the next answers. */
+  answer: string;
+  /** The header `Retry-After` of the next answers. */
+  retryAfter: string | undefined;
   /** Whether it leaves requests without an answer. */
   holds: boolean;
   close(): Promise<void>;
@@ -26,11 +31,22 @@ export async function startReceiver(tls?: ServerOptions): Promise<WebhookReceive
   const received: Received[] = [];
   const { origin, close } = await startHttp(async (request, response) => {
     const body = await text(request);
-    received.push({ path: request.url ?? '', headers: request.headers, body, alert: JSON.parse(body) });
+    const { method = '', url: path = '', headers } = request;
+    received.push({ method, path, headers, body, alert: JSON.parse(body) });
     if (receiver.holds) return;
-    response.writeHead(receiver.status, { location: `${origin}/elsewhere` }).end('an answer');
+    const { retryAfter } = receiver;
+    const wait = retryAfter !== undefined && { 'retry-after': retryAfter };
+    response.writeHead(receiver.status, { location: `${origin}/elsewhere`, ...wait }).end(receiver.answer);
   }, tls);
-  const receiver: WebhookReceiver = { origin, received, status: 200, holds: false, close };
+  const receiver: WebhookReceiver = {
+    origin,
+    received,
+    status: 200,
+    answer: 'an answer',
+    retryAfter: undefined,
+    holds: false,
+    close,
+  };
   return receiver;
 }
 

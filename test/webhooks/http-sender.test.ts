@@ -19,7 +19,13 @@ const sender = (options: Partial<SenderOptions> = {}) =>
   new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', ...options });
 const closed = { rules: { allowedNetworks: [] } };
 const post = (url: string, options?: Partial<SenderOptions>) =>
-  sender(options).post({ url, headers: { 'content-type': 'application/json' }, body: '{"a":1}' });
+  sender(options).send({
+    method: 'POST',
+    url,
+    receiver: 'The webhook',
+    headers: { 'content-type': 'application/json' },
+    body: '{"a":1}',
+  });
 
 /** Resolves every name to these addresses, and counts. */
 function resolving(...addresses: string[]) {
@@ -111,16 +117,39 @@ describe('a webhook', () => {
     ).toEqual({ failure: 'The webhook did not answer in time.' });
   });
 
-  it('cannot send an endless answer', async () => {
+  it('that has too many requests may say when to come back, in its header or as Matrix does', async () => {
+    receiver.status = 429;
+    receiver.answer = '{"retry_after_ms": 2500}';
+    expect(await post(receiver.origin)).toEqual({ status: 429, retryAfterMs: 2_500 });
+    receiver.retryAfter = '7';
+    expect(await post(receiver.origin)).toEqual({ status: 429, retryAfterMs: 7_000 });
+    receiver.retryAfter = 'Wed, 21 Oct 2026 07:28:00 GMT';
+    for (const answer of ['', 'null', '[]', '{"retry_after_ms": -1}', '{"retry_after_ms": "1"}', '{']) {
+      receiver.answer = answer;
+      expect(await post(receiver.origin)).toEqual({ status: 429 });
+    }
+    receiver.status = 200;
+    receiver.retryAfter = '7';
+    expect(await post(receiver.origin)).toEqual({ status: 200 });
+  });
+
+  it('that never ends the answer of which a part is read does not hold the attempt', async () => {
+    const holding = await startHttp((_request, response) => void response.writeHead(429).write('{'));
+    expect(await post(holding.origin, { attemptMsMax: 300 })).toEqual({ status: 429 });
+    await holding.close();
+  });
+
+  it.each([200, 429])('cannot send an endless answer: %i', async (status) => {
     const closed = Promise.withResolvers<void>();
     const endless = await startHttp((_request, response) => {
+      response.writeHead(status);
       const more = () => {
         while (response.write('a'.repeat(65_536)));
       };
       response.on('drain', more).once('close', closed.resolve);
       more();
     });
-    expect(await post(endless.origin)).toEqual({ status: 200 });
+    expect(await post(endless.origin)).toEqual({ status });
     await closed.promise;
     await endless.close();
   });

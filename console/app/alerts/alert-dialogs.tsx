@@ -3,6 +3,7 @@ import { CallForm, Dialog } from '../dialog.tsx';
 import { Field } from '../fields.tsx';
 import { Show, useLoaded } from '../states.tsx';
 import type { AlertOwner, WantedSettings } from './alert-owner.ts';
+import { DestinationFields, wantedDestination } from './destination-fields.tsx';
 
 interface Props {
   readonly owner: AlertOwner;
@@ -33,19 +34,10 @@ export function AlertSettingsDialog({ owner, onClose, onDone }: Props) {
 }
 
 function SettingFields({ settings }: { readonly settings: AlertSettings | undefined }) {
-  const { webhookUrl = '', balanceBelow = '', percents = percentsByDefault } = settings ?? {};
+  const { balanceBelow = '', percents = percentsByDefault } = settings ?? {};
   return (
     <>
-      <Field
-        label="Webhook"
-        name="settings.webhook_url"
-        inputMode="url"
-        autocomplete="off"
-        spellcheck={false}
-        placeholder="https://"
-        defaultValue={webhookUrl}
-        hint="Alerts are posted to this address, signed according to Standard Webhooks. Empty: alerts are only listed"
-      />
+      <DestinationFields settings={settings} />
       <Field
         label="Percents"
         name="settings.percents"
@@ -61,21 +53,13 @@ function SettingFields({ settings }: { readonly settings: AlertSettings | undefi
         defaultValue={balanceBelow}
         hint="Credits. Empty: a low balance raises no alert"
       />
-      {webhookUrl !== '' && (
-        <p>
-          <label>
-            <input type="checkbox" name="new_secret" /> Create a new secret; the old one ends at once
-          </label>
-        </p>
-      )}
     </>
   );
 }
 
 function wanted(values: FormData): WantedSettings {
-  const text = (name: string) => String(values.get(`settings.${name}`) ?? '').trim();
-  const [webhookUrl, balanceBelow] = [text('webhook_url'), text('balance_below')];
-  const percents = text('percents')
+  const balanceBelow = String(values.get('settings.balance_below') ?? '').trim();
+  const percents = String(values.get('settings.percents') ?? '')
     .split(/[\s,;%]+/)
     .filter((part) => part !== '');
   if (!percents.every((part) => /^\d{1,3}$/.test(part)))
@@ -83,7 +67,7 @@ function wanted(values: FormData): WantedSettings {
   return {
     settings: {
       percents: percents.map(Number),
-      ...(webhookUrl !== '' && { webhookUrl }),
+      ...wantedDestination(values),
       ...(balanceBelow !== '' && { balanceBelow }),
     },
     newSecret: values.has('new_secret'),
@@ -101,7 +85,7 @@ export function AlertsOffDialog({ owner, onClose, onDone }: Props) {
           onDone();
         }}
       >
-        <p>No alerts are raised from then on. The webhook and its secret are deleted.</p>
+        <p>No alerts are raised from then on. The destination and its secret are deleted.</p>
       </CallForm>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** The alerts of an account: settings, webhook and raised alerts. */
+/** The alerts of an account: settings, destination and raised alerts. */
 import { useState } from 'preact/hooks';
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { failureOf } from '../api.ts';
@@ -10,6 +10,7 @@ import { AlertSettingsDialog, AlertsOffDialog } from './alert-dialogs.tsx';
 import { AlertList } from './alert-list.tsx';
 import type { AlertOwner, AlertState } from './alert-owner.ts';
 import { deliveryText } from './alert-words.ts';
+import { destinationOf, destinations } from './destinations.ts';
 
 interface Props {
   readonly owner: AlertOwner;
@@ -78,7 +79,7 @@ function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: Set
       {webhookOffAt !== undefined && (
         <p class="notes">
           <strong>
-            The webhook answered 410, and has been off since <Day at={webhookOffAt} />.
+            The destination answered 410, and has been off since <Day at={webhookOffAt} />.
           </strong>{' '}
           Save the alerts again to turn it on.
         </p>
@@ -91,18 +92,22 @@ function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: Set
         <button type="button" onClick={() => onStep({ what: 'off' })}>
           Turn alerts off
         </button>
-        {settings.webhookUrl !== undefined && <Test owner={owner} onTest={onTest} />}
+        {destinationOf(settings) !== undefined && <Test owner={owner} onTest={onTest} />}
       </p>
     </>
   );
 }
 
-function SettingFacts({ of: { webhookUrl, percents, balanceBelow } }: { readonly of: AlertSettings }) {
+function SettingFacts({ of: settings }: { readonly of: AlertSettings }) {
+  const { percents, balanceBelow } = settings;
+  const destination = destinationOf(settings);
   return (
     <dl class="facts">
       <div>
-        <dt>Webhook</dt>
-        <dd>{webhookUrl === undefined ? 'none: alerts are only listed' : <code>{webhookUrl}</code>}</dd>
+        <dt>{destination === undefined ? 'Destination' : destinations[destination.kind]}</dt>
+        <dd>
+          {destination === undefined ? 'none: alerts are only listed' : <code>{destination.address}</code>}
+        </dd>
       </div>
       <div>
         <dt>Budgets and fair use</dt>

@@ -11,9 +11,9 @@ export function AlertsPage({ session }: { readonly session: SignedIn }) {
       ) : (
         <section class="card">
           <p>
-            Alerts warn by webhook when a budget or fair use is nearly used up, when few credits are left, and
-            when a plan ends. To set and see them, sign in with a key that has the scope <code>manage</code>.
-            The operator of this server creates the first one.
+            Alerts warn by webhook, mail, Slack or Matrix when a budget or fair use is nearly used up, when
+            few credits are left, and when a plan ends. To set and see them, sign in with a key that has the
+            scope <code>manage</code>. The operator of this server creates the first one.
           </p>
         </section>
       )}

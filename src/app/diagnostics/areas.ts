@@ -5,6 +5,7 @@ import { type Check, type DiagnosedArea, diagnoseArea } from './area.ts';
 import { diagnoseClock } from './clock.ts';
 import { diagnoseDataFolder } from './data-folder.ts';
 import { diagnosedEngines, diagnoseEngine } from './engine.ts';
+import { diagnoseMail } from './mail.ts';
 import { diagnoseOpenFiles } from './open-files.ts';
 import { diagnoseStore } from './store.ts';
 import { diagnoseTls } from './tls.ts';
@@ -38,6 +39,7 @@ export async function diagnoseAreas(
     area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
     ...(ports ? [area('ports', ['dataDir', 'server', 'admin', 'tls'], ports)] : []),
     area('TLS', ['tls'], () => diagnoseTls(config)),
+    ...(config.alerts.smtp ? [area('mail', ['alerts'], () => diagnoseMail(config))] : []),
     area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config, pid)),
   ]);
   // Reading the pages starts when no other check is waiting.

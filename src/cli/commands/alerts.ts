@@ -1,6 +1,7 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { alertWords } from '../../core/alerts/alert-words.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -14,13 +15,23 @@ import {
   ownOr,
   ownOrCommand,
 } from './admin-command.ts';
+import {
+  type DestinationFlags,
+  destinationFact,
+  readDestination,
+  withDestinationOptions,
+} from './alert-destination.ts';
 
 export function alertsCommand(): Command {
-  return newCommand('alerts', 'Set and list alerts about budgets, credits and plans, by webhook.', [
-    'parley alerts set --webhook https://example.com/alerts --balance-below 5',
-    'parley alerts test',
-    'parley alerts list',
-  ])
+  return newCommand(
+    'alerts',
+    'Set and list alerts about budgets, credits and plans, by webhook, mail, Slack or Matrix.',
+    [
+      'parley alerts set --webhook https://example.com/alerts --balance-below 5',
+      'parley alerts test',
+      'parley alerts list',
+    ],
+  )
     .addCommand(
       ownOrCommand('show', 'Show the settings of alerts.', [
         'parley alerts show',
@@ -34,21 +45,23 @@ export function alertsCommand(): Command {
         .action(listAlerts),
     )
     .addCommand(
-      ownOrCommand('test', 'Post a test to the webhook, and show its answer.', ['parley alerts test']).action(
-        sendTest,
-      ),
+      ownOrCommand('test', 'Send a test to the destination, and show its answer.', [
+        'parley alerts test',
+      ]).action(sendTest),
     );
 }
 
 function setCommand(): Command {
-  return ownOrCommand('set', 'Set alerts, and replace all earlier settings.', [
+  const command = ownOrCommand('set', 'Set alerts, and replace all earlier settings.', [
     'parley alerts set --webhook https://example.com/alerts --percents 80,100 --balance-below 5',
+    'parley alerts set acme --mail ops@example.com',
+    "parley alerts set --matrix '!id:example.com' --homeserver https://matrix.example.com --token-file token",
     'parley alerts set acme --none',
-  ])
-    .option('--webhook <url>', 'where to post alerts (default: alerts are only listed)')
+  ]);
+  return withDestinationOptions(command)
     .option('--percents <list>', 'of budgets and fair use (default: 50,80,100)', parsePercents)
     .option('--balance-below <credits>', 'the balance below which an alert is raised (default: none)')
-    .option('--new-secret', 'create a new signing secret, also for the same URL')
+    .option('--new-secret', 'create a new signing secret, also for the same webhook')
     .option('--none', 'no alerts')
     .action(setAlerts);
 }
@@ -60,8 +73,7 @@ async function showSettings(account: string | undefined, flags: AdminCommandFlag
   );
 }
 
-interface SetFlags extends AdminCommandFlags {
-  readonly webhook?: string;
+interface SetFlags extends AdminCommandFlags, DestinationFlags {
   readonly percents?: number[];
   readonly balanceBelow?: string;
   readonly newSecret?: boolean;
@@ -69,15 +81,15 @@ interface SetFlags extends AdminCommandFlags {
 }
 
 async function setAlerts(account: string | undefined, flags: SetFlags, command: Command): Promise<void> {
-  const { webhook: webhookUrl, percents = [], balanceBelow, newSecret, none = false } = flags;
-  const hasSettings = [webhookUrl, flags.percents, balanceBelow].some((flag) => flag !== undefined);
+  const { percents = [], balanceBelow, newSecret, none = false } = flags;
+  const destination = await readDestination(flags, command);
+  const hasSettings = [destination, flags.percents, balanceBelow].some((flag) => flag !== undefined);
   if (none === hasSettings)
-    usageError(command, 'give --none, or any of --webhook, --percents, --balance-below');
-  const settings = {
-    percents,
-    ...(webhookUrl !== undefined && { webhookUrl }),
-    ...(balanceBelow !== undefined && { balanceBelow }),
-  };
+    usageError(
+      command,
+      'give --none, or any of --webhook, --mail, --slack, --matrix, --percents, --balance-below',
+    );
+  const settings = { percents, ...destination, ...(balanceBelow !== undefined && { balanceBelow }) };
   const { request, connection } = ownOr(account, flags);
   const wanted = { ...request, ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
   const { secret } = await callAndShow(connection, 'setAlertSettings', wanted, (set) =>
@@ -111,10 +123,11 @@ async function sendTest(account: string | undefined, flags: AdminCommandFlags): 
 
 function settingsFacts(settings: AlertSettings | undefined, off?: string, secret?: string): string {
   if (settings === undefined) return 'No alerts are set.\n';
-  const { webhookUrl, percents, balanceBelow } = settings;
+  const { percents, balanceBelow } = settings;
+  const destination = destinationFact(settings);
   return facts([
-    ['webhook', webhookUrl],
-    ...(off === undefined ? [] : [['webhook is', off] as const]),
+    destination,
+    ...(off === undefined ? [] : [[`${destination[0]} is`, off] as const]),
     ...(secret === undefined ? [] : [['secret', secret] as const]),
     ['percents', percents.join(', ')],
     ['balance below', balanceBelow],
@@ -126,17 +139,11 @@ function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): string {
     { title: 'TIME (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
     { title: 'TYPE', cell: ({ type }) => type },
     { title: 'KEY', cell: ({ keyId }) => keyId },
-    { title: 'WHAT', cell: whatText },
+    { title: 'WHAT', cell: (alert) => alertWords(alert) },
     { title: 'DELIVERY', cell: ({ delivery }) => delivery?.state },
     { title: 'ATTEMPTS', cell: ({ delivery }) => String(delivery?.attempts ?? 0), align: 'right' },
     { title: 'FAILURE', cell: ({ delivery }) => delivery?.lastFailure },
   ]);
-}
-
-function whatText({ percent, limitName, used, limit, balance, balanceBelow, endsAt }: Alert) {
-  if (percent !== undefined) return `${used} of ${limit}, ${percent} %${limitName ? ` of ${limitName}` : ''}`;
-  if (balance !== undefined) return `${balance}, below ${balanceBelow}`;
-  return endsAt && timeText(endsAt);
 }
 
 function parsePercents(text: string): number[] {

@@ -28,8 +28,10 @@ export interface Secrets {
   readonly adminKey: Secret | undefined;
   /** The URL of the PostgreSQL database, with its password. */
   readonly storeUrl: Secret | undefined;
-  /** Seals the secrets of webhooks in the database. */
+  /** Seals the secrets of alerts in the database. */
   readonly sealingKey: Secret | undefined;
+  /** The password of the mail server. */
+  readonly smtpPassword: Secret | undefined;
   /** The secret of this client at the identity provider. */
   readonly oidcSecret: Secret | undefined;
 }
@@ -41,12 +43,15 @@ export function readSecrets(tree: SettingsTree, env: NodeJS.ProcessEnv): Secrets
     adminKey: readAdminKey(tree, env),
     storeUrl: readStoreUrl(tree),
     sealingKey: readSealingKey(tree),
-    oidcSecret: readSecretFile(tree, ['oidc', 'clientSecretFile'], (text) => (text ? undefined : 'is empty')),
+    smtpPassword: readSecretFile(tree, ['alerts', 'smtp', 'passwordFile'], emptiness),
+    oidcSecret: readSecretFile(tree, ['oidc', 'clientSecretFile'], emptiness),
   };
 }
 
 /** Random keys have at least 32 hexadecimal digits, which are 128 bits. */
 const charactersMin = 32;
+
+const emptiness = (text: string) => (text === '' ? 'is empty' : undefined);
 
 /** The secret in the file that a setting names. A problem is in words that follow the name of the file. */
 function readSecretFile(

@@ -13,15 +13,24 @@ import { bounds, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
-import { type AddressRules, checkWebhookUrl } from './webhook-address.ts';
+import {
+  type DestinationRules,
+  describeDestination,
+  readDestination,
+  type WantedDestination,
+} from './destinations.ts';
 
 const percentsByDefault = [50, 80, 100];
 
 /** @throws `invalid_parameter` */
-export function readAlertSettings(message: AlertSettingsMessage, rules: AddressRules): AlertSettings {
-  const { webhookUrl, percents, balanceBelow } = message;
+export function readAlertSettings(
+  message: AlertSettingsMessage,
+  rules: DestinationRules,
+): AlertSettings & Pick<WantedDestination, 'secret'> {
+  const { percents, balanceBelow } = message;
   return {
-    webhookUrl: webhookUrl === undefined ? undefined : checkWebhookUrl(webhookUrl, rules),
+    destination: undefined,
+    ...readDestination(message, rules),
     percents: readPercents(percents),
     balanceBelow: balanceBelow === undefined ? undefined : readBalance(balanceBelow),
   };
@@ -50,11 +59,12 @@ function readBalance(text: string): NanoCredits {
   throw invalid('settings.balance_below', '`settings.balance_below` must be above zero.');
 }
 
-export function describeAlertSettings(settings: AlertSettings): AlertSettingsMessage {
-  const { webhookUrl, percents, balanceBelow } = settings;
+/** @param slackUrl undefined for other destinations, and if it cannot be read */
+export function describeAlertSettings(settings: AlertSettings, slackUrl?: string): AlertSettingsMessage {
+  const { destination, percents, balanceBelow } = settings;
   return create(AlertSettingsSchema, {
     percents: [...percents],
-    ...(webhookUrl !== undefined && { webhookUrl }),
+    ...(destination !== undefined && describeDestination(destination, slackUrl)),
     ...(balanceBelow !== undefined && { balanceBelow: formatCredits(balanceBelow) }),
   });
 }

@@ -1,4 +1,4 @@
-/** Secrets of webhooks in the form in which the database stores them. */
+/** Secrets of destinations in the form in which the database stores them. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { AccountId } from '../values/ids.ts';
 

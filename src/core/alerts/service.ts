@@ -1,10 +1,12 @@
 /** The alerts of an account, set and seen by its own keys with the scope `manage` and by administrators. */
+import { isDeepStrictEqual } from 'node:util';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { type AccountOfCallDeps, accountToChange, actorOf } from '../access/account-of-call.ts';
 import type { AnyCall } from '../access/call.ts';
-import type { AlertMark, AlertSettings, StoredAlertSettings } from '../entities/alert.ts';
+import type { Account } from '../entities/account.ts';
+import type { AlertMark, AlertSettings, Destination, StoredAlertSettings } from '../entities/alert.ts';
 import { auditEntry } from '../entities/audit.ts';
 import type { Store } from '../entities/store.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -12,9 +14,9 @@ import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { newAlert } from './alerts.ts';
 import { Deliveries, type DeliveriesDeps, retryDelayMs } from './deliveries.ts';
+import { type DestinationRules, hostsOf } from './destinations.ts';
 import { describeAlert, describeAlertSettings, readAlertSettings } from './messages.ts';
 import { newWebhookSecret } from './signature.ts';
-import type { AddressRules } from './webhook-address.ts';
 
 /** One test is allowed in this time. */
 const testMs = 10_000;
@@ -23,7 +25,7 @@ export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCal
   readonly store: Pick<Store, 'alerts'> & AccountOfCallDeps['store'];
   /** Undefined in a command on the data folder, which sends nothing. */
   readonly sender: DeliveriesDeps['sender'] | undefined;
-  readonly addressRules: AddressRules;
+  readonly destinationRules: DestinationRules;
 }
 
 export function alertsApi(deps: AlertsDeps) {
@@ -36,9 +38,9 @@ export function alertsApi(deps: AlertsDeps) {
       const { account } = await accountToChange(deps, request, call);
       const stored = await store.alerts.settings(account.id);
       if (stored === undefined) return {};
-      const { webhookOffAtMs: offAtMs } = stored;
+      const { offAtMs } = stored;
       return {
-        settings: describeAlertSettings(stored),
+        settings: described(deps, stored),
         ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
       };
     },
@@ -47,26 +49,21 @@ export function alertsApi(deps: AlertsDeps) {
       request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
       call: AnyCall,
     ) {
-      const { id } = (await accountToChange(deps, request, call)).account;
-      const settings = request.settings && readAlertSettings(request.settings, deps.addressRules);
-      const before = settings && (await store.alerts.settings(id));
-      const url = settings?.webhookUrl;
-      const secret =
-        url !== undefined && (request.newSecret || url !== before?.webhookUrl)
-          ? newWebhookSecret()
-          : undefined;
-      const stored = settings && storedSettings(deps, id, settings, secret, before);
-      // The path of a URL may hold a secret.
-      const change = {
-        action: 'alerts.set',
-        target: id,
-        details: { webhook: url ? new URL(url).host : 'none' },
-      };
+      const { account, own } = await accountToChange(deps, request, call);
+      const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
+      const before = wanted && (await store.alerts.settings(account.id));
+      if (own !== undefined) checkHolder(deps, wanted, before);
+      const made = wanted && newSecretFor(wanted, before, request.newSecret);
+      const secret = wanted?.secret ?? made;
+      const stored = wanted && storedSettings(deps, account.id, wanted, secret, before);
+      const { destination } = wanted ?? {};
+      const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
+      const change = { action: 'alerts.set', target: account.id, details };
       const entry = auditEntry(deps.clock.now(), { actor: actorOf(call) }, change);
-      await store.alerts.setSettings(id, stored, entry);
+      await store.alerts.setSettings(account.id, stored, entry);
       return {
-        ...(settings && { settings: describeAlertSettings(settings) }),
-        ...(secret !== undefined && { secret }),
+        ...(stored && { settings: described(deps, stored) }),
+        ...(made !== undefined && { secret: made }),
       };
     },
 
@@ -78,32 +75,76 @@ export function alertsApi(deps: AlertsDeps) {
 
     async sendTestAlert(request: pb.SendTestAlertRequest | ownPb.SendTestAlertRequest, call: AnyCall) {
       const { account } = await accountToChange(deps, request, call);
-      return { alert: await sendTest(deps, account.id) };
+      return { alert: await sendTest(deps, account) };
     },
   };
 }
 
+function described({ seal }: AlertsDeps, stored: StoredAlertSettings) {
+  const { destination, sealedSecret = '', accountId } = stored;
+  const slackUrl = destination?.kind === 'slack' ? seal.open(sealedSecret, accountId) : undefined;
+  return describeAlertSettings(stored, slackUrl);
+}
+
+/**
+ * Mail reaches people who did not ask for it, so the operator decides whether holders set its addresses.
+ * @throws `invalid_parameter`
+ */
+function checkHolder(
+  { destinationRules: { mail } }: AlertsDeps,
+  wanted: AlertSettings | undefined,
+  before: AlertSettings | undefined,
+): void {
+  const destination = wanted?.destination;
+  if (destination?.kind !== 'mail' || mail?.holdersMaySet || isSame(destination, before?.destination)) return;
+  throw invalid(
+    'settings.mail_addresses',
+    'Only the operator sets addresses of mail here. `alerts.smtp.holdersMaySet` lets holders set them too.',
+  );
+}
+
+function isSame(one: Destination, other: Destination | undefined): boolean {
+  return isDeepStrictEqual(one, other);
+}
+
+/** Signs the posts of a webhook. Undefined for other destinations, and if the secret before stays. */
+function newSecretFor(
+  { destination }: AlertSettings,
+  before: AlertSettings | undefined,
+  isWanted = false,
+): string | undefined {
+  if (destination?.kind !== 'webhook') return undefined;
+  return isWanted || !isSame(destination, before?.destination) ? newWebhookSecret() : undefined;
+}
+
+/** @throws `invalid_parameter` for a new room without an access token */
 function storedSettings(
   { seal }: AlertsDeps,
   accountId: AccountId,
-  settings: AlertSettings,
+  { destination, percents, balanceBelow }: AlertSettings,
   secret: string | undefined,
   before: StoredAlertSettings | undefined,
 ): StoredAlertSettings {
-  const sealed = secret === undefined ? before?.sealedSecret : seal.seal(secret, accountId);
-  const sealedSecret = settings.webhookUrl === undefined ? undefined : sealed;
-  return { ...settings, accountId, webhookOffAtMs: undefined, sealedSecret };
+  const kept = destination && isSame(destination, before?.destination) ? before?.sealedSecret : undefined;
+  const sealedSecret = secret === undefined ? kept : seal.seal(secret, accountId);
+  if (destination?.kind === 'matrix' && sealedSecret === undefined) {
+    throw invalid('settings.matrix.access_token', 'A new room needs an access token.');
+  }
+  return { accountId, destination, percents, balanceBelow, sealedSecret, offAtMs: undefined };
 }
 
-/** Posts an alert once. @throws `invalid_parameter` without a webhook; `rate_limit_exceeded` */
-async function sendTest(deps: AlertsDeps, accountId: AccountId) {
+/** Sends an alert once. @throws `invalid_parameter` without a destination; `rate_limit_exceeded` */
+async function sendTest(deps: AlertsDeps, { id: accountId, name: accountName }: Account) {
   const { store, clock, sender } = deps;
-  const { webhookUrl, sealedSecret, webhookOffAtMs } = (await store.alerts.settings(accountId)) ?? {};
-  if (webhookUrl === undefined || sealedSecret === undefined) {
-    throw invalid('settings.webhook_url', 'The account has no webhook. Set its URL, then test it.');
+  const { destination, sealedSecret, offAtMs } = (await store.alerts.settings(accountId)) ?? {};
+  if (destination === undefined) {
+    throw invalid('settings.webhook_url', 'The alerts have no destination. Set one, then test it.');
   }
-  if (webhookOffAtMs !== undefined) {
-    throw invalid('settings.webhook_url', 'The webhook answered 410 and is off. Set it again to turn it on.');
+  if (offAtMs !== undefined) {
+    throw invalid(
+      'settings.webhook_url',
+      'The destination answered 410 and is off. Set it again to turn it on.',
+    );
   }
   if (sender === undefined) {
     throw new ParleyError('engine_unavailable', {
@@ -118,7 +159,8 @@ async function sendTest(deps: AlertsDeps, accountId: AccountId) {
     throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
   }
   deps.observer.raised('test');
-  await new Deliveries({ ...deps, sender }).attempt({ alert: fresh, webhookUrl, sealedSecret });
+  const due = { alert: fresh, accountName, destination, sealedSecret };
+  await new Deliveries({ ...deps, sender }).attempt(due);
   const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   return describeAlert(items.find(({ id }) => id === fresh.id) ?? fresh);
 }

@@ -1,4 +1,4 @@
-/** The addresses that webhooks may reach: public ones, and networks that the operator allows. */
+/** The addresses that alerts may reach over HTTP: public ones, and networks that the operator allows. */
 
 import { isWithinAddresses } from '../values/addresses.ts';
 import { bounds, hasLength } from '../values/bounds.ts';
@@ -22,7 +22,7 @@ export interface AddressRules {
   readonly allowedNetworks: readonly string[];
 }
 
-const exceptions = 'The operator can allow networks in `alerts.allowedNetworks`.';
+const setting = '`alerts.allowedNetworks`';
 
 /** @param address an address without a port */
 export function mayReach(
@@ -37,9 +37,10 @@ export function mayReach(
 
 /**
  * The normalised URL. Its name is resolved and its addresses checked when it is called.
- * @throws `invalid_parameter`
+ * @throws `invalid_parameter` for the parameter of this name
  */
-export function checkWebhookUrl(text: string, rules: AddressRules): string {
+export function checkWebhookUrl(text: string, param: string, rules: AddressRules): string {
+  const refused = (problem: string) => invalid(param, `\`${param}\` ${problem}`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const { webhookUrl } = bounds;
   if (url === undefined || !hasLength(text, webhookUrl) || !hasLength(url.href, webhookUrl)) {
@@ -47,10 +48,14 @@ export function checkWebhookUrl(text: string, rules: AddressRules): string {
   }
   if (url.username !== '' || url.password !== '') throw refused('must not have a user or a password.');
   const isPlain = url.protocol === 'http:' && rules.allowedNetworks.length > 0;
-  if (url.protocol !== 'https:' && !isPlain) throw refused(`must begin with \`https://\`. ${exceptions}`);
+  if (url.protocol !== 'https:' && !isPlain) {
+    throw refused(
+      `must begin with \`https://\`. Plain \`http://\` needs a network that the operator allows in ${setting}.`,
+    );
+  }
   const address = literalAddress(url);
   if (address !== undefined && !mayReach(address, isPlain ? 'http' : 'https', rules)) {
-    throw refused(`must not lead into a private network. ${exceptions}`);
+    throw refused(`must not lead into a private network. The operator can allow it in ${setting}.`);
   }
   url.hash = '';
   return url.href;
@@ -60,8 +65,4 @@ export function checkWebhookUrl(text: string, rules: AddressRules): string {
 export function literalAddress({ hostname }: URL): string | undefined {
   if (hostname.startsWith('[')) return plainAddress(hostname.slice(1, -1));
   return /^[\d.]+$/.test(hostname) ? hostname : undefined;
-}
-
-function refused(problem: string) {
-  return invalid('settings.webhook_url', `\`settings.webhook_url\` ${problem}`);
 }

@@ -6,9 +6,17 @@ import type { AuditEntry } from './audit.ts';
 import type { Count } from './count.ts';
 import type { Limits } from './limits.ts';
 
+/** The receiver of an account's alerts. */
+export type Destination =
+  | { readonly kind: 'webhook'; readonly url: string }
+  | { readonly kind: 'mail'; readonly addresses: readonly string[] }
+  /** Its URL is its secret. */
+  | { readonly kind: 'slack'; readonly origin: string }
+  | { readonly kind: 'matrix'; readonly homeserverUrl: string; readonly roomId: string };
+
 export interface AlertSettings {
   /** Undefined if alerts are only listed and logged. */
-  readonly webhookUrl: string | undefined;
+  readonly destination: Destination | undefined;
   /** In rising order. */
   readonly percents: readonly number[];
   readonly balanceBelow: NanoCredits | undefined;
@@ -16,10 +24,13 @@ export interface AlertSettings {
 
 export interface StoredAlertSettings extends AlertSettings {
   readonly accountId: AccountId;
-  /** The signing secret, sealed by `SecretSeal`. Undefined without a webhook. */
+  /**
+   * Sealed by `SecretSeal`: the signing secret of a webhook, the URL of Slack, or the access token of Matrix. Undefined
+   * without any.
+   */
   readonly sealedSecret: string | undefined;
-  /** When sending stopped, because the webhook answered 410. */
-  readonly webhookOffAtMs: number | undefined;
+  /** When sending stopped, because the destination answered 410. */
+  readonly offAtMs: number | undefined;
 }
 
 export type AlertKind =
@@ -45,7 +56,7 @@ export interface AlertDetails {
   readonly endsAtMs?: number;
 }
 
-/** `none`: there was no webhook. `failed`: given up. */
+/** `none`: there was no destination. `failed`: given up. */
 export type DeliveryState = 'none' | 'pending' | 'delivered' | 'failed';
 
 export interface AlertDelivery {
@@ -111,8 +122,9 @@ export interface WatchedAccount {
 
 export interface DueAlert {
   readonly alert: Alert;
-  readonly webhookUrl: string;
-  readonly sealedSecret: string;
+  readonly accountName: string;
+  readonly destination: Destination;
+  readonly sealedSecret: string | undefined;
 }
 
 export type AttemptEnd =
@@ -127,7 +139,7 @@ export type AttemptEnd =
 /** Settings of alerts, and raised alerts. */
 export interface AlertStore {
   settings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
-  /** Replaces the settings. Without a webhook, pending alerts are given up. */
+  /** Replaces the settings. Without a destination, pending alerts are given up. */
   setSettings(
     accountId: AccountId,
     settings: StoredAlertSettings | undefined,
@@ -139,7 +151,7 @@ export interface AlertStore {
   usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
   /**
    * Adds an alert if its mark advances, and keeps the latest `alertsKept`. It is pending only if the account has a
-   * webhook. False if another node was first.
+   * destination. False if another node was first.
    * @param read the mark on which the caller decided; within its period no other is replaced. Default: none
    */
   raise(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
@@ -150,8 +162,8 @@ export interface AlertStore {
   /** Counts an attempt and moves the next one on. False if another node was first. */
   claim(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;
   endAttempt(alert: Alert, end: AttemptEnd): Promise<void>;
-  /** Gives up all pending alerts of the webhook, and sends none until its settings are set again. */
-  turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void>;
+  /** Gives up all pending alerts of the account, and sends none until its settings are set again. */
+  turnOff(due: DueAlert, atMs: number, failure: string): Promise<void>;
 }
 
 /** Number of alerts kept per account. */

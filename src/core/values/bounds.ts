@@ -31,6 +31,15 @@ export const bounds = {
   /** At most three wildcards (`*`). */
   modelPattern: { ...text(200), pattern: '^(?=.*\\S)[^*]*(\\*[^*]*){0,3}$' },
   webhookUrl: { maxLength: 2_000 },
+  mailAddresses: { maxItems: 5 },
+  /** As HTML defines it for forms: without quotes, comments, or characters beyond ASCII. */
+  mailAddress: {
+    maxLength: 254,
+    pattern:
+      "^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$",
+  },
+  matrixRoom: { maxLength: 255, pattern: '^![\\x21-\\x7e]+$' },
+  matrixToken: { maxLength: 2_000, pattern: '^[\\x21-\\x7e]+$' },
   /** OpenAI's own limit for `n`. */
   choices: { minimum: 1, maximum: 128 },
   messages: { minItems: 1 },

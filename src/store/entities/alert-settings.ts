@@ -1,9 +1,10 @@
-import type { StoredAlertSettings } from '../../core/entities/alert.ts';
+import type { DueAlert, StoredAlertSettings } from '../../core/entities/alert.ts';
 import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import { type Step, step } from '../sql/job.ts';
 import { type AlertSettingsRow, optionalNumber, optionalText } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
+import { destinationFrom, destinationText } from './destination-text.ts';
 
 export const settingsOf = statement((p: { accountId: AccountId }) =>
   query.selectFrom('alert_settings').selectAll().where('account_id', '=', p.accountId),
@@ -18,13 +19,15 @@ const replace = statement((p: Omit<AlertSettingsRow, 'balance_below'> & { balanc
 const remove = statement((p: { accountId: AccountId }) =>
   query.deleteFrom('alert_settings').where('account_id', '=', p.accountId),
 );
-const turnOff = statement((p: { accountId: AccountId; webhookUrl: string; atMs: number }) =>
-  query
-    .updateTable('alert_settings')
-    .set({ webhook_off_at_ms: p.atMs })
-    .where('account_id', '=', p.accountId)
-    .where('webhook_url', '=', p.webhookUrl)
-    .where('webhook_off_at_ms', 'is', null),
+const turnOff = statement(
+  (p: { accountId: AccountId; destination: string; secret: string | null; atMs: number }) =>
+    query
+      .updateTable('alert_settings')
+      .set({ webhook_off_at_ms: p.atMs })
+      .where('account_id', '=', p.accountId)
+      .where('webhook_url', '=', p.destination)
+      .where('secret', p.secret === null ? 'is' : '=', p.secret)
+      .where('webhook_off_at_ms', 'is', null),
 );
 
 function columns(row: Omit<AlertSettingsRow, 'account_id'>) {
@@ -40,11 +43,11 @@ function columns(row: Omit<AlertSettingsRow, 'account_id'>) {
 export function replaceSettings(settings: StoredAlertSettings): Step {
   return step(replace, {
     account_id: settings.accountId,
-    webhook_url: settings.webhookUrl ?? null,
+    webhook_url: settings.destination === undefined ? null : destinationText(settings.destination),
     secret: settings.sealedSecret ?? null,
     percents: settings.percents.join(' '),
     balance_below: settings.balanceBelow ?? null,
-    webhook_off_at_ms: settings.webhookOffAtMs === undefined ? null : BigInt(settings.webhookOffAtMs),
+    webhook_off_at_ms: settings.offAtMs === undefined ? null : BigInt(settings.offAtMs),
   });
 }
 
@@ -52,18 +55,20 @@ export function removeSettings(accountId: AccountId): Step {
   return step(remove, { accountId });
 }
 
-/** Changes nothing if another webhook was set meanwhile. */
-export function turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number): Step {
-  return step(turnOff, { accountId, webhookUrl, atMs }, 'stop');
+/** Changes nothing if another destination was set meanwhile. */
+export function turnDestinationOff({ alert, destination, sealedSecret }: DueAlert, atMs: number): Step {
+  const { accountId } = alert;
+  const was = { destination: destinationText(destination), secret: sealedSecret ?? null };
+  return step(turnOff, { accountId, ...was, atMs }, 'stop');
 }
 
 export function toSettings(row: AlertSettingsRow): StoredAlertSettings {
   return {
     accountId: row.account_id as AccountId,
-    webhookUrl: optionalText(row.webhook_url),
+    destination: row.webhook_url === null ? undefined : destinationFrom(row.webhook_url),
     sealedSecret: optionalText(row.secret),
     percents: row.percents.split(' ').map(Number),
     balanceBelow: row.balance_below === null ? undefined : nanoCredits(row.balance_below),
-    webhookOffAtMs: optionalNumber(row.webhook_off_at_ms),
+    offAtMs: optionalNumber(row.webhook_off_at_ms),
   };
 }

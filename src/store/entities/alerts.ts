@@ -15,8 +15,9 @@ import { hasChanged, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { type AlertRow, afterAll, optionalNumber, optionalText } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
-import { removeSettings, replaceSettings, settingsOf, turnWebhookOff } from './alert-settings.ts';
+import { removeSettings, replaceSettings, settingsOf, turnDestinationOff } from './alert-settings.ts';
 import { change } from './audit.ts';
+import { destinationFrom } from './destination-text.ts';
 import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 interface MovedMark extends AlertMark {
@@ -53,7 +54,7 @@ function whole(value: number | undefined, dialect: string) {
   return dialect === 'postgres' ? sql`${value}::bigint` : sql`${value}`;
 }
 
-/** Pending if there is a webhook now: the caller may have read older settings. */
+/** Pending if there is a destination now: the caller may have read older settings. */
 const insert = statement((p: InsertedAlert, dialect) => {
   const source = sql`from alert_settings where account_id = ${p.accountId}
     and webhook_url is not null and webhook_off_at_ms is null`;
@@ -106,7 +107,7 @@ const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
     .innerJoin('alert_settings', 'alert_settings.account_id', 'alerts.account_id')
     .innerJoin('accounts', 'accounts.id', 'alerts.account_id')
     .selectAll('alerts')
-    .select(['webhook_url', 'secret'])
+    .select(['webhook_url', 'secret', 'accounts.name as account_name'])
     // A constant, so that SQLite uses the index of these alerts.
     .where(sql<boolean>`alerts.state = 'pending'`)
     .where('alerts.next_attempt_at_ms', '<=', p.nowMs)
@@ -181,8 +182,8 @@ export function alertStore(executor: Executor): AlertStore {
 
     async setSettings(accountId, settings, audit) {
       const set = settings ? replaceSettings(settings) : removeSettings(accountId);
-      const failure = 'The webhook was removed.';
-      const givenUp = settings?.webhookUrl === undefined ? [step(giveUpAll, { accountId, failure })] : [];
+      const failure = 'The destination was removed.';
+      const givenUp = settings?.destination === undefined ? [step(giveUpAll, { accountId, failure })] : [];
       await change(executor, audit, [set, ...givenUp]);
     },
 
@@ -225,14 +226,26 @@ export function alertStore(executor: Executor): AlertStore {
       );
     },
 
-    async turnWebhookOff(accountId, webhookUrl, atMs, failure) {
-      await run(turnWebhookOff(accountId, webhookUrl, atMs), step(giveUpAll, { accountId, failure }));
+    async turnOff(due, atMs, failure) {
+      const { accountId } = due.alert;
+      await run(turnDestinationOff(due, atMs), step(giveUpAll, { accountId, failure }));
     },
   };
 }
 
-function toDue(row: AlertRow & { webhook_url: string | null; secret: string | null }): DueAlert {
-  return { alert: toAlert(row), webhookUrl: row.webhook_url ?? '', sealedSecret: row.secret ?? '' };
+interface DueRow extends AlertRow {
+  readonly webhook_url: string | null;
+  readonly secret: string | null;
+  readonly account_name: string;
+}
+
+function toDue(row: DueRow): DueAlert {
+  return {
+    alert: toAlert(row),
+    accountName: row.account_name,
+    destination: destinationFrom(row.webhook_url ?? ''),
+    sealedSecret: optionalText(row.secret),
+  };
 }
 
 function toAlert(row: AlertRow): Alert {

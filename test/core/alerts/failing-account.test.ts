@@ -30,7 +30,8 @@ afterEach(async () => {
 async function watch(accountId: AccountId): Promise<void> {
   const { store } = parley.app;
   await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
-  const webhook = { webhookUrl: receiver.origin, sealedSecret: 'whsec_c2VjcmV0' };
+  const destination = { kind: 'webhook', url: receiver.origin } as const;
+  const webhook = { destination, sealedSecret: 'whsec_c2VjcmV0' };
   await store.alerts.setSettings(accountId, alertSettings(accountId, webhook), auditEntry());
 }
 

@@ -1,9 +1,12 @@
 /** Rules of alerts that need no server. */
 import { describe, expect, it } from 'vitest';
+import { newAlert } from '../../../src/core/alerts/alerts.ts';
 import { retryDelayMs } from '../../../src/core/alerts/deliveries.ts';
+import { noticeOf, slackBody } from '../../../src/core/alerts/notices.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
 import { newWebhookSecret, signedHeaders } from '../../../src/core/alerts/signature.ts';
 import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
+import type { AlertDetails, AlertKind } from '../../../src/core/entities/alert.ts';
 import { newAccountId } from '../../../src/core/values/ids.ts';
 
 describe('an address', () => {
@@ -52,6 +55,53 @@ describe('a signature', () => {
       'webhook-timestamp': '1614265330',
       'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
     });
+  });
+});
+
+describe('an alert', () => {
+  const resetsAtMs = Date.UTC(2026, 11, 1);
+  const endsAtMs = Date.UTC(2026, 10, 30, 9, 5);
+  it.each<[AlertKind, AlertDetails, string, string]>([
+    [
+      'budget.used',
+      { keyId: 'key_1', percent: 80, limitName: 'budgets.total', used: '8.5', limit: '10' },
+      '80% of the budget of the key key_1 is used: 8.5 of 10',
+      'Requests beyond the budget are refused. Raise the budget to continue.',
+    ],
+    [
+      'fair_use.used',
+      { percent: 100, used: '300000', limit: '300000', resetsAtMs },
+      '100% of the fair use of the month is used: 300000 of 300000',
+      'Speech and transcription beyond the fair use are refused. It starts again at 0 on 2026-12-01 00:00 UTC.',
+    ],
+    [
+      'credits.low',
+      { balance: '4.5', balanceBelow: '5' },
+      'Fewer than 5 credits are left: 4.5',
+      'Requests that the credits do not cover are refused. Load credits to continue.',
+    ],
+    [
+      'trial.ending',
+      { endsAtMs },
+      'The trial ends on 2026-11-30 09:05 UTC',
+      'Start or extend a plan before then: without one, speech and transcription are refused.',
+    ],
+    [
+      'plan.ended',
+      { endsAtMs },
+      'The plan ended on 2026-11-30 09:05 UTC',
+      'Speech and transcription are refused. Start a plan to continue.',
+    ],
+    ['test', {}, 'A test', 'Alerts of the account arrive here. There is nothing else to do.'],
+  ])('says what happened and what to do: %s', (kind, details, words, advice) => {
+    const alert = newAlert(newAccountId(1), kind, details, 1);
+    expect(noticeOf({ alert, accountName: 'a\r\nb' })).toEqual({ subject: `a b: ${words}`, advice });
+  });
+
+  it('is text without markup for Slack', () => {
+    const alert = newAlert(newAccountId(1), 'test', {}, 1);
+    const body = slackBody(noticeOf({ alert, accountName: '<!channel> & co' }));
+    expect(JSON.parse(body)).toMatchObject({ text: '&lt;!channel&gt; &amp; co: A test.' });
   });
 });
 

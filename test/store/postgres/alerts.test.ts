@@ -45,7 +45,8 @@ async function open(): Promise<Store> {
 
 async function watch(store: Store, accountId: AccountId): Promise<void> {
   await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
-  const webhook = { webhookUrl: receiver.origin, sealedSecret: newWebhookSecret() };
+  const destination = { kind: 'webhook', url: receiver.origin } as const;
+  const webhook = { destination, sealedSecret: newWebhookSecret() };
   await store.alerts.setSettings(accountId, alertSettings(accountId, webhook), auditEntry());
 }
 
@@ -61,6 +62,7 @@ function startAlerts(store: Store, observer: AlertObserver, attemptMsMax = 600_0
       fairUse,
       log: silent,
       seal: new SecretSeal(undefined),
+      mail: undefined,
       sender: new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', attemptMsMax }),
     },
     1,

@@ -165,8 +165,8 @@ export const AdminService: GenService<{
     output: typeof ListAlertsResponseSchema;
   },
   /**
-   * Posts an alert of the type `test` to the webhook of an account, once, and waits for the answer.
-   * `invalid_parameter` without a webhook; `rate_limit_exceeded` for more than one in ten seconds.
+   * Sends an alert of the type `test` to the destination of an account's alerts, once, and waits for the answer.
+   * `invalid_parameter` without a destination; `rate_limit_exceeded` for more than one in ten seconds.
    *
    * @generated from rpc parley.admin.v1.AdminService.SendTestAlert
    */

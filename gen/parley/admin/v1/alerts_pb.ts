@@ -48,7 +48,7 @@ export type GetAlertSettingsResponse = Message<"parley.admin.v1.GetAlertSettings
   settings?: AlertSettings | undefined;
 
   /**
-   * When the webhook was turned off, because it answered 410. Set the settings again to turn it on. Absent if it is on.
+   * When the webhook or Slack was turned off, because it answered 410. Set the settings again to turn it on. Absent if it is on.
    *
    * @generated from field: google.protobuf.Timestamp webhook_off_at = 2 [json_name = "webhook_off_at"];
    */
@@ -200,7 +200,7 @@ export const SendTestAlertRequestSchema: GenMessage<SendTestAlertRequest> = /*@_
  */
 export type SendTestAlertResponse = Message<"parley.admin.v1.SendTestAlertResponse"> & {
   /**
-   * The `delivery` of the alert says how the webhook answered.
+   * The `delivery` of the alert says how the destination answered.
    *
    * @generated from field: parley.alerts.v1.Alert alert = 1;
    */

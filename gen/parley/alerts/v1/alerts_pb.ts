@@ -13,18 +13,19 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/alerts/v1/alerts.proto.
  */
 export const file_parley_alerts_v1_alerts: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wYXJsZXkvYWxlcnRzL3YxL2FsZXJ0cy5wcm90bxIQcGFybGV5LmFsZXJ0cy52MSKVAQoNQWxlcnRTZXR0aW5ncxIlCgt3ZWJob29rX3VybBgBIAEoCUgAUgt3ZWJob29rX3VybIgBARIQCghwZXJjZW50cxgCIAMoBRIpCg1iYWxhbmNlX2JlbG93GAMgASgJSAFSDWJhbGFuY2VfYmVsb3eIAQFCDgoMX3dlYmhvb2tfdXJsQhAKDl9iYWxhbmNlX2JlbG93IrcECgVBbGVydBIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eh4KCmFjY291bnRfaWQYBCABKAlSCmFjY291bnRfaWQSGwoGa2V5X2lkGAUgASgJSABSBmtleV9pZIgBARIUCgdwZXJjZW50GAYgASgFSAGIAQESIwoKbGltaXRfbmFtZRgHIAEoCUgCUgpsaW1pdF9uYW1liAEBEhEKBHVzZWQYCCABKAlIA4gBARISCgVsaW1pdBgJIAEoCUgEiAEBEjgKCXJlc2V0c19hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCXJlc2V0c19hdBIUCgdiYWxhbmNlGAsgASgJSAWIAQESKQoNYmFsYW5jZV9iZWxvdxgMIAEoCUgGUg1iYWxhbmNlX2JlbG93iAEBEjQKB2VuZHNfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0EjEKCGRlbGl2ZXJ5GA4gASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydERlbGl2ZXJ5QgkKB19rZXlfaWRCCgoIX3BlcmNlbnRCDQoLX2xpbWl0X25hbWVCBwoFX3VzZWRCCAoGX2xpbWl0QgoKCF9iYWxhbmNlQhAKDl9iYWxhbmNlX2JlbG93IvABCg1BbGVydERlbGl2ZXJ5Eg0KBXN0YXRlGAEgASgJEhAKCGF0dGVtcHRzGAIgASgFEkQKD25leHRfYXR0ZW1wdF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSD25leHRfYXR0ZW1wdF9hdBI+CgxkZWxpdmVyZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxkZWxpdmVyZWRfYXQSJwoMbGFzdF9mYWlsdXJlGAUgASgJSABSDGxhc3RfZmFpbHVyZYgBAUIPCg1fbGFzdF9mYWlsdXJlIhkKF0dldEFsZXJ0U2V0dGluZ3NSZXF1ZXN0IpEBChhHZXRBbGVydFNldHRpbmdzUmVzcG9uc2USMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSQgoOd2ViaG9va19vZmZfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg53ZWJob29rX29mZl9hdCKAAQoXU2V0QWxlcnRTZXR0aW5nc1JlcXVlc3QSMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSIwoKbmV3X3NlY3JldBgCIAEoCEgAUgpuZXdfc2VjcmV0iAEBQg0KC19uZXdfc2VjcmV0Im0KGFNldEFsZXJ0U2V0dGluZ3NSZXNwb25zZRIxCghzZXR0aW5ncxgBIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnRTZXR0aW5ncxITCgZzZWNyZXQYAiABKAlIAIgBAUIJCgdfc2VjcmV0IngKEUxpc3RBbGVydHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihgEKEkxpc3RBbGVydHNSZXNwb25zZRItCgZhbGVydHMYASADKAsyFy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIWChRTZW5kVGVzdEFsZXJ0UmVxdWVzdCI/ChVTZW5kVGVzdEFsZXJ0UmVzcG9uc2USJgoFYWxlcnQYASABKAsyFy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0YgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
+  fileDesc("Ch1wYXJsZXkvYWxlcnRzL3YxL2FsZXJ0cy5wcm90bxIQcGFybGV5LmFsZXJ0cy52MSKcAgoNQWxlcnRTZXR0aW5ncxIlCgt3ZWJob29rX3VybBgBIAEoCUgAUgt3ZWJob29rX3VybIgBARIQCghwZXJjZW50cxgCIAMoBRIpCg1iYWxhbmNlX2JlbG93GAMgASgJSAFSDWJhbGFuY2VfYmVsb3eIAQESJgoObWFpbF9hZGRyZXNzZXMYBCADKAlSDm1haWxfYWRkcmVzc2VzEiEKCXNsYWNrX3VybBgFIAEoCUgCUglzbGFja191cmyIAQESLAoGbWF0cml4GAYgASgLMhwucGFybGV5LmFsZXJ0cy52MS5NYXRyaXhSb29tQg4KDF93ZWJob29rX3VybEIQCg5fYmFsYW5jZV9iZWxvd0IMCgpfc2xhY2tfdXJsIogBCgpNYXRyaXhSb29tEiYKDmhvbWVzZXJ2ZXJfdXJsGAEgASgJUg5ob21lc2VydmVyX3VybBIYCgdyb29tX2lkGAIgASgJUgdyb29tX2lkEicKDGFjY2Vzc190b2tlbhgDIAEoCUgAUgxhY2Nlc3NfdG9rZW6IAQFCDwoNX2FjY2Vzc190b2tlbiK3BAoFQWxlcnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRI6CgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBIeCgphY2NvdW50X2lkGAQgASgJUgphY2NvdW50X2lkEhsKBmtleV9pZBgFIAEoCUgAUgZrZXlfaWSIAQESFAoHcGVyY2VudBgGIAEoBUgBiAEBEiMKCmxpbWl0X25hbWUYByABKAlIAlIKbGltaXRfbmFtZYgBARIRCgR1c2VkGAggASgJSAOIAQESEgoFbGltaXQYCSABKAlIBIgBARI4CglyZXNldHNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXQSFAoHYmFsYW5jZRgLIAEoCUgFiAEBEikKDWJhbGFuY2VfYmVsb3cYDCABKAlIBlINYmFsYW5jZV9iZWxvd4gBARI0CgdlbmRzX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIHZW5kc19hdBIxCghkZWxpdmVyeRgOIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnREZWxpdmVyeUIJCgdfa2V5X2lkQgoKCF9wZXJjZW50Qg0KC19saW1pdF9uYW1lQgcKBV91c2VkQggKBl9saW1pdEIKCghfYmFsYW5jZUIQCg5fYmFsYW5jZV9iZWxvdyLwAQoNQWxlcnREZWxpdmVyeRINCgVzdGF0ZRgBIAEoCRIQCghhdHRlbXB0cxgCIAEoBRJECg9uZXh0X2F0dGVtcHRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg9uZXh0X2F0dGVtcHRfYXQSPgoMZGVsaXZlcmVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIMZGVsaXZlcmVkX2F0EicKDGxhc3RfZmFpbHVyZRgFIAEoCUgAUgxsYXN0X2ZhaWx1cmWIAQFCDwoNX2xhc3RfZmFpbHVyZSIZChdHZXRBbGVydFNldHRpbmdzUmVxdWVzdCKRAQoYR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlEjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEkIKDndlYmhvb2tfb2ZmX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIOd2ViaG9va19vZmZfYXQigAEKF1NldEFsZXJ0U2V0dGluZ3NSZXF1ZXN0EjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEiMKCm5ld19zZWNyZXQYAiABKAhIAFIKbmV3X3NlY3JldIgBAUINCgtfbmV3X3NlY3JldCJtChhTZXRBbGVydFNldHRpbmdzUmVzcG9uc2USMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSEwoGc2VjcmV0GAIgASgJSACIAQFCCQoHX3NlY3JldCJ4ChFMaXN0QWxlcnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIoYBChJMaXN0QWxlcnRzUmVzcG9uc2USLQoGYWxlcnRzGAEgAygLMhcucGFybGV5LmFsZXJ0cy52MS5BbGVydEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iFgoUU2VuZFRlc3RBbGVydFJlcXVlc3QiPwoVU2VuZFRlc3RBbGVydFJlc3BvbnNlEiYKBWFsZXJ0GAEgASgLMhcucGFybGV5LmFsZXJ0cy52MS5BbGVydGIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
 
 /**
- * Settings of an account's alerts about used amounts and ends of plans, and where to post them. Every alert is also in
- * the server's log and in the list of alerts.
+ * Settings of an account's alerts about used amounts and ends of plans, and their destination: one of `webhook_url`,
+ * `mail_addresses`, `slack_url` and `matrix`. Without any, alerts are only listed. Every alert is also in the server's
+ * log and in the list of alerts.
  *
  * @generated from message parley.alerts.v1.AlertSettings
  */
 export type AlertSettings = Message<"parley.alerts.v1.AlertSettings"> & {
   /**
    * Each alert is posted to this URL as JSON, the `Alert`, signed according to the Standard Webhooks specification.
-   * `https:`, at most 2,000 characters, without user and password. Absent: alerts are only listed.
+   * `https:`, at most 2,000 characters, without user and password.
    *
    * @generated from field: optional string webhook_url = 1 [json_name = "webhook_url"];
    */
@@ -45,6 +46,28 @@ export type AlertSettings = Message<"parley.alerts.v1.AlertSettings"> & {
    * @generated from field: optional string balance_below = 3 [json_name = "balance_below"];
    */
   balanceBelow?: string | undefined;
+
+  /**
+   * Each alert is mailed to these addresses, at most five. The server needs `alerts.smtp`, and a key of the account
+   * needs `alerts.smtp.holdersMaySet` to set other addresses than before. REST refuses an empty list.
+   *
+   * @generated from field: repeated string mail_addresses = 4 [json_name = "mail_addresses"];
+   */
+  mailAddresses: string[];
+
+  /**
+   * Each alert is posted to this URL of a Slack incoming webhook, in words. Bounds as of `webhook_url`.
+   *
+   * @generated from field: optional string slack_url = 5 [json_name = "slack_url"];
+   */
+  slackUrl?: string | undefined;
+
+  /**
+   * Each alert is sent to this room, in words.
+   *
+   * @generated from field: parley.alerts.v1.MatrixRoom matrix = 6;
+   */
+  matrix?: MatrixRoom | undefined;
 };
 
 /**
@@ -53,6 +76,42 @@ export type AlertSettings = Message<"parley.alerts.v1.AlertSettings"> & {
  */
 export const AlertSettingsSchema: GenMessage<AlertSettings> = /*@__PURE__*/
   messageDesc(file_parley_alerts_v1_alerts, 0);
+
+/**
+ * A room of Matrix.
+ *
+ * @generated from message parley.alerts.v1.MatrixRoom
+ */
+export type MatrixRoom = Message<"parley.alerts.v1.MatrixRoom"> & {
+  /**
+   * The client-server API of the homeserver, such as `https://matrix.example.com`. Bounds as of `webhook_url`.
+   *
+   * @generated from field: string homeserver_url = 1 [json_name = "homeserver_url"];
+   */
+  homeserverUrl: string;
+
+  /**
+   * Begins with `!`, at most 255 characters. Required.
+   *
+   * @generated from field: string room_id = 2 [json_name = "room_id"];
+   */
+  roomId: string;
+
+  /**
+   * The access token of a user who is in the room, at most 2,000 characters. Never in an answer. Absent: the token of
+   * this room that was set before.
+   *
+   * @generated from field: optional string access_token = 3 [json_name = "access_token"];
+   */
+  accessToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.alerts.v1.MatrixRoom.
+ * Use `create(MatrixRoomSchema)` to create a new message.
+ */
+export const MatrixRoomSchema: GenMessage<MatrixRoom> = /*@__PURE__*/
+  messageDesc(file_parley_alerts_v1_alerts, 1);
 
 /**
  * An alert. A webhook gets it as the body of a POST, without `delivery`.
@@ -145,7 +204,7 @@ export type Alert = Message<"parley.alerts.v1.Alert"> & {
   endsAt?: Timestamp | undefined;
 
   /**
-   * Delivery to the webhook. Absent in the webhook's own copy.
+   * Delivery to the destination. Absent in a webhook's own copy.
    *
    * @generated from field: parley.alerts.v1.AlertDelivery delivery = 14;
    */
@@ -157,15 +216,15 @@ export type Alert = Message<"parley.alerts.v1.Alert"> & {
  * Use `create(AlertSchema)` to create a new message.
  */
 export const AlertSchema: GenMessage<Alert> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 1);
+  messageDesc(file_parley_alerts_v1_alerts, 2);
 
 /**
  * @generated from message parley.alerts.v1.AlertDelivery
  */
 export type AlertDelivery = Message<"parley.alerts.v1.AlertDelivery"> & {
   /**
-   * `none` without a webhook, `pending`, `delivered` (any 2xx) or `failed`: given up after three days, or after the
-   * answer 410, which turns the webhook off.
+   * `none` without a destination, `pending`, `delivered` (accepted: any 2xx) or `failed`: given up after three days, when
+   * the destination refused it for good, or after the answer 410, which turns a webhook or Slack off.
    *
    * @generated from field: string state = 1;
    */
@@ -203,7 +262,7 @@ export type AlertDelivery = Message<"parley.alerts.v1.AlertDelivery"> & {
  * Use `create(AlertDeliverySchema)` to create a new message.
  */
 export const AlertDeliverySchema: GenMessage<AlertDelivery> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 2);
+  messageDesc(file_parley_alerts_v1_alerts, 3);
 
 /**
  * @generated from message parley.alerts.v1.GetAlertSettingsRequest
@@ -216,7 +275,7 @@ export type GetAlertSettingsRequest = Message<"parley.alerts.v1.GetAlertSettings
  * Use `create(GetAlertSettingsRequestSchema)` to create a new message.
  */
 export const GetAlertSettingsRequestSchema: GenMessage<GetAlertSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 3);
+  messageDesc(file_parley_alerts_v1_alerts, 4);
 
 /**
  * @generated from message parley.alerts.v1.GetAlertSettingsResponse
@@ -230,7 +289,7 @@ export type GetAlertSettingsResponse = Message<"parley.alerts.v1.GetAlertSetting
   settings?: AlertSettings | undefined;
 
   /**
-   * When the webhook was turned off, because it answered 410. Set the settings again to turn it on. Absent if it is on.
+   * When the webhook or Slack was turned off, because it answered 410. Set the settings again to turn it on. Absent if it is on.
    *
    * @generated from field: google.protobuf.Timestamp webhook_off_at = 2 [json_name = "webhook_off_at"];
    */
@@ -242,7 +301,7 @@ export type GetAlertSettingsResponse = Message<"parley.alerts.v1.GetAlertSetting
  * Use `create(GetAlertSettingsResponseSchema)` to create a new message.
  */
 export const GetAlertSettingsResponseSchema: GenMessage<GetAlertSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 4);
+  messageDesc(file_parley_alerts_v1_alerts, 5);
 
 /**
  * @generated from message parley.alerts.v1.SetAlertSettingsRequest
@@ -268,7 +327,7 @@ export type SetAlertSettingsRequest = Message<"parley.alerts.v1.SetAlertSettings
  * Use `create(SetAlertSettingsRequestSchema)` to create a new message.
  */
 export const SetAlertSettingsRequestSchema: GenMessage<SetAlertSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 5);
+  messageDesc(file_parley_alerts_v1_alerts, 6);
 
 /**
  * @generated from message parley.alerts.v1.SetAlertSettingsResponse
@@ -292,7 +351,7 @@ export type SetAlertSettingsResponse = Message<"parley.alerts.v1.SetAlertSetting
  * Use `create(SetAlertSettingsResponseSchema)` to create a new message.
  */
 export const SetAlertSettingsResponseSchema: GenMessage<SetAlertSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 6);
+  messageDesc(file_parley_alerts_v1_alerts, 7);
 
 /**
  * @generated from message parley.alerts.v1.ListAlertsRequest
@@ -318,7 +377,7 @@ export type ListAlertsRequest = Message<"parley.alerts.v1.ListAlertsRequest"> & 
  * Use `create(ListAlertsRequestSchema)` to create a new message.
  */
 export const ListAlertsRequestSchema: GenMessage<ListAlertsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 7);
+  messageDesc(file_parley_alerts_v1_alerts, 8);
 
 /**
  * @generated from message parley.alerts.v1.ListAlertsResponse
@@ -344,7 +403,7 @@ export type ListAlertsResponse = Message<"parley.alerts.v1.ListAlertsResponse"> 
  * Use `create(ListAlertsResponseSchema)` to create a new message.
  */
 export const ListAlertsResponseSchema: GenMessage<ListAlertsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 8);
+  messageDesc(file_parley_alerts_v1_alerts, 9);
 
 /**
  * @generated from message parley.alerts.v1.SendTestAlertRequest
@@ -357,14 +416,14 @@ export type SendTestAlertRequest = Message<"parley.alerts.v1.SendTestAlertReques
  * Use `create(SendTestAlertRequestSchema)` to create a new message.
  */
 export const SendTestAlertRequestSchema: GenMessage<SendTestAlertRequest> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 9);
+  messageDesc(file_parley_alerts_v1_alerts, 10);
 
 /**
  * @generated from message parley.alerts.v1.SendTestAlertResponse
  */
 export type SendTestAlertResponse = Message<"parley.alerts.v1.SendTestAlertResponse"> & {
   /**
-   * The `delivery` of the alert says how the webhook answered.
+   * The `delivery` of the alert says how the destination answered.
    *
    * @generated from field: parley.alerts.v1.Alert alert = 1;
    */
@@ -376,5 +435,5 @@ export type SendTestAlertResponse = Message<"parley.alerts.v1.SendTestAlertRespo
  * Use `create(SendTestAlertResponseSchema)` to create a new message.
  */
 export const SendTestAlertResponseSchema: GenMessage<SendTestAlertResponse> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 10);
+  messageDesc(file_parley_alerts_v1_alerts, 11);
 

@@ -51,8 +51,8 @@ export const AlertsService: GenService<{
     output: typeof ListAlertsResponseSchema;
   },
   /**
-   * Posts an alert of the type `test` to the webhook, once, and waits for the answer.
-   * `invalid_parameter` without a webhook; `rate_limit_exceeded` for more than one in ten seconds.
+   * Sends an alert of the type `test` to the destination, once, and waits for the answer.
+   * `invalid_parameter` without a destination; `rate_limit_exceeded` for more than one in ten seconds.
    *
    * @generated from rpc parley.alerts.v1.AlertsService.SendTestAlert
    */

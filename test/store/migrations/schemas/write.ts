@@ -194,11 +194,11 @@ async function addTo(store: Store): Promise<void> {
 async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
   const settings = {
     accountId,
-    webhookUrl: 'https://example.com/ü',
+    destination: { kind: 'webhook', url: 'https://example.com/ü' } as const,
     sealedSecret: 'whsec_c2VjcmV0',
     percents: [50, 100],
     balanceBelow: nanoCredits(5_000_000_000n),
-    webhookOffAtMs: undefined,
+    offAtMs: undefined,
   };
   await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId));
   for (const state of ['none', 'pending'] as const) {

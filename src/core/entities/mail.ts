@@ -1,0 +1,32 @@
+import type { AccountId } from '../values/ids.ts';
+
+/** A mail in plain text. */
+export interface Mail {
+  /** The account whose rate counts it. */
+  readonly accountId: AccountId;
+  readonly to: readonly string[];
+  /** One line. */
+  readonly subject: string;
+  readonly text: string;
+  /** Makes the message id, the same in each attempt. */
+  readonly id: string;
+}
+
+export type MailOutcome =
+  | 'accepted'
+  | {
+      /** A sentence. */
+      readonly failure: string;
+      /** Whether another attempt is useless. */
+      readonly isFinal: boolean;
+      /** The wait until the account's rate allows another mail. */
+      readonly retryAfterMs?: number;
+    };
+
+export interface MailSender {
+  /**
+   * Takes at most 10 seconds and does not reject.
+   * @param signal ends the attempt early. Default: none
+   */
+  send(mail: Mail, signal?: AbortSignal): Promise<MailOutcome>;
+}
