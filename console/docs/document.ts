@@ -40,7 +40,8 @@ export interface Answer {
 
 interface OperationObject {
   readonly operationId: string;
-  readonly tags: readonly string[];
+  /** The RPC that does the same, with an equal request if that is JSON. */
+  readonly 'x-grpc'?: { readonly rpc: string; readonly request?: unknown };
   readonly summary: string;
   readonly description?: string;
   readonly security: readonly Readonly<Record<string, unknown>>[];
@@ -50,9 +51,7 @@ interface OperationObject {
 }
 
 interface ApiDocument {
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly Tag[];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
@@ -61,11 +60,6 @@ interface ApiDocument {
 }
 
 type PathItem = Partial<Record<'get' | 'post', OperationObject>> & Pick<Partial<ApiDocument>, 'servers'>;
-
-export interface Tag {
-  readonly name: string;
-  readonly description?: string;
-}
 
 export type KeyKind = 'apiKey' | 'adminKey';
 
@@ -80,9 +74,6 @@ export interface Operation extends Omit<OperationObject, 'parameters'> {
 }
 
 export interface Api {
-  readonly version: string;
-  readonly description: string;
-  readonly tags: readonly Tag[];
   readonly operations: readonly Operation[];
   /** The schema that a reference names, with the members beside the reference. */
   resolve(schema: Schema): Schema;
@@ -96,7 +87,7 @@ export async function fetchJson<T>(path: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-export function readApi({ info, servers, tags, paths, components }: ApiDocument): Api {
+export function readApi({ servers, paths, components }: ApiDocument): Api {
   const operations = Object.entries(paths).flatMap(([path, item]) => {
     const base = (item.servers ?? servers)[0]?.url ?? '';
     return (['get', 'post'] as const).flatMap((verb): Operation[] => {
@@ -116,7 +107,7 @@ export function readApi({ info, servers, tags, paths, components }: ApiDocument)
     const { $ref: reference, ...beside } = schema;
     return { ...resolve(components.schemas[lastWord(reference)] ?? {}), ...beside };
   };
-  return { version: info.version, description: info.description, tags, operations, resolve };
+  return { operations, resolve };
 }
 
 function lastWord(reference = ''): string {

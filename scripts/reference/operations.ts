@@ -1,12 +1,5 @@
 /** The operations of the OpenAPI document, one for each RPC with a REST path. */
-import type {
-  DescField,
-  DescMessage,
-  DescMethod,
-  JsonObject,
-  JsonValue,
-  Registry,
-} from '@bufbuild/protobuf';
+import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
 import { httpRule } from '../../src/codec/http-rule.ts';
 import { formOf, isObject, objectShape } from '../../src/codec/shape.ts';
 import type { Operation } from '../../src/core/entities/usage.ts';
