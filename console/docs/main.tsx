@@ -30,7 +30,7 @@ function foldContents(): void {
 }
 
 function addCopyButtons(): void {
-  for (const code of document.querySelectorAll('main > .code')) {
+  for (const code of document.querySelectorAll('main .code')) {
     const place = code.appendChild(document.createElement('div'));
     place.className = 'copy';
     render(<CopyButton text={code.querySelector('code')?.textContent ?? ''} />, place);

@@ -20,7 +20,7 @@ export function found(entries: readonly SearchEntry[], query: string): readonly 
 /** Zero if a word is missing. */
 function scoreOf([title, place, path, words]: SearchEntry, asked: readonly string[]): number {
   const texts = [
-    { words: wordsOf(title), weight: 12 },
+    { words: wordsOf(`${title} ${operationId(path)}`), weight: 12 },
     { words: wordsOf(place), weight: 5 },
     { words: words.split(' '), weight: 2 },
   ];
@@ -31,7 +31,12 @@ function scoreOf([title, place, path, words]: SearchEntry, asked: readonly strin
     sum += best;
   }
   // Among equals, an operation comes first, then the shorter title.
-  return sum + (path.startsWith('/docs/api/') ? 1 : 0) - Math.min(title.length, 100) / 200;
+  return sum + (operationId(path) === '' ? 0 : 1) - Math.min(title.length, 100) / 200;
+}
+
+/** Empty for other entries. */
+function operationId(path: string): string {
+  return /^\/docs\/api\/(\w+)$/.exec(path)?.[1] ?? '';
 }
 
 function likeness(words: readonly string[], word: string): number {
