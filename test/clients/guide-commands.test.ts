@@ -19,7 +19,11 @@ const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'claude-code': { serve: isServer, claude: 'it needs the program, and a model that calls tools' },
   'open-webui': { serve: isServer, 'open-webui': needsDocker },
   'home-assistant': { serve: isServer, install: needsPackages, bridge: needsPackages },
-  livekit: { serve: isServer, install: needsPackages, agent: "it needs LiveKit's server" },
+  livekit: {
+    serve: isServer,
+    install: needsPackages,
+    agent: "it needs LiveKit's server; test/slow starts the program with --help",
+  },
   n8n: { serve: isServer, n8n: needsDocker },
   tls: { serve: isServer, renew: 'it writes to /etc' },
 };
