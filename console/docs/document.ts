@@ -1,4 +1,4 @@
-/** The OpenAPI document, typed for this page. The server generated it, so its shape is known. */
+/** The OpenAPI document, typed for the pages and for the scripts that write them. It is generated, so its shape is known. */
 
 export interface Schema {
   readonly $ref?: string;
@@ -40,6 +40,9 @@ export interface Answer {
 
 interface OperationObject {
   readonly operationId: string;
+  /** A noun. */
+  readonly 'x-title': string;
+  readonly tags: readonly string[];
   /** The RPC that does the same, with an equal request if that is JSON. */
   readonly 'x-grpc'?: { readonly rpc: string; readonly request?: unknown };
   readonly summary: string;
@@ -51,6 +54,7 @@ interface OperationObject {
 }
 
 interface ApiDocument {
+  readonly tags: readonly { readonly name: string; readonly 'x-displayName'?: string }[];
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
@@ -74,6 +78,8 @@ export interface Operation extends Omit<OperationObject, 'parameters'> {
 }
 
 export interface Api {
+  /** In the order in which a new user needs them. */
+  readonly groups: readonly { readonly title: string; readonly operations: readonly Operation[] }[];
   readonly operations: readonly Operation[];
   /** The schema that a reference names, with the members beside the reference. */
   resolve(schema: Schema): Schema;
@@ -87,7 +93,7 @@ export async function fetchJson<T>(path: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-export function readApi({ servers, paths, components }: ApiDocument): Api {
+export function readApi({ tags, servers, paths, components }: ApiDocument): Api {
   const operations = Object.entries(paths).flatMap(([path, item]) => {
     const base = (item.servers ?? servers)[0]?.url ?? '';
     return (['get', 'post'] as const).flatMap((verb): Operation[] => {
@@ -107,7 +113,11 @@ export function readApi({ servers, paths, components }: ApiDocument): Api {
     const { $ref: reference, ...beside } = schema;
     return { ...resolve(components.schemas[lastWord(reference)] ?? {}), ...beside };
   };
-  return { operations, resolve };
+  const groups = tags.map((tag) => ({
+    title: tag['x-displayName'] ?? tag.name,
+    operations: operations.filter((operation) => operation.tags.includes(tag.name)),
+  }));
+  return { groups, operations, resolve };
 }
 
 function lastWord(reference = ''): string {

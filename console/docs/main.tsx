@@ -38,11 +38,10 @@ function addCopyButtons(): void {
 }
 
 async function drawn(place: HTMLElement): Promise<ComponentChildren> {
-  if (document.body.dataset['draws'] === 'rpcs') {
-    return <RpcView document={await fetchJson('/docs/rpcs.json')} />;
-  }
+  const id = place.dataset['operation'];
+  if (id === undefined) return <RpcView document={await fetchJson('/docs/rpcs.json')} />;
   const api = readApi(await fetchJson(documentPath));
-  const operation = api.operations.find(({ operationId }) => operationId === place.dataset['operation']);
+  const operation = api.operations.find(({ operationId }) => operationId === id);
   if (operation === undefined) throw new Error('The server has no such operation.');
   return <OperationView api={api} operation={operation} />;
 }

@@ -47,7 +47,6 @@ interface Sent {
   readonly body?: Members;
 }
 
-/** @param operation whose audio or key the command needs */
 function curlOf(operation: Operation, { method, path, headers, body }: Prepared): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${shellWord(location.origin + path)}`];
   if (operation.key !== undefined) lines.push('-H "Authorization: Bearer $PARLEY_API_KEY"');

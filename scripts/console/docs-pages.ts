@@ -1,22 +1,17 @@
 /** The pages under `/docs`: the introduction, the guides, a page for each operation, the RPCs, and one for wrong paths. */
 import { createHash } from 'node:crypto';
+import type { Api, Operation } from '../../console/docs/document.ts';
+import type { RpcDocument } from '../../console/docs/rpc-document.ts';
 import { guideGroups, introduction } from './guide-list.ts';
 import { type Guide, guidePath, readGuides } from './guides.ts';
 import { escaped, linkList } from './html.ts';
-import {
-  type ApiDocument,
-  type RpcPackages,
-  readApiDocument,
-  readRpcPackages,
-} from './reference-documents.ts';
+import { readApiDocument, readRpcDocument } from './reference-documents.ts';
 import { searchIndex } from './search-index.ts';
 
 interface Page {
   readonly title: string;
   readonly contents: string;
   readonly main: string;
-  /** Chooses what the script draws. Default: nothing. */
-  readonly draws?: 'operation' | 'rpcs';
 }
 
 type Section = 'api' | 'rpcs' | 'guides';
@@ -30,16 +25,15 @@ const sections: Readonly<Record<Section, { readonly href: string; readonly text:
 /** @param template the page with its scripts and styles; `%main%` and the like are to fill */
 export function docsPages(template: string): Record<string, Buffer> {
   const { guides, files } = readGuides();
-  const [api, rpcs] = [readApiDocument(), readRpcPackages()];
+  const [api, rpcs] = [readApiDocument(), readRpcDocument()];
   const index = Buffer.from(JSON.stringify(searchIndex(guides, api, rpcs)));
   const indexPath = `docs/assets/search-${hashOf(index)}.json`;
-  const filled = (section: Section | undefined, { title, contents, main, draws = undefined }: Page) => {
+  const filled = (section: Section | undefined, { title, contents, main }: Page) => {
     const values: Readonly<Record<string, string>> = {
       title: escaped(title),
       sections: sectionLinks(section),
       contents,
       main,
-      draws: draws ?? '',
       index: `/${indexPath}`,
     };
     return Buffer.from(template.replace(/%(\w+)%/g, (found, name: string) => values[name] ?? found));
@@ -55,7 +49,10 @@ export function docsPages(template: string): Record<string, Buffer> {
         .map((guide) => [`docs/guides/${guide.name}.html`, filled('guides', guidePage(guide, guides))]),
     ),
     ...Object.fromEntries(
-      api.operations.map((one) => [`docs/api/${one.id}.html`, filled('api', operationPage(one, api))]),
+      api.operations.map((one) => [
+        `docs/api/${one.operationId}.html`,
+        filled('api', operationPage(one, api)),
+      ]),
     ),
   };
   return { ...files, ...pages, [indexPath]: index };
@@ -75,13 +72,13 @@ function sectionLinks(current: Section | undefined): string {
     .join('');
 }
 
-function introductionPage(guides: readonly Guide[], api: ApiDocument): Page {
+function introductionPage(guides: readonly Guide[], api: Api): Page {
   const guide = guideNamed(guides, introduction);
   return { title: 'Parley reference', contents: operationLinks(api, '/docs'), main: guide.html };
 }
 
-function operationPage(operation: ApiDocument['operations'][number], api: ApiDocument): Page {
-  const { id, title, verb, path, summary } = operation;
+function operationPage(operation: Operation, api: Api): Page {
+  const { operationId: id, 'x-title': title, verb, path, summary } = operation;
   return {
     title: `${title}: Parley reference`,
     contents: operationLinks(api, `/docs/api/${id}`),
@@ -92,22 +89,21 @@ function operationPage(operation: ApiDocument['operations'][number], api: ApiDoc
       `<div id="drawn" data-operation="${id}"><noscript>This page needs JavaScript. The same in one file: `,
       '<a href="/api/v1/openapi.json">openapi.json</a>.</noscript></div>',
     ].join('\n'),
-    draws: 'operation',
   };
 }
 
-function operationLinks({ groups }: ApiDocument, current: string): string {
+function operationLinks({ groups }: Api, current: string): string {
   const lists = groups.map(({ title, operations }) => {
     const links = operations.map((one) => ({
-      href: `/docs/api/${one.id}`,
-      html: `<span class="verb ${one.verb.toLowerCase()}">${one.verb}</span><span>${escaped(one.title)}</span>`,
+      href: `/docs/api/${one.operationId}`,
+      html: `<span class="verb ${one.verb.toLowerCase()}">${one.verb}</span><span>${escaped(one['x-title'])}</span>`,
     }));
     return `<h2>${escaped(title)}</h2>${linkList(links, current)}`;
   });
   return linkList([{ href: '/docs', html: 'Introduction' }], current) + lists.join('');
 }
 
-function rpcsPage(packages: RpcPackages): Page {
+function rpcsPage({ packages }: RpcDocument): Page {
   const lists = packages.map(({ name, service, messages }) => {
     const methods = service.methods.map((method) => ({
       href: `#${method.path}`,
@@ -123,7 +119,6 @@ function rpcsPage(packages: RpcPackages): Page {
     title: 'gRPC and Connect: Parley reference',
     contents: lists.join(''),
     main: '<h1>gRPC, gRPC-Web and Connect</h1><div id="drawn"><noscript>This page needs JavaScript. The schemas: <a href="/docs/parley-proto.tar.gz">parley-proto.tar.gz</a>.</noscript></div>',
-    draws: 'rpcs',
   };
 }
 

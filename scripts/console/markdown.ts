@@ -3,7 +3,6 @@ import { Marked, type Tokens } from 'marked';
 import { escaped } from './html.ts';
 
 export interface Section {
-  /** Empty before the first heading. */
   readonly anchor: string;
   readonly title: string;
   readonly level: number;
@@ -41,11 +40,7 @@ export function renderMarkdown(source: string, target: LinkTarget): RenderedPage
         const there = target(href);
         return there === undefined ? '' : `<img src="${escaped(there)}" alt="${escaped(text)}">`;
       },
-      code: ({ text, lang = '' }) =>
-        `<div class="code"><pre><code>${escaped(text)}</code></pre></div>\n`.replace(
-          '<code>',
-          `<code data-language="${escaped(lang.split(' ')[0] ?? '')}">`,
-        ),
+      code: ({ text }) => `<div class="code"><pre><code>${escaped(text)}</code></pre></div>\n`,
       tablecell({ tokens, header }) {
         const html = this.parser.parseInline(tokens);
         return header && html !== '' ? `<th scope="col">${html}</th>` : `<td>${html}</td>`;
@@ -53,9 +48,6 @@ export function renderMarkdown(source: string, target: LinkTarget): RenderedPage
       tablerow: ({ text }) => `<tr>${withCodeAnchors(text, anchors)}</tr>\n`,
       // GitHub shows the pictures of the console by HTML. They are large, and the console itself is a click away.
       html: ({ text }) => (/^\s*<(\/?picture|source|img)/.test(text) ? '' : escaped(text)),
-    },
-    walkTokens: (token) => {
-      if (token.type === 'code') token['text'] = token['text'].replace(/\n$/, '');
     },
   });
   const tokens = marked.lexer(source);

@@ -1,13 +1,16 @@
 /** The index of the search in the reference and the guides. The page loads it when someone begins to search. */
+import type { Api, Operation, Schema } from '../../console/docs/document.ts';
+import type { Package, RpcDocument } from '../../console/docs/rpc-document.ts';
+import type { SearchEntry } from '../../console/docs/search-index.ts';
 import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
 import type { Guide } from './guides.ts';
-import type { ApiDocument, RpcPackages, SchemaObject } from './reference-documents.ts';
 
-/** Title, place, address, and the other words in lower case. */
-export type SearchEntry = readonly [title: string, place: string, path: string, words: string];
-
-export function searchIndex(guides: readonly Guide[], api: ApiDocument, rpcs: RpcPackages): SearchEntry[] {
-  return [...operationEntries(api), ...errorEntries(), ...guideEntries(guides), ...rpcEntries(rpcs)];
+export function searchIndex(
+  guides: readonly Guide[],
+  api: Api,
+  { packages }: RpcDocument,
+): readonly SearchEntry[] {
+  return [...operationEntries(api), ...errorEntries(), ...guideEntries(guides), ...rpcEntries(packages)];
 }
 
 function guideEntries(guides: readonly Guide[]): SearchEntry[] {
@@ -19,24 +22,30 @@ function guideEntries(guides: readonly Guide[]): SearchEntry[] {
   );
 }
 
-function operationEntries(api: ApiDocument): SearchEntry[] {
-  return api.operations.map((operation): SearchEntry => {
-    const { id, title, verb, path, summary, description, parameters, schemas } = operation;
-    const fields = [...parameters, ...schemas.flatMap((schema) => [...fieldsOf(api, schema)])];
-    return [
-      title,
-      `${verb} ${path}`,
-      `/docs/api/${id}`,
-      wordsOf([id, summary, description, ...fields].join(' '), ''),
-    ];
-  });
+function operationEntries(api: Api): SearchEntry[] {
+  return api.groups.flatMap(({ operations }) =>
+    operations.map((operation): SearchEntry => {
+      const { operationId, summary, description, parameters, verb, path } = operation;
+      const names = parameters.map(({ name }) => name);
+      const fields = schemasOf(operation).flatMap((schema) => [...fieldsOf(api, schema)]);
+      const text = [operationId, summary, description, ...names, ...fields].join(' ');
+      return [operation['x-title'], `${verb} ${path}`, `/docs/api/${operationId}`, wordsOf(text, '')];
+    }),
+  );
 }
 
-/** The names of all members, with those of inner objects. */
-function fieldsOf(api: ApiDocument, schema: SchemaObject, seen = new Set<SchemaObject>()): Set<string> {
+/** The schemas of the bodies of request and answer. */
+function schemasOf({ requestBody, responses }: Operation): readonly Schema[] {
+  const contents = [requestBody?.content ?? {}, responses['200']?.content ?? {}];
+  return contents.flatMap((one) => Object.values(one)).flatMap(({ schema }) => schema ?? []);
+}
+
+/** The names of all members, also of inner objects. @param seen references, as a schema may contain itself */
+function fieldsOf(api: Api, schema: Schema, seen = new Set<string>()): Set<string> {
+  const { $ref: reference } = schema;
+  if (reference !== undefined && seen.has(reference)) return new Set();
+  if (reference !== undefined) seen.add(reference);
   const own = api.resolve(schema);
-  if (seen.has(own)) return new Set();
-  seen.add(own);
   const { properties = {}, items, anyOf = [] } = own;
   const inner = [...Object.values(properties), ...(items ? [items] : []), ...anyOf];
   return new Set([...Object.keys(properties), ...inner.flatMap((one) => [...fieldsOf(api, one, seen)])]);
@@ -50,7 +59,7 @@ function errorEntries(): SearchEntry[] {
   });
 }
 
-function rpcEntries(packages: RpcPackages): SearchEntry[] {
+function rpcEntries(packages: readonly Package[]): SearchEntry[] {
   return packages.flatMap(({ name, service, messages }) => [
     ...service.methods.map(
       (method): SearchEntry => [
