@@ -26,7 +26,12 @@ function followOldAddress(): void {
 function foldContents(): void {
   const contents = find('aside details');
   if (contents instanceof HTMLDetailsElement) contents.open = matchMedia('(min-width: 60rem)').matches;
-  find('aside a[aria-current]')?.scrollIntoView({ block: 'nearest' });
+}
+
+/** The list of contents has its own scroll position, and begins at the top on each page. */
+function showCurrentPage(): void {
+  const [contents, link] = [find('aside'), find('aside a[aria-current]')];
+  if (contents !== null && link !== null) contents.scrollTop = link.offsetTop - contents.clientHeight / 2;
 }
 
 function addCopyButtons(): void {
@@ -66,6 +71,7 @@ draw(find('.theme-place'), <ThemeChoice />);
 const search = find('search');
 draw(search, <Search indexPath={search?.dataset['index'] ?? ''} />);
 foldContents();
+showCurrentPage();
 addCopyButtons();
 const place = find('#drawn');
 if (place !== null) void drawContent(place);

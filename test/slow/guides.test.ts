@@ -73,6 +73,14 @@ describe.skipIf(missingBrowser !== undefined)(`the guides ${missingBrowser ?? ''
     expect(complaints).toEqual([]);
   });
 
+  it('shows the top of a guide, and the guide in the contents', async () => {
+    const viewport = { width: 1440, height: 600 };
+    const { page } = await openConsole(browser, parley, '/docs/guides/binary', { viewport });
+    const link = page.locator('aside [aria-current="page"]');
+    await expect.poll(async () => (await link.boundingBox())?.y).toBeLessThan(viewport.height);
+    expect(await page.evaluate<number>('scrollY')).toBe(0);
+  });
+
   it('shows a page with ways back at an address that does not exist', async () => {
     const { page } = await openConsole(browser, parley, '/docs/nonsense');
     expect(await page.locator('h1').textContent()).toBe('Page not found');
