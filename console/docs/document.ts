@@ -1,4 +1,4 @@
-/** The OpenAPI document, typed for this page. The server generated it, so its shape is known. */
+/** The OpenAPI document, typed for the pages and for the scripts that write them. It is generated, so its shape is known. */
 
 export interface Schema {
   readonly $ref?: string;
@@ -40,7 +40,11 @@ export interface Answer {
 
 interface OperationObject {
   readonly operationId: string;
+  /** A noun. */
+  readonly 'x-title': string;
   readonly tags: readonly string[];
+  /** The RPC that does the same, with an equal request if that is JSON. */
+  readonly 'x-grpc'?: { readonly rpc: string; readonly request?: unknown };
   readonly summary: string;
   readonly description?: string;
   readonly security: readonly Readonly<Record<string, unknown>>[];
@@ -50,9 +54,8 @@ interface OperationObject {
 }
 
 interface ApiDocument {
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly 'x-displayName'?: string }[];
   readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly Tag[];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
@@ -61,11 +64,6 @@ interface ApiDocument {
 }
 
 type PathItem = Partial<Record<'get' | 'post', OperationObject>> & Pick<Partial<ApiDocument>, 'servers'>;
-
-export interface Tag {
-  readonly name: string;
-  readonly description?: string;
-}
 
 export type KeyKind = 'apiKey' | 'adminKey';
 
@@ -80,9 +78,8 @@ export interface Operation extends Omit<OperationObject, 'parameters'> {
 }
 
 export interface Api {
-  readonly version: string;
-  readonly description: string;
-  readonly tags: readonly Tag[];
+  /** In the order in which a new user needs them. */
+  readonly groups: readonly { readonly title: string; readonly operations: readonly Operation[] }[];
   readonly operations: readonly Operation[];
   /** The schema that a reference names, with the members beside the reference. */
   resolve(schema: Schema): Schema;
@@ -96,7 +93,7 @@ export async function fetchJson<T>(path: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-export function readApi({ info, servers, tags, paths, components }: ApiDocument): Api {
+export function readApi({ tags, servers, paths, components }: ApiDocument): Api {
   const operations = Object.entries(paths).flatMap(([path, item]) => {
     const base = (item.servers ?? servers)[0]?.url ?? '';
     return (['get', 'post'] as const).flatMap((verb): Operation[] => {
@@ -116,7 +113,11 @@ export function readApi({ info, servers, tags, paths, components }: ApiDocument)
     const { $ref: reference, ...beside } = schema;
     return { ...resolve(components.schemas[lastWord(reference)] ?? {}), ...beside };
   };
-  return { version: info.version, description: info.description, tags, operations, resolve };
+  const groups = tags.map((tag) => ({
+    title: tag['x-displayName'] ?? tag.name,
+    operations: operations.filter((operation) => operation.tags.includes(tag.name)),
+  }));
+  return { groups, operations, resolve };
 }
 
 function lastWord(reference = ''): string {

@@ -1,8 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Answer, Api, Operation } from './document.ts';
-import { inline, Prose } from './prose.tsx';
+import { Prose } from './prose.tsx';
+import { samplesOf } from './samples.ts';
+import { Samples } from './samples-view.tsx';
 import { Facts, SchemaView, typeText } from './schema-view.tsx';
 import { TryIt } from './try-it.tsx';
+import { emptyDraft } from './try-request.ts';
 
 interface Props {
   readonly api: Api;
@@ -10,25 +13,33 @@ interface Props {
 }
 
 export function OperationView({ api, operation }: Props) {
-  const { operationId, summary, verb, path, description, key } = operation;
+  const { description, key, 'x-grpc': grpc } = operation;
+  const [draft, setDraft] = useState(() => emptyDraft(operation));
+  const samples = useMemo(() => samplesOf(operation, draft), [operation, draft]);
   return (
-    <article id={operationId} class="operation" aria-labelledby={`${operationId}-title`}>
-      <h3 id={`${operationId}-title`}>
-        <a href={`#${operationId}`}>{inline(summary)}</a>
-      </h3>
-      <p class="path">
-        <span class={`verb ${verb.toLowerCase()}`}>{verb}</span> <code>{path}</code>
-      </p>
-      <Prose text={description} />
-      {key === 'adminKey' && <p class="facts">Needs an admin key.</p>}
-      {key === undefined && <p class="facts">Needs no key.</p>}
-      <Parameters api={api} operation={operation} />
-      <RequestBody api={api} operation={operation} />
-      <Folded title="Try it" kind="invite">
-        {() => <TryIt operation={operation} />}
-      </Folded>
-      <Answers api={api} operation={operation} />
-    </article>
+    <div class="operation">
+      <div class="described">
+        <Prose text={description} />
+        {key === 'adminKey' && <p class="facts">Needs an admin key.</p>}
+        {key === undefined && <p class="facts">Needs no key.</p>}
+        {grpc !== undefined && (
+          <p class="facts">
+            RPC: <a href={`/docs/rpcs#/${grpc.rpc}`}>{grpc.rpc}</a>
+          </p>
+        )}
+      </div>
+      <div class="beside">
+        <Samples samples={samples} kind={key} />
+        <Folded title="Try it" kind="invite">
+          {() => <TryIt operation={operation} draft={draft} onDraft={setDraft} />}
+        </Folded>
+      </div>
+      <div class="described">
+        <Parameters api={api} operation={operation} />
+        <RequestBody api={api} operation={operation} />
+        <Answers api={api} operation={operation} />
+      </div>
+    </div>
   );
 }
 
@@ -36,7 +47,7 @@ function Parameters({ api, operation: { parameters } }: Props) {
   if (parameters.length === 0) return null;
   return (
     <section>
-      <h4>Parameters</h4>
+      <h2>Parameters</h2>
       <dl class="members">
         {parameters.map(({ name, in: place, required, schema, description }) => (
           <div key={name}>
@@ -63,9 +74,9 @@ function RequestBody({ api, operation: { requestBody } }: Props) {
   if (content?.schema === undefined) return null;
   return (
     <section>
-      <h4>
+      <h2>
         Body <span class="type">{type}</span>
-      </h4>
+      </h2>
       <SchemaView api={api} schema={content.schema} />
       {content.example !== undefined && <Example value={content.example} />}
     </section>
@@ -76,7 +87,7 @@ function Answers({ api, operation: { responses } }: Props) {
   const { 200: success, ...errors } = responses;
   return (
     <section>
-      <h4>Answer</h4>
+      <h2>Answer</h2>
       {success !== undefined && <Success api={api} answer={success} />}
       <Folded title={`Errors: ${Object.keys(errors).join(', ').replace('default', 'others')}`}>
         {() => (

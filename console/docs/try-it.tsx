@@ -1,23 +1,24 @@
 /** A form that sends an operation's request with the reader's key, and shows the answer. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { CopyButton } from '../shared/copy-button.tsx';
 import { AnswerView } from './answer-view.tsx';
 import { BodyFields } from './body-fields.tsx';
 import type { KeyKind, Operation } from './document.ts';
 import { Field } from './field.tsx';
 import { keyNames, useKey } from './keys.ts';
+import { useSessionKey } from './session.ts';
 import { type Received, send } from './try-answer.ts';
-import { curlOf, type Draft, emptyDraft, prepare } from './try-request.ts';
+import { type Draft, prepare } from './try-request.ts';
 
-export function TryIt({ operation }: { readonly operation: Operation }) {
-  const [draft, setDraft] = useState(() => emptyDraft(operation));
+interface Props {
+  readonly operation: Operation;
+  readonly draft: Draft;
+  readonly onDraft: (draft: Draft) => void;
+}
+
+export function TryIt({ operation, draft, onDraft }: Props) {
   const [key] = useKey(operation.key ?? 'apiKey');
   const { received, failure, isRunning, run, stop } = useSending();
   const prepared = prepare(operation, draft, operation.key === undefined ? '' : key);
-  const isBinary = Object.keys(operation.responses['200']?.content ?? {}).some((type) =>
-    type.startsWith('audio/'),
-  );
-  const curl = curlOf(prepared, location.origin, isBinary);
   return (
     <form
       class="try"
@@ -27,8 +28,8 @@ export function TryIt({ operation }: { readonly operation: Operation }) {
       }}
     >
       {operation.key !== undefined && <KeyField kind={operation.key} />}
-      <ParameterFields operation={operation} draft={draft} onChange={setDraft} />
-      <BodyFields operation={operation} draft={draft} onChange={setDraft} />
+      <ParameterFields operation={operation} draft={draft} onChange={onDraft} />
+      <BodyFields operation={operation} draft={draft} onChange={onDraft} />
       <p class="buttons">
         <button type="submit" class="primary" aria-disabled={isRunning}>
           Send
@@ -41,11 +42,6 @@ export function TryIt({ operation }: { readonly operation: Operation }) {
         {failure !== undefined && <p class="failure">{failure}</p>}
         {received !== undefined && <AnswerView received={received} id={operation.operationId} />}
       </div>
-      <details>
-        <summary>As a command</summary>
-        <pre>{curl}</pre>
-        <CopyButton text={curl} />
-      </details>
     </form>
   );
 }
@@ -86,6 +82,7 @@ function release(received: Received | undefined): void {
 function KeyField({ kind }: { readonly kind: KeyKind }) {
   const id = useId();
   const [key, setKey] = useKey(kind);
+  const session = useSessionKey(kind);
   return (
     <div class="field">
       <label for={id}>{keyNames[kind]}</label>
@@ -98,7 +95,14 @@ function KeyField({ kind }: { readonly kind: KeyKind }) {
         value={key}
         onInput={({ currentTarget }) => setKey(currentTarget.value)}
       />
-      <small>The key is kept in this tab until you close it, and sent only to this server.</small>
+      {session !== undefined && key === '' ? (
+        <small>
+          Requests are sent with the key of your session, {session.name} ({session.prefix}…{session.last_four}
+          ). Enter another to send them with that one.
+        </small>
+      ) : (
+        <small>The key is kept in this tab until you close it, and sent only to this server.</small>
+      )}
     </div>
   );
 }

@@ -70,23 +70,3 @@ function bodyOf(operation: Operation, { json, form }: Draft): Prepared['body'] {
   if (bodySchema(operation, jsonType) === undefined || json.trim() === '') return undefined;
   return json;
 }
-
-/** The command that sends the same request. The key comes from the environment. */
-export function curlOf({ method, path, headers, body }: Prepared, origin: string, isBinary: boolean): string {
-  const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(origin + path)}`];
-  for (const [name, value] of Object.entries(headers)) {
-    const isKey = name === 'authorization';
-    lines.push(isKey ? '-H "Authorization: Bearer $KEY"' : `-H ${quoted(`${name}: ${value}`)}`);
-  }
-  if (typeof body === 'string') lines.push(`-d ${quoted(body)}`);
-  if (body instanceof FormData) {
-    for (const [name, value] of body)
-      lines.push(`-F ${quoted(`${name}=${typeof value === 'string' ? value : `@${value.name}`}`)}`);
-  }
-  if (isBinary) lines.push('-o answer');
-  return lines.join(' \\\n  ');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}

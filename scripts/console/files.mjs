@@ -5,10 +5,11 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { root } from '../setup/run.mjs';
 import { tar } from './archive.mjs';
+import { docsPages } from './docs-pages.ts';
 
 /** Compressing a smaller file would not save a packet. */
 const compressedFromBytes = 1_400;
-const compressible = /\.(html|js|css|json|proto|svg)$/;
+const compressible = /\.(html|js|css|json|proto|svg|yaml)$/;
 
 /**
  * Files by their paths on the server. Larger ones also have a compressed copy, with the suffix `.gz`.
@@ -18,12 +19,14 @@ const compressible = /\.(html|js|css|json|proto|svg)$/;
 export async function consoleFiles() {
   const schemas = schemaFiles();
   const protos = Object.entries(schemas).map(([path, content]) => [`docs/proto/${path}`, content]);
+  const docs = await bundled('docs', 'docs');
   const files = {
     'api/v1/openapi.json': compactJson('reference/openapi.json'),
     'docs/rpcs.json': compactJson('reference/rpcs.json'),
     'docs/parley-proto.tar.gz': gzipSync(tar(schemas), { level: 9 }),
     ...Object.fromEntries(protos),
-    ...(await bundled('docs', 'docs')),
+    ...docs,
+    ...docsPages(String(docs['docs/index.html'])),
     ...(await bundled('app', 'console')),
   };
   const compressed = Object.entries(files)

@@ -10,7 +10,8 @@ import { errorExamples, errorHeaderComponents, errorSchema } from './errors.ts';
 import { addMessages, type RestOperation, restOperation, tagOf } from './operations.ts';
 import { otherPaths, otherTags } from './other-paths.ts';
 import { restSchemas } from './rest-schemas.ts';
-import { commentOf, ownServices, restMethods } from './schemas.ts';
+import { commentOf, ownServices, packageWord, restMethods } from './schemas.ts';
+import { groupTitles } from './titles.ts';
 
 export function openApiDocument(registry: FileRegistry): JsonObject {
   const services = ownServices(registry);
@@ -22,12 +23,16 @@ export function openApiDocument(registry: FileRegistry): JsonObject {
     return message;
   };
   for (const method of methods) addMessages(method, components, find);
-  const operations = methods.map((method) => restOperation(method, components));
+  const operations = methods.map((method) => restOperation(method, components, registry));
   checkIds(operations);
   const used = new Set(methods.map(({ parent }) => parent));
   const tags = services
     .filter((service) => used.has(service))
-    .map((service) => ({ name: tagOf(service), description: commentOf(service) }));
+    .map((service) => ({
+      name: tagOf(service),
+      'x-displayName': groupTitles[packageWord(service.typeName)] ?? tagOf(service),
+      description: commentOf(service),
+    }));
   return {
     openapi: '3.1.1',
     info: info(),

@@ -1,15 +1,17 @@
 /** The operations of the OpenAPI document, one for each RPC with a REST path. */
-import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
 import { httpRule } from '../../src/codec/http-rule.ts';
-import { formOf, objectShape } from '../../src/codec/shape.ts';
+import { formOf, isObject, objectShape } from '../../src/codec/shape.ts';
 import type { Operation } from '../../src/core/entities/usage.ts';
 import { strictOperations as strict } from '../../src/core/strict-operations.ts';
 import { basePath } from '../../src/core/values/base-path.ts';
 import { type Components, isRequired } from './components.ts';
 import { errorResponses, headerRef, type OperationFacts } from './errors.ts';
 import { fieldExample, requestExample, responseExample } from './examples.ts';
+import { grpcSample } from './grpc-sample.ts';
 import { type RestForm, restForms } from './rest-forms.ts';
 import { capitalised, commentOf, packageWord } from './schemas.ts';
+import { titleOfOperation } from './titles.ts';
 
 /** The operation that the RPCs of a package count as. All other packages are chat. */
 const operationOfPackage: Readonly<Record<string, Operation>> = {
@@ -37,7 +39,7 @@ function operationOf(method: DescMethod): Operation {
   return own ?? operationOfPackage[packageWord(method.parent.typeName)] ?? 'chat';
 }
 
-export function restOperation(method: DescMethod, components: Components): RestOperation {
+export function restOperation(method: DescMethod, components: Components, registry: Registry): RestOperation {
   const rule = httpRule(method);
   const form = formOf(method.input) === 'object' ? (restForms[fullName(method)] ?? {}) : {};
   const kind = operationOf(method);
@@ -60,13 +62,29 @@ export function restOperation(method: DescMethod, components: Components): RestO
     operation: {
       operationId: operationId(method),
       tags: [tagOf(method.parent)],
+      'x-title': titleOfOperation(operationId(method)),
       ...(form.title ?? titleOf(method)),
+      'x-grpc': grpcSample(method, examplesOf(parameters, body), registry),
       security: [{ [kind === 'admin' ? 'adminKey' : 'apiKey']: [] }],
       ...(parameters.length > 0 && { parameters }),
       ...body,
       responses: { ...success, ...errorResponses(facts) },
     },
   };
+}
+
+/** The members of the example: of the path, and of a body that is JSON. */
+function examplesOf(
+  parameters: readonly JsonObject[],
+  { requestBody = {} }: { readonly requestBody?: JsonObject },
+): { readonly path: JsonObject; readonly body: JsonObject } {
+  const path = parameters.flatMap(({ name, example }): [string, JsonValue][] =>
+    example === undefined ? [] : [[String(name), example]],
+  );
+  const { content = {} } = requestBody;
+  const json = isObject(content) ? content['application/json'] : undefined;
+  const example = isObject(json) ? json['example'] : undefined;
+  return { path: Object.fromEntries(path), body: isObject(example) ? example : {} };
 }
 
 function factsOf(method: DescMethod, operation: Operation): OperationFacts {

@@ -1,6 +1,7 @@
 /** Paths that are not RPCs: for monitoring, at the root of the port, and the document itself. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { errorResponses, headerRef } from './errors.ts';
+import { titleOfOperation } from './titles.ts';
 
 const atRoot: JsonObject = { servers: [{ url: '/', description: 'The root of the port.' }] };
 const engines: JsonObject = {
@@ -32,6 +33,7 @@ export const otherPaths: JsonObject = {
   '/openapi.json': {
     get: {
       operationId: 'getOpenApi',
+      'x-title': titleOfOperation('getOpenApi'),
       tags: ['Monitoring'],
       summary: 'Returns this document',
       security: [],
@@ -49,6 +51,7 @@ export const otherPaths: JsonObject = {
     ...atRoot,
     get: {
       operationId: 'getHealth',
+      'x-title': titleOfOperation('getHealth'),
       tags: ['Monitoring'],
       summary: 'Reports that the process is alive',
       security: [],
@@ -59,6 +62,7 @@ export const otherPaths: JsonObject = {
     ...atRoot,
     get: {
       operationId: 'getReadiness',
+      'x-title': titleOfOperation('getReadiness'),
       tags: ['Monitoring'],
       summary: 'Reports whether to send requests',
       security: [],
@@ -82,6 +86,7 @@ export const otherPaths: JsonObject = {
     ...atRoot,
     get: {
       operationId: 'getMetrics',
+      'x-title': titleOfOperation('getMetrics'),
       tags: ['Monitoring'],
       summary: 'Returns metrics for Prometheus',
       description: 'The setting `metrics.access` decides who may read them.',

@@ -15,6 +15,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { getComments } from '@bufbuild/protoplugin';
 import { http } from '../../gen/google/api/annotations_pb.ts';
 import { root } from '../setup/run.mjs';
+import { groupTitles } from './titles.ts';
 
 export function readSchemas(): FileRegistry {
   const buf = join(root, 'node_modules', '.bin', 'buf');
@@ -24,14 +25,11 @@ export function readSchemas(): FileRegistry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, stdout));
 }
 
-/** Packages in the order of the reference. Others come between. */
-const firstPackages = ['chat', 'responses', 'messages', 'speech', 'audio'];
-const lastPackages = ['catalog', 'account', 'admin'];
+const packages = Object.keys(groupTitles);
 
 function rankOf(service: DescService): number {
-  const word = packageWord(service.file.proto.package);
-  const [first, last] = [firstPackages.indexOf(word), lastPackages.indexOf(word)];
-  return first >= 0 ? first : firstPackages.length + last + 1;
+  const rank = packages.indexOf(packageWord(service.file.proto.package));
+  return rank < 0 ? packages.length : rank;
 }
 
 /** The services of Parley, in the order of their packages. */

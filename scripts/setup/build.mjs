@@ -12,6 +12,7 @@ const inputs = [
   'console',
   'proto',
   'reference',
+  'docs',
   'tsconfig.json',
   'tsconfig.gen.json',
   'package-lock.json',

@@ -135,7 +135,7 @@ describe('a clone', () => {
     for (const name of ['.bin/tsc', '@types', 'undici-types', 'esbuild', '@esbuild']) {
       symlinkSync(join(root, 'node_modules', name), join(clone, 'node_modules', name));
     }
-    for (const name of ['console', 'proto', 'reference']) mkdirSync(join(clone, name));
+    for (const name of ['console', 'docs', 'proto', 'reference']) mkdirSync(join(clone, name));
     // Such small sources have no pages.
     write('scripts/build-console.mjs', '');
     write('src/main.ts', main);

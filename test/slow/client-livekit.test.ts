@@ -1,9 +1,10 @@
 /** LiveKit's plugin for servers of the OpenAI API. Its packages have some 290 MB. */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../src/media/hearing-files.ts';
+import { readPage } from '../clients/page.ts';
 import { mustRun, shell } from '../clients/shell.ts';
 import { play, playingEngines } from '../conformance/play.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -47,6 +48,14 @@ describe.skipIf(missing !== undefined)(
       const { items } = await playing.app.store.usage.list({}, { size: 1000, after: undefined });
       return items.map(({ state }) => state);
     };
+
+    it('starts the program of the guide', async () => {
+      const file = program.replace('client.mjs', 'agent.mjs');
+      writeFileSync(file, readPage('../livekit').file('agent.mjs'));
+      const { code, stdout, stderr } = await shell(`exec ${process.execPath} ${file} --help`, {});
+      expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^\s+dev /m);
+    });
 
     it('streams a chat, with its usage', async () => {
       expect(await run(playing, 'chat', play('say one ', 'say two'))).toEqual([

@@ -1,14 +1,10 @@
 /** The request on the screen, as code in several languages. */
 
 import { useState } from 'preact/hooks';
+import type { Sample } from '../../shared/code/sample.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { Segments } from '../fields.tsx';
 import { Code } from '../scroll.tsx';
-
-export interface Sample {
-  readonly name: string;
-  readonly code: string;
-}
 
 export function AsCode({ samples }: { readonly samples: readonly Sample[] }) {
   const [name, setName] = useState(() => localStorage.getItem('parley-code') ?? '');

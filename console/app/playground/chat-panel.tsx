@@ -1,11 +1,11 @@
 /** Chat with one model, or with several side by side. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { chatCode } from '../../shared/code/chat-code.ts';
 import { Field } from '../fields.tsx';
 import { AsCode } from './as-code.tsx';
 import { ChatAnswer } from './chat-answer.tsx';
 import { ask, type ChatSettings, messagesFor, type Turn } from './chat-run.ts';
-import { chatCode } from './code/chat-code.ts';
 
 const modelsMax = 4;
 const noSettings: ChatSettings = { system: '', temperature: '', maxTokens: '' };

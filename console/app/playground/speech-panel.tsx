@@ -1,12 +1,12 @@
 /** Speech: a text, spoken by any voice of any model. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { speechCode } from '../../shared/code/audio-code.ts';
 import { failureOf, isAborted, noteFailure, speech } from '../api.ts';
 import { save } from '../csv.ts';
 import { Choice } from '../fields.tsx';
 import { durationText, wholeText } from '../format.tsx';
 import { AsCode } from './as-code.tsx';
-import { speechCode } from './code/audio-code.ts';
 import { Player } from './player.tsx';
 
 const formats = ['mp3', 'wav', 'flac', 'opus'] as const;

@@ -2,13 +2,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Transcript } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { transcriptionCode } from '../../shared/code/audio-code.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { failureOf, isAborted, transcription } from '../api.ts';
 import { save } from '../csv.ts';
 import { durationText, secondsText } from '../format.tsx';
 import { AsCode } from './as-code.tsx';
 import { srt, vtt } from './captions.ts';
-import { transcriptionCode } from './code/audio-code.ts';
 import { Microphone } from './microphone.tsx';
 import { Player } from './player.tsx';
 

@@ -150,7 +150,7 @@ export const docs = group({
 })
   .prefault({})
   .describe(
-    'The reference of the API: the pages /docs and /docs/rpcs with the schemas, and the OpenAPI document at GET /api/v1/openapi.json.',
+    'The reference of the API and the guides: the pages under /docs with the schemas, and the OpenAPI document at GET /api/v1/openapi.json.',
   );
 
 export const console = group({

@@ -24,12 +24,13 @@ export function restHandler(
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
   const served: ServedPaths = {
-    isServed: (verb, path) => find(router, verb, path) !== undefined,
+    isServed: (verb, path) => find(router, verb, path, (route) => route.isFor === undefined) !== undefined,
     listed: routes.map(({ rule }) => `${rule.verb} ${readablePath(rule.path)}`),
   };
   return (request, response, client) => {
     const { headers, method, url } = request;
-    const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url));
+    const isFor = (route: Route) => route.isFor?.(request) ?? true;
+    const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url), isFor);
     if (found === undefined && rpcs.areMeantBy(request)) return rpcs.refuse(request, response, client);
     const call = new ServedCall(requestHead('rest', client, headers), deps);
     const exchange = new Exchange(request, response, call);
@@ -51,9 +52,9 @@ async function answer(exchange: Exchange, found: Found, served: ServedPaths): Pr
   await handle(exchange, found.params);
 }
 
-function find(router: Router, verb: FindMyWay.HTTPMethod, path: string) {
+function find(router: Router, verb: FindMyWay.HTTPMethod, path: string, isFor: (route: Route) => boolean) {
   const found = router.find(verb, path);
-  return found === null || found.params['*'] === '' ? undefined : found;
+  return found === null || found.params['*'] === '' || !isFor(found.store as Route) ? undefined : found;
 }
 
 /** People may also write `/api/v1/keys/:key/rotate`. */

@@ -9,6 +9,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   json: 'application/json',
   proto: 'text/plain; charset=utf-8',
+  yaml: 'text/plain; charset=utf-8',
   gz: 'application/gzip',
 };
 
@@ -34,9 +35,11 @@ const pageHeaders: Readonly<Record<string, string>> = {
 /** A name with a hash of the content: the file never changes. */
 const hashed = /-[0-9A-Z]{8}\.\w+$/;
 
+/** The pages for paths that do not exist. People see them; programs get an error as JSON. */
+const missingPages: Readonly<Record<string, string>> = { 'docs/missing.html': '/docs/*' };
+
 /** Paths under which a page is served. Its script decides what to show. */
 const pages: Readonly<Record<string, readonly string[]>> = {
-  'docs/index.html': ['/docs', '/docs/', '/docs/rpcs'],
   'console/index.html': [
     ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/alerts'],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
@@ -58,12 +61,28 @@ export function pageRoutes(files: ReadonlyMap<string, Buffer>): Route[] {
     .filter(([name]) => !isCopy(name, files))
     .flatMap(([name, content]) => {
       const page = pageOf(name, content, files.get(`${name}.gz`));
-      return (pages[name] ?? [`/${name}`]).map((path) => ({
-        rule: { verb: 'GET' as const, path },
-        rpc: undefined,
-        handle: async (exchange: Exchange) => send(exchange, page),
-      }));
+      const missing = missingPages[name];
+      if (missing !== undefined) return [missingRoute(missing, page)];
+      return pathsOf(name).map((path) => routeOf(path, (exchange) => send(exchange, 200, page)));
     });
+}
+
+/** A page has the path of its file without the extension; that of a folder also ends in a slash. */
+function pathsOf(name: string): readonly string[] {
+  const [, path] = /^(.*)\.html$/.exec(name) ?? [];
+  if (path === undefined) return [`/${name}`];
+  const [, folder] = /^(.*)\/index$/.exec(path) ?? [];
+  return pages[name] ?? (folder === undefined ? [`/${path}`] : [`/${folder}`, `/${folder}/`]);
+}
+
+function missingRoute(path: string, page: Page): Route {
+  const isFor = ({ headers }: Exchange['request']) => /\btext\/html\b/.test(String(headers.accept));
+  return { ...routeOf(path, (exchange) => send(exchange, 404, page)), isFor };
+}
+
+function routeOf(path: string, answer: (exchange: Exchange) => void): Route {
+  const handle = async (exchange: Exchange) => answer(exchange);
+  return { rule: { verb: 'GET', path }, rpc: undefined, handle };
 }
 
 function isCopy(name: string, files: ReadonlyMap<string, Buffer>): boolean {
@@ -83,12 +102,13 @@ function pageOf(name: string, content: Buffer, compressed: Buffer | undefined): 
 }
 
 /** @throws `rate_limit_exceeded` if too many calls without a key run on the connection */
-function send(exchange: Exchange, { content, compressed, headers, contentType }: Page): void {
+function send(exchange: Exchange, status: number, page: Page): void {
+  const { content, compressed, headers, contentType } = page;
   exchange.served.openKeyless();
   const accepted = String(exchange.request.headers['accept-encoding'] ?? '');
   if (compressed && /\bgzip\b(?!;q=0(\.0*)?(,|$))/.test(accepted)) {
-    exchange.sendText(200, contentType, compressed, { ...headers, 'content-encoding': 'gzip' });
+    exchange.sendText(status, contentType, compressed, { ...headers, 'content-encoding': 'gzip' });
   } else {
-    exchange.sendText(200, contentType, content, headers);
+    exchange.sendText(status, contentType, content, headers);
   }
 }

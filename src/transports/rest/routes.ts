@@ -5,7 +5,7 @@ import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { allRpcs, type Rpc, type RpcTable } from '../../core/rpcs.ts';
 import { chatHandler } from './chat.ts';
 import { completionsHandler } from './completions.ts';
-import type { RestHandler } from './exchange.ts';
+import type { Exchange, RestHandler } from './exchange.ts';
 import { countTokensHandler, messagesHandler } from './messages.ts';
 import type { RestLimits } from './request.ts';
 import { responsesHandler } from './responses.ts';
@@ -20,6 +20,8 @@ export interface Route {
   readonly handle: RestHandler;
   /** Handles requests without an `Authorization` header, in place of the gate's refusal. */
   readonly handleKeyless?: RestHandler | undefined;
+  /** Whether the route serves a request; for others there is nothing at its path. Default: it serves all. */
+  readonly isFor?: (request: Exchange['request']) => boolean;
 }
 
 /**

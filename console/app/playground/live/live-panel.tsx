@@ -1,9 +1,9 @@
 /** Live transcription of the microphone: words while they are spoken, and the text of each turn. */
 import { useState } from 'preact/hooks';
 import type { Model } from '../../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { liveCode } from '../../../shared/code/live-code.ts';
 import { Choice } from '../../fields.tsx';
 import { AsCode } from '../as-code.tsx';
-import { liveCode } from '../code/live-code.ts';
 import { languageOptions } from './languages.ts';
 import { LiveSessionView } from './live-session-view.tsx';
 import { NeedsTls } from './needs-tls.tsx';

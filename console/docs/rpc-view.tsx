@@ -1,42 +1,5 @@
-import { useMemo, useState } from 'preact/hooks';
-import { Frame } from './frame.tsx';
 import { Prose } from './prose.tsx';
-
-interface Field {
-  readonly number: number;
-  readonly name: string;
-  readonly type: string;
-  readonly message?: string;
-  readonly oneof?: string;
-  readonly comment: string;
-}
-
-interface Message {
-  readonly name: string;
-  readonly comment: string;
-  readonly fields: readonly Field[];
-}
-
-interface Method {
-  readonly name: string;
-  readonly comment: string;
-  readonly kind: 'unary' | 'server_streaming' | 'client_streaming' | 'bidi_streaming';
-  readonly path: string;
-  readonly input: string;
-  readonly output: string;
-  readonly rest?: string;
-}
-
-interface Package {
-  readonly name: string;
-  readonly files: readonly string[];
-  readonly service: { readonly name: string; readonly comment: string; readonly methods: readonly Method[] };
-  readonly messages: readonly Message[];
-}
-
-export interface RpcDocument {
-  readonly packages: readonly Package[];
-}
+import type { Message, Method, Package, RpcDocument } from './rpc-document.ts';
 
 const kinds: Readonly<Record<Method['kind'], string>> = {
   unary: 'one request, one response',
@@ -46,32 +9,22 @@ const kinds: Readonly<Record<Method['kind'], string>> = {
 };
 
 /** The services and messages for gRPC, gRPC-Web and Connect. */
-export function RpcPage({ document: { packages } }: { readonly document: RpcDocument }) {
-  const [query, setQuery] = useState('');
-  const found = useMemo(() => packages.map((one) => filtered(one, query)).filter(isShown), [packages, query]);
-  const groups = found.map(({ name, service, messages }) => ({
-    title: name,
-    links: [
-      ...service.methods.map((method) => ({ href: `#${method.path}`, text: method.name, verb: 'RPC' })),
-      ...messages.map((message) => ({ href: `#${message.name}`, text: shortName(message.name) })),
-    ],
-  }));
+export function RpcView({ document: { packages } }: { readonly document: RpcDocument }) {
   return (
-    <Frame page="rpcs" query={query} onQuery={setQuery} groups={groups}>
-      <h1>gRPC, gRPC-Web and Connect</h1>
+    <>
       <p>
         All are served on this port, with the same functions, checks and charges as the REST paths. Send the
         key as the metadata <code>authorization: Bearer pk_…</code>. Reflection is on, so <code>grpcurl</code>{' '}
-        and <code>buf curl</code> need no files.
+        and <code>buf curl</code> need no files. <a href="/docs/guides/clients">Clients</a> begins with an
+        empty folder.
       </p>
       <p class="buttons">
         <a href="/docs/parley-proto.tar.gz">All .proto files (tar.gz)</a>
       </p>
-      {found.length === 0 && <p>No results for “{query}”.</p>}
-      {found.map((one) => (
+      {packages.map((one) => (
         <PackageView key={one.name} content={one} />
       ))}
-    </Frame>
+    </>
   );
 }
 
@@ -150,19 +103,4 @@ function MessageLink({ name }: { readonly name: string }) {
 
 function shortName(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
-}
-
-/** The RPCs and messages of a package that contain all words of the search. */
-function filtered(one: Package, query: string): Package {
-  const words = query.toLowerCase().split(/\s+/);
-  const has = (value: Method | Message) => {
-    const text = JSON.stringify(value).toLowerCase();
-    return words.every((word) => text.includes(word));
-  };
-  const methods = one.service.methods.filter(has);
-  return { ...one, service: { ...one.service, methods }, messages: one.messages.filter(has) };
-}
-
-function isShown({ service, messages }: Package): boolean {
-  return service.methods.length + messages.length > 0;
 }

@@ -1,6 +1,4 @@
 /** A chat in the languages of the samples. */
-import type { Sample } from '../as-code.tsx';
-import type { ChatText } from '../chat-run.ts';
 import {
   baseUrl,
   goProgram,
@@ -10,10 +8,11 @@ import {
   quoted,
   shellWord,
 } from './quote.ts';
+import type { Sample } from './sample.ts';
 
 export interface ChatSample {
   readonly model: string;
-  readonly messages: readonly ChatText[];
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
   /** Empty: left out, like `maxTokens`. */
   readonly temperature: string;
   readonly maxTokens: string;

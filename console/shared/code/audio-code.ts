@@ -1,5 +1,4 @@
 /** Speech and transcription in the languages of the samples. */
-import type { Sample } from '../as-code.tsx';
 import {
   baseUrl,
   goProgram,
@@ -9,6 +8,7 @@ import {
   quoted,
   shellWord,
 } from './quote.ts';
+import type { Sample } from './sample.ts';
 
 export interface SpeechSample {
   readonly model: string;

@@ -1,6 +1,6 @@
 /** Live transcription in the languages of the samples. Each sends a file as fast as the server takes it. */
-import type { Sample } from '../as-code.tsx';
 import { baseUrl, pythonProgram, quoted } from './quote.ts';
+import type { Sample } from './sample.ts';
 
 export interface LiveSample {
   readonly model: string;
