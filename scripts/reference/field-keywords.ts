@@ -37,6 +37,8 @@ export const requestKeywords: Readonly<Record<string, JsonObject>> = {
   top: bounds.top,
   top_by: { enum: [...topMeasures] },
   order_by: { enum: [...accountOrders] },
+  account_ids: bounds.namedIds,
+  key_ids: bounds.namedIds,
 };
 
 /** Requests that filter usage records. */

@@ -321,6 +321,16 @@ const usageByAdmin: Case[] = [
     'admin: all usage of long ago, by everything',
     calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: [...totalDimensions] }),
   ),
+  byAdmin(
+    'admin: the names of accounts and keys that there are not',
+    calling(admin.listNames, { accountIds: ['acc_0'], keyIds: ['key_0', 'it\'s "quoted"'] }),
+  ),
+  adminRefused(
+    'too many names',
+    calling(admin.listNames, { keyIds: Array.from({ length: 101 }, (_, index) => `key_${index}`) }),
+    'invalid_parameter',
+    'key_ids',
+  ),
   adminRefused(
     'totals by what there is not',
     calling(admin.getUsageTotals, { groupBy: ['month', 'weather'] }),

@@ -21,6 +21,8 @@ export const bounds = {
   auditCursor: { pattern: '^(aud_[0-9a-f]{32})?$' },
   /** Accounts or keys with totals of their own. */
   top: { minimum: 1, maximum: 100 },
+  /** Accounts or keys whose names one call returns. */
+  namedIds: { maxItems: 100 },
   requestId: { pattern: '^req_[0-9a-f]{32}$' },
   /** 30 days. */
   overlapSeconds: { minimum: 0, maximum: 2_592_000 },
