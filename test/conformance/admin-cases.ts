@@ -319,7 +319,11 @@ const usageByAdmin: Case[] = [
   ),
   byAdmin(
     'admin: all usage of long ago, by everything',
-    calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: [...totalDimensions] }),
+    calling(admin.getUsageTotals, {
+      startTime: timestampFromMs(Date.UTC(2019, 11, 30)),
+      endTime: monthsAgo,
+      groupBy: [...totalDimensions],
+    }),
   ),
   byAdmin(
     'admin: the names of accounts and keys that there are not',
@@ -330,6 +334,12 @@ const usageByAdmin: Case[] = [
     calling(admin.listNames, { keyIds: Array.from({ length: 101 }, (_, index) => `key_${index}`) }),
     'invalid_parameter',
     'key_ids',
+  ),
+  adminRefused(
+    'totals by the hours of all time',
+    calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: ['hour'] }),
+    'invalid_parameter',
+    'group_by',
   ),
   adminRefused(
     'totals by what there is not',

@@ -35,6 +35,7 @@ STATEFUL_WORDS = (
     "The transcription model tells no speakers",
     # Members that depend on each other.
     "`top` needs either",
+    "`hour` in `group_by` needs",
     "needs as many recordings as",
     "cannot be sent together",
 )
