@@ -24,12 +24,12 @@ export function restHandler(
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
   const served: ServedPaths = {
-    isServed: (verb, path) => find(router, verb, path) !== undefined,
+    isServed: (verb, path) => find(router, verb, path, '') !== undefined,
     listed: routes.map(({ rule }) => `${rule.verb} ${readablePath(rule.path)}`),
   };
   return (request, response, client) => {
     const { headers, method, url } = request;
-    const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url));
+    const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url), headers.accept);
     if (found === undefined && rpcs.areMeantBy(request)) return rpcs.refuse(request, response, client);
     const call = new ServedCall(requestHead('rest', client, headers), deps);
     const exchange = new Exchange(request, response, call);
@@ -51,9 +51,11 @@ async function answer(exchange: Exchange, found: Found, served: ServedPaths): Pr
   await handle(exchange, found.params);
 }
 
-function find(router: Router, verb: FindMyWay.HTTPMethod, path: string) {
+function find(router: Router, verb: FindMyWay.HTTPMethod, path: string, accept = '') {
   const found = router.find(verb, path);
-  return found === null || found.params['*'] === '' ? undefined : found;
+  if (found === null || found.params['*'] === '') return undefined;
+  const { isFor = () => true } = found.store as Route;
+  return isFor(path, accept) ? found : undefined;
 }
 
 /** People may also write `/api/v1/keys/:key/rotate`. */

@@ -39,11 +39,20 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   'docs/index.html': ['/docs', '/docs/', '/docs/rpcs'],
   'console/index.html': [
     ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/alerts'],
+    ...['/console/credits/statement', '/console/accounts/:account_id/statement'],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
     ...['/console/playground/live', '/console/playground/conversation'],
     ...['/console/accounts', '/console/accounts/:account_id', '/console/server', '/console/audit'],
   ],
 };
+
+/** Any other path below the console, for a browser: the console says that it has no such page. */
+const lost = {
+  page: 'console/index.html',
+  rule: { verb: 'GET', path: '/console/*' },
+  isFor: (path: string, accept: string) =>
+    !path.startsWith('/console/assets/') && /\btext\/html\b/.test(accept),
+} as const;
 
 interface Page {
   readonly content: Buffer;
@@ -58,12 +67,19 @@ export function pageRoutes(files: ReadonlyMap<string, Buffer>): Route[] {
     .filter(([name]) => !isCopy(name, files))
     .flatMap(([name, content]) => {
       const page = pageOf(name, content, files.get(`${name}.gz`));
-      return (pages[name] ?? [`/${name}`]).map((path) => ({
-        rule: { verb: 'GET' as const, path },
-        rpc: undefined,
-        handle: async (exchange: Exchange) => send(exchange, page),
-      }));
+      const routes = (pages[name] ?? [`/${name}`]).map((path) =>
+        routeOf({ verb: 'GET', path }, (exchange) => send(exchange, page)),
+      );
+      if (name !== lost.page) return routes;
+      return [
+        ...routes,
+        { ...routeOf(lost.rule, (exchange) => send(exchange, page, 404)), isFor: lost.isFor },
+      ];
     });
+}
+
+function routeOf(rule: Route['rule'], handle: (exchange: Exchange) => void): Route {
+  return { rule, rpc: undefined, handle: async (exchange) => handle(exchange) };
 }
 
 function isCopy(name: string, files: ReadonlyMap<string, Buffer>): boolean {
@@ -83,12 +99,13 @@ function pageOf(name: string, content: Buffer, compressed: Buffer | undefined): 
 }
 
 /** @throws `rate_limit_exceeded` if too many calls without a key run on the connection */
-function send(exchange: Exchange, { content, compressed, headers, contentType }: Page): void {
+function send(exchange: Exchange, page: Page, status = 200): void {
+  const { content, compressed, headers, contentType } = page;
   exchange.served.openKeyless();
   const accepted = String(exchange.request.headers['accept-encoding'] ?? '');
   if (compressed && /\bgzip\b(?!;q=0(\.0*)?(,|$))/.test(accepted)) {
-    exchange.sendText(200, contentType, compressed, { ...headers, 'content-encoding': 'gzip' });
+    exchange.sendText(status, contentType, compressed, { ...headers, 'content-encoding': 'gzip' });
   } else {
-    exchange.sendText(200, contentType, content, headers);
+    exchange.sendText(status, contentType, content, headers);
   }
 }

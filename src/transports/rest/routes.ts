@@ -18,6 +18,8 @@ export interface Route {
   /** The RPC that the gate checks; undefined for probes, which have no gate. */
   readonly rpc: Rpc | undefined;
   readonly handle: RestHandler;
+  /** Whether the route is there for a request. Default: for each. */
+  readonly isFor?: (path: string, accept: string) => boolean;
   /** Handles requests without an `Authorization` header, in place of the gate's refusal. */
   readonly handleKeyless?: RestHandler | undefined;
 }
