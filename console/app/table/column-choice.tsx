@@ -12,22 +12,25 @@ interface Props {
 }
 
 export function ColumnChoice({ label, columns, shown, isAutomatic, onChoose }: Props) {
+  const [isOpen, setOpen] = useState(false);
   const titles = columns.filter(({ rank }) => rank).map(({ title }) => title);
   const toggle = (title: string) => onChoose(titles.filter((one) => shown.includes(one) !== (one === title)));
   return (
-    <details class="column-choice">
-      <summary aria-label={`Columns of the table ${label}`}>Columns</summary>
-      <fieldset class="checks">
-        <legend class="unseen">Columns</legend>
-        {titles.map((title) => (
-          <label key={title}>
-            <input type="checkbox" checked={shown.includes(title)} onChange={() => toggle(title)} /> {title}
-          </label>
-        ))}
-        <button type="button" disabled={isAutomatic} onClick={() => onChoose(undefined)}>
-          As many as fit
-        </button>
-      </fieldset>
+    <details class="column-choice" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary aria-label={`Columns of ${label}`}>Columns</summary>
+      {isOpen && (
+        <fieldset class="checks">
+          <legend class="unseen">Columns</legend>
+          {titles.map((title) => (
+            <label key={title}>
+              <input type="checkbox" checked={shown.includes(title)} onChange={() => toggle(title)} /> {title}
+            </label>
+          ))}
+          <button type="button" disabled={isAutomatic} onClick={() => onChoose(undefined)}>
+            As many as fit
+          </button>
+        </fieldset>
+      )}
     </details>
   );
 }

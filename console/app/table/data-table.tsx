@@ -15,8 +15,8 @@ export interface DataColumn<Row> {
 }
 
 interface Props<Row> {
-  /** Names the choice of columns in the browser. */
-  readonly id: string;
+  /** Names the choice of columns in the browser. Default: the reader cannot choose. */
+  readonly id?: string;
   readonly label: string;
   readonly columns: readonly DataColumn<Row>[];
   readonly rows: readonly Row[];
@@ -26,19 +26,21 @@ interface Props<Row> {
 }
 
 export function DataTable<Row>({ id, label, columns, rows, keyOf, contents }: Props<Row>) {
-  const [chosen, choose] = useChosenColumns(id);
+  const [chosen, choose] = useChosenColumns(id ?? '');
   const kept = columns.filter(({ title, rank }) => !rank || (chosen?.includes(title) ?? true));
   const { target, isMeasuring, hidden } = useFit(kept, chosen === undefined, [rows, contents]);
   const shown = kept.filter(({ title }) => !hidden.has(title));
   return (
     <>
-      <ColumnChoice
-        label={label}
-        columns={columns}
-        shown={shown.map(({ title }) => title)}
-        isAutomatic={chosen === undefined}
-        onChoose={choose}
-      />
+      {id !== undefined && (
+        <ColumnChoice
+          label={label}
+          columns={columns}
+          shown={shown.map(({ title }) => title)}
+          isAutomatic={chosen === undefined}
+          onChoose={choose}
+        />
+      )}
       <Scroll label={label} target={target}>
         <table class={isMeasuring ? 'rows measured' : 'rows'}>
           <TableHead columns={shown.map(headOf)} />
