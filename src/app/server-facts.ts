@@ -25,6 +25,8 @@ export function serverFacts(running: Running): ServerFacts {
     load: (engine) => engines.program(engine).load(),
     unload: (engine) => engines.program(engine).unload(),
     diagnose: () => diagnoseRunning(running),
+    // Loads the checks, which nothing else needs.
+    check: async (engine) => (await import('./diagnostics/new-engine.ts')).checkNewEngine(engine),
   };
 }
 

@@ -39,4 +39,5 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   diagnoseServer: 'server',
   loadEngine: 'server',
   unloadEngine: 'server',
+  checkEngine: 'server',
 };

@@ -392,6 +392,36 @@ const serverByAdmin: Case[] = [
     'name',
     { isOfServer: true },
   ),
+  byAdmin(
+    'admin: the findings about a server that there is not',
+    calling(admin.checkEngine, {
+      kind: 'openai',
+      url: 'http://127.0.0.1:9/v1',
+      models: [{ name: 'small', type: 'chat' }],
+    }),
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine of a kind that has no server',
+    calling(admin.checkEngine, { kind: 'process', url: 'http://127.0.0.1:9/v1' }),
+    'invalid_parameter',
+    'kind',
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine at what is no URL',
+    calling(admin.checkEngine, { kind: 'openai', url: 'file:///etc/passwd' }),
+    'invalid_parameter',
+    'url',
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine with a model of no type',
+    calling(admin.checkEngine, { kind: 'openai', url: 'http://127.0.0.1:9/v1', models: [{ name: 'small' }] }),
+    'invalid_parameter',
+    'models.type',
+    { isOfServer: true },
+  ),
   byAdmin('admin: the findings about it', calling(admin.diagnoseServer, {}), {
     isOfServer: true,
     compare: (answer) => {
