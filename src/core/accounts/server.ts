@@ -3,6 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import {
   type CheckedEngine,
+  type ConfigurationFile,
   checkedKinds,
   type EngineState,
   type ModelState,
@@ -22,6 +23,8 @@ import { describeAudit } from './views.ts';
 
 /** Entries of several servers may become visible out of order, with clocks that differ. By then all of them are visible. */
 const settledMs = 60_000;
+/** Changed settings of the configuration file. */
+const changedMax = 100;
 
 export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
   function listAfter({ after = '', ...request }: pb.ListAuditEntriesRequest) {
@@ -42,13 +45,14 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
     },
 
     async getServerState() {
-      const { version, startedAtMs, engines, models, settings } = running(server).state();
+      const { version, startedAtMs, engines, models, settings, configurationFile } = running(server).state();
       return {
         version,
         startedAt: timestampFromMs(startedAtMs),
         engines: engines.map(describeEngine),
         models: models.map(describeModel),
         settings: settings.map(({ name, value }) => ({ name, value })),
+        ...(configurationFile && { configurationFile: describeFile(configurationFile) }),
       };
     },
 
@@ -98,6 +102,10 @@ function readChecked({ kind, url, apiKey, models, chat, tls }: pb.CheckEngineReq
       type: readOneOf('models.type', type, modelTypes) ?? modelTypes[0],
     })),
   };
+}
+
+function describeFile({ path, changed, problem }: ConfigurationFile) {
+  return { path, changed: changed.slice(0, changedMax), ...(problem !== undefined && { problem }) };
 }
 
 function describeDiagnostic({ advice, ...diagnostic }: ServerDiagnostic) {

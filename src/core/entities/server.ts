@@ -48,11 +48,21 @@ export interface ModelState {
   readonly price: Price | undefined;
 }
 
+export interface ConfigurationFile {
+  readonly path: string;
+  /** The settings that would have other values after a reload. */
+  readonly changed: readonly string[];
+  /** Why a reload would change nothing; undefined if it could. */
+  readonly problem: string | undefined;
+}
+
 export interface ServerState {
   readonly version: string;
   readonly startedAtMs: number;
   readonly engines: readonly EngineState[];
   readonly models: readonly ModelState[];
+  /** The configuration file, as it is now; undefined without one. */
+  readonly configurationFile?: ConfigurationFile;
   /** Contains no secrets. */
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
