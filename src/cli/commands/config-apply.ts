@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { systemCode } from '../../files/reason.ts';
-import { readServerFile, type ServerFile } from '../client/server-file.ts';
+import type { ServerFile } from '../client/server-file.ts';
 import { type ConfigFlags, withConfigFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -24,6 +24,7 @@ export function applyCommand(): Command {
 /** A server may have other flags and variables than this command, so it decides itself what it can use. */
 async function applyConfig(flags: ConfigFlags): Promise<void> {
   const { loadWithFlags } = await import('../configuration.ts');
+  const { readServerFile } = await import('../client/server-file.ts');
   const { config, file } = loadWithFlags(flags);
   const server = readServerFile(config.dataDir);
   if (server === undefined) {
@@ -59,6 +60,7 @@ function signalReload({ pid }: ServerFile): void {
 
 /** The outcome of the first reload after `count` ones. */
 async function nextReload(dataDir: string, count: number): Promise<NonNullable<ServerFile['reloads']>> {
+  const { readServerFile } = await import('../client/server-file.ts');
   const untilMs = performance.now() + reloadMsMax;
   while (performance.now() < untilMs) {
     const server = readServerFile(dataDir);

@@ -3,7 +3,6 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { settingValues } from '../../config/setting-values.ts';
-import { readServerFile } from '../client/server-file.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
@@ -60,7 +59,7 @@ async function checkConfig(file: string | undefined, { json }: JsonFlag): Promis
     if (json) await printJson({ valid: true, findings: [] });
     else {
       printStatus(`${read ?? 'The configuration (without a parley.yaml)'} is valid.`);
-      if (isUsed(config.dataDir, read)) {
+      if (await isUsed(config.dataDir, read)) {
         printStatus(
           'A server runs with an earlier reading of it. `parley config apply` lets it use this one.',
         );
@@ -74,7 +73,8 @@ async function checkConfig(file: string | undefined, { json }: JsonFlag): Promis
 }
 
 /** Whether the running server has this file, which may have changed since it was read. */
-function isUsed(dataDir: string, file: string | undefined): boolean {
+async function isUsed(dataDir: string, file: string | undefined): Promise<boolean> {
+  const { readServerFile } = await import('../client/server-file.ts');
   return file !== undefined && readServerFile(dataDir)?.file === resolve(file);
 }
 
