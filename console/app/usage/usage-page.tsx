@@ -35,7 +35,11 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   const groupBy = [period.unit, 'operation', 'model', 'state', ...(isLong ? [dimension] : [])];
   const { from, until } = period;
   const request = {
-    ...{ from, until, groupBy, accountId, keyId },
+    from,
+    until,
+    groupBy,
+    accountId,
+    keyId,
     ...(isLong && { top: { top: topMax, topBy: measure.topBy } }),
   };
   const totals = useLoaded(JSON.stringify(request), (signal) => readTotals(kind, request, signal));

@@ -33,11 +33,9 @@ export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngi
 
 function examinationOf({ kind, url, apiKey, models, asksChat, tls }: CheckedEngine) {
   const diagnosis: Omit<Diagnosis, 'signal'> = {
-    ...{ name: 'checked', apiKey },
-    models: models.map(({ name, type }) => ({
-      ...{ id: name, type, voices: [] },
-      needsContext: type === 'chat',
-    })),
+    name: 'checked',
+    apiKey,
+    models: models.map(({ name, type }) => ({ id: name, type, voices: [], needsContext: type === 'chat' })),
   };
   if (kind === 'openai') {
     const settings = checked(openaiEngine.safeParse({ kind, baseUrl: url }));

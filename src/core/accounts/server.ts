@@ -96,7 +96,11 @@ function readChecked({ kind, url, apiKey, models, chat, tls }: pb.CheckEngineReq
     throw invalid('api_key', '`api_key` must have printable ASCII characters without blanks.');
   }
   return {
-    ...{ kind: known, url, apiKey, asksChat: chat ?? false, tls: tls ?? false },
+    kind: known,
+    url,
+    apiKey,
+    asksChat: chat ?? false,
+    tls: tls ?? false,
     models: models.map(({ name, type }) => ({
       name: checkText('models.name', name, bounds.modelName),
       type: readOneOf('models.type', type, modelTypes) ?? modelTypes[0],

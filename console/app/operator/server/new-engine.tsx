@@ -32,7 +32,10 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
       String(values.get(field) ?? '').trim(),
     );
     const found = await admin.checkEngine({
-      ...{ kind, url: url ?? '', chat: values.has('chat'), tls: values.has('tls') },
+      kind,
+      url: url ?? '',
+      chat: values.has('chat'),
+      tls: values.has('tls'),
       ...(apiKey && { apiKey }),
       models: named.map(({ name, type }) => ({ name, type })),
     });
