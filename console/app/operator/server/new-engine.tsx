@@ -85,16 +85,18 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
           hint="Sent with this check only. Nothing keeps it."
         />
         <ModelFields models={models} onChange={setModels} />
-        {kind === 'openai' ? (
-          <label>
-            <input type="checkbox" name="chat" /> Ask each chat model for one token, which that server may
-            charge
-          </label>
-        ) : (
-          <label>
-            <input type="checkbox" name="tls" /> Encrypt the connection
-          </label>
-        )}
+        <p>
+          {kind === 'openai' ? (
+            <label>
+              <input type="checkbox" name="chat" /> Ask each chat model for one token, which that server may
+              charge
+            </label>
+          ) : (
+            <label>
+              <input type="checkbox" name="tls" /> Encrypt the connection
+            </label>
+          )}
+        </p>
       </CallForm>
       {checked && (
         <Result
