@@ -90,7 +90,7 @@ interface FactProps {
 export function Fact({ title, note, children }: FactProps) {
   return (
     <section class="card">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <p class="big">{children}</p>
       <p class="quiet">{note}</p>
     </section>
