@@ -15,7 +15,10 @@ export const wholeText = (value: number | bigint): string => whole.format(value)
 export const shortText = (value: number): string => short.format(value);
 export const percentText = (share: number): string =>
   share > 0 && share < 0.001 ? `< ${percents.format(0.001)}` : percents.format(share);
-export const dateText = (date: Date): string => dates.format(date);
+export const dateText = (date: Date, timeZone?: string): string =>
+  timeZone === undefined
+    ? dates.format(date)
+    : date.toLocaleDateString(undefined, { dateStyle: 'medium', timeZone });
 
 /** An amount in credits, as an exact decimal. */
 export function exactCredits(nano: bigint): string {

@@ -3,9 +3,8 @@
 import type { LedgerEntry } from '../../gen/parley/account/v1/account_pb.ts';
 import { Credits, Time } from './format.tsx';
 import { Paged, type PageOf } from './paged.tsx';
-import { Scroll } from './scroll.tsx';
 import { Empty, Show, useLoaded } from './states.tsx';
-import { TableHead } from './table-head.tsx';
+import { type DataColumn, DataTable } from './table/data-table.tsx';
 
 interface Request {
   readonly pageSize: number;
@@ -52,44 +51,39 @@ function Entries({ entries }: { readonly entries: readonly LedgerEntry[] }) {
       </Empty>
     );
   }
-  return (
-    <Scroll label="Ledger">
-      <table class="rows">
-        <TableHead columns={['Time', 'Kind', 'Reason', 'Reference', ['Credits', 'right']]} />
-        <tbody>
-          {entries.map((entry) => (
-            <Row key={entry.id} entry={entry} />
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
-  );
+  return <DataTable id="ledger" label="Ledger" columns={columns} rows={entries} keyOf={({ id }) => id} />;
 }
 
-function Row({ entry }: { readonly entry: LedgerEntry }) {
-  const { kind, reason, reference, createdAt, amountNanoCredits } = entry;
-  return (
-    <tr>
-      <td>
-        <Time at={createdAt} />
-      </td>
-      <td>
-        <span class={`badge ${kind}`}>{kind}</span>
-      </td>
-      <td>{reason}</td>
-      <td>
-        {kind === 'debit' ? (
-          <a href={`/console/usage?id=${reference}`}>
-            <code>{reference.slice(0, 16)}…</code>
-          </a>
-        ) : (
-          <code>{reference}</code>
-        )}
-      </td>
-      <td class={`right ${amountNanoCredits < 0n ? '' : 'good'}`}>
+const columns: readonly DataColumn<LedgerEntry>[] = [
+  { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Kind', rank: 1, cell: ({ kind }) => <span class={`badge ${kind}`}>{kind}</span> },
+  {
+    title: 'Reason',
+    rank: 2,
+    cell: ({ reason }) => (
+      <span class="name" title={reason}>
+        {reason}
+      </span>
+    ),
+  },
+  { title: 'Reference', rank: 3, cell: referenceOf },
+  {
+    title: 'Credits',
+    form: 'right',
+    cell: ({ amountNanoCredits }) => (
+      <span class={amountNanoCredits < 0n ? '' : 'good'}>
         {amountNanoCredits > 0n && '+'}
         <Credits nano={amountNanoCredits} />
-      </td>
-    </tr>
+      </span>
+    ),
+  },
+];
+
+function referenceOf({ kind, reference }: LedgerEntry) {
+  if (kind !== 'debit') return <code class="name">{reference}</code>;
+  return (
+    <a href={`/console/usage?id=${reference}`}>
+      <code>{reference.slice(0, 16)}…</code>
+    </a>
   );
 }

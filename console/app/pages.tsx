@@ -29,6 +29,8 @@ export interface ConsolePage {
   readonly matches: RegExp;
   /** Path of its navigation entry; undefined if it has none. */
   readonly href?: string;
+  /** Whether its tables need a wide window. */
+  readonly isWide?: boolean;
   readonly show: (shown: Shown) => ComponentChildren;
   /** The scope that an admin key needs for the page. Default: none */
   readonly scope?: AdminScope;
@@ -36,7 +38,7 @@ export interface ConsolePage {
 
 const holderPages: readonly ConsolePage[] = [
   page('/', 'Home', 'home', ({ session }) => <HomePage session={session} />),
-  page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
+  { ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />), isWide: true },
   page('/keys', 'Keys', 'key', ({ session }) => <KeysPage session={session} />),
   page('/credits', 'Credits', 'credits', () => <CreditsPage />),
   {
@@ -58,12 +60,14 @@ const operatorPages: readonly ConsolePage[] = [
   {
     ...page('/accounts', 'Accounts', 'accounts', ({ session }) => <AccountsPage session={session} />),
     scope: 'accounts:read',
+    isWide: true,
   },
   {
     title: 'Account',
     icon: 'accounts',
     section: '/accounts',
     matches: /^\/accounts\/[^/]+$/,
+    isWide: true,
     scope: 'accounts:read',
     show: ({ path, session }) => (
       <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} session={session} />
@@ -82,13 +86,18 @@ const operatorPages: readonly ConsolePage[] = [
   {
     ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
     scope: 'usage:read',
+    isWide: true,
   },
-  { ...page('/server', 'Server', 'server', () => <ServerPage />), scope: 'server' },
+  { ...page('/server', 'Server', 'server', () => <ServerPage />), scope: 'server', isWide: true },
   {
     ...page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
     scope: 'keys',
   },
-  { ...page('/audit', 'Audit', 'audit', () => <AuditPage />), scope: 'server' },
+  {
+    ...page('/audit', 'Audit', 'audit', ({ session }) => <AuditPage session={session} />),
+    scope: 'server',
+    isWide: true,
+  },
 ];
 
 function page(href: string, title: string, icon: IconName, show: ConsolePage['show']): ConsolePage {

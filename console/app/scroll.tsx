@@ -1,17 +1,23 @@
 /** Parts that scroll by themselves. */
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 
 interface Props {
   readonly label: string;
   readonly isTall?: boolean;
+  readonly target?: RefObject<HTMLElement | null>;
   readonly children: ComponentChildren;
 }
 
 /** A wide table. It takes the focus, so that the keyboard can scroll it. */
-export function Scroll({ label, isTall = false, children }: Props) {
+export function Scroll({ label, isTall = false, target, children }: Props) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section class={isTall ? 'scroll tall' : 'scroll'} tabIndex={0} aria-label={label}>
+    <section
+      {...(target && { ref: target })}
+      class={isTall ? 'scroll tall' : 'scroll'}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+      tabIndex={0}
+      aria-label={label}
+    >
       {children}
     </section>
   );

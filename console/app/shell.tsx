@@ -29,7 +29,7 @@ export function Shell({ session, pages, current, isLost, children }: Props) {
         <Navigation pages={pages} current={current} />
         <Holder session={session} />
       </header>
-      <main id="content" tabIndex={-1}>
+      <main id="content" class={current?.isWide ? 'wide-page' : undefined} tabIndex={-1}>
         <p class="offline" role="status">
           {isLost && <span>The server cannot be reached. This page continues when it answers.</span>}
         </p>

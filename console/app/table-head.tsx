@@ -1,7 +1,7 @@
 /** The title of a column, with the side of its cells, or `unseen` for a title that only screen readers need. */
-type Column = string | readonly [title: string, form: 'right' | 'unseen'];
+export type Head = string | readonly [title: string, form: 'right' | 'unseen'];
 
-export function TableHead({ columns }: { readonly columns: readonly Column[] }) {
+export function TableHead({ columns }: { readonly columns: readonly Head[] }) {
   return (
     <thead>
       <tr>

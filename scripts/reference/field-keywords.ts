@@ -3,10 +3,10 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { accountOrders, accountStates } from '../../src/core/entities/account.ts';
 import { audioFormats } from '../../src/core/entities/engine.ts';
 import { adminScopes, scopes } from '../../src/core/entities/key.ts';
+import { checkedKinds, modelTypes } from '../../src/core/entities/server.ts';
 import { operations, recordStates, topMeasures, totalDimensions } from '../../src/core/entities/usage.ts';
 import { bounds } from '../../src/core/values/bounds.ts';
 
-const modelTypes = ['speech', 'transcription', 'chat'];
 const rates = [
   ...['requests_per_minute', 'tokens_per_minute', 'concurrent_requests'],
   ...['audio_seconds_per_day', 'characters_per_day'],
@@ -37,6 +37,8 @@ export const requestKeywords: Readonly<Record<string, JsonObject>> = {
   top: bounds.top,
   top_by: { enum: [...topMeasures] },
   order_by: { enum: [...accountOrders] },
+  account_ids: bounds.namedIds,
+  key_ids: bounds.namedIds,
 };
 
 /** Requests that filter usage records. */
@@ -137,7 +139,12 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   }),
   'parley.admin.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
   'parley.management.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
-  'parley.catalog.v1.ListModelsRequest.type': { enum: modelTypes },
+  'parley.catalog.v1.ListModelsRequest.type': { enum: [...modelTypes] },
+  'parley.admin.v1.CheckEngineRequest.kind': { enum: [...checkedKinds] },
+  'parley.admin.v1.CheckEngineRequest.api_key': bounds.upstreamKey,
+  'parley.admin.v1.CheckEngineRequest.models': bounds.checkedModels,
+  'parley.admin.v1.CheckedModel.name': bounds.modelName,
+  'parley.admin.v1.CheckedModel.type': { enum: [...modelTypes] },
   'parley.admin.v1.CreateAdminKeyRequest.scopes': {
     items: { type: 'string', enum: [...adminScopes] },
     minItems: 1,
@@ -155,8 +162,8 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   ...onEach(['account.v1.GetUsageTotalsRequest', 'admin.v1.GetUsageTotalsRequest'], days),
   ...onEach(['account.v1.GetStatementRequest', 'admin.v1.GetStatementRequest'], { month: bounds.month }),
   'parley.admin.v1.ListAuditEntriesRequest.after': bounds.auditCursor,
-  'parley.catalog.v1.Model.type': { enum: modelTypes },
-  'parley.admin.v1.ModelState.type': { enum: modelTypes },
+  'parley.catalog.v1.Model.type': { enum: [...modelTypes] },
+  'parley.admin.v1.ModelState.type': { enum: [...modelTypes] },
   'parley.admin.v1.EngineState.breaker': { enum: ['closed', 'open', 'half_open'] },
   'parley.admin.v1.NodeState.state': { enum: ['alive', 'late', 'dead'] },
   'parley.admin.v1.Diagnostic.state': { enum: ['ok', 'warning', 'problem'] },

@@ -40,6 +40,7 @@ import { ByteBudget } from '../transports/byte-budget.ts';
 import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
 import { openAlerts } from './alerts.ts';
 import { byteLimits } from './byte-limits.ts';
+import type { ConfigSource } from './configuration-file.ts';
 import { type OpenStore, openData } from './data.ts';
 import { Engines } from './engines.ts';
 import { IdleMemory } from './idle-memory.ts';
@@ -53,6 +54,8 @@ import { openSignIn, ruleIds } from './sign-in.ts';
 import { version } from './version.ts';
 
 export interface AppOverrides {
+  /** The configuration file. Default: none */
+  readonly source?: ConfigSource | undefined;
   readonly clock?: Clock;
   readonly log?: Log;
   /** Engines by configured name, which replace the configured ones. */
@@ -111,7 +114,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const tls = config.tls && (await openTls(config.tls, log));
   opened.defer(() => tls?.close());
   const readiness = new Readiness(log, config.dataDir);
-  const { openStore } = overrides;
+  const { openStore, source } = overrides;
   const store = await openData(config, { clock, log, observer: readiness, openStore }, opened);
   const unsettled = new Unsettled(store, log);
   opened.defer(() => unsettled.close());
@@ -126,7 +129,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const accessClock = await steadyClock(clock, store);
   let running = config;
   const startedAtMs = clock.now();
-  const server = serverFacts({ startedAtMs, config: () => running, engines, catalog, readiness });
+  const server = serverFacts({ startedAtMs, config: () => running, engines, catalog, readiness, source });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,

@@ -4,6 +4,7 @@ import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
 import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/entities/server.ts';
 import { ok, problem } from '../core/values/diagnostics.ts';
+import { type ConfigSource, configurationFile } from './configuration-file.ts';
 import type { Engines } from './engines.ts';
 import { engineNames } from './local-programs.ts';
 import type { Readiness } from './readiness.ts';
@@ -16,6 +17,8 @@ interface Running {
   readonly engines: Engines;
   readonly catalog: Catalog;
   readonly readiness: Readiness;
+  /** Undefined without a configuration file. */
+  readonly source: ConfigSource | undefined;
 }
 
 export function serverFacts(running: Running): ServerFacts {
@@ -25,6 +28,8 @@ export function serverFacts(running: Running): ServerFacts {
     load: (engine) => engines.program(engine).load(),
     unload: (engine) => engines.program(engine).unload(),
     diagnose: () => diagnoseRunning(running),
+    // Loads the checks, which nothing else needs.
+    check: async (engine) => (await import('./diagnostics/new-engine.ts')).checkNewEngine(engine),
   };
 }
 
@@ -43,7 +48,7 @@ async function diagnoseRunning({ config, readiness }: Running): Promise<readonly
   );
 }
 
-function stateOf({ startedAtMs, config, engines, catalog }: Running): ServerState {
+function stateOf({ startedAtMs, config, engines, catalog, source }: Running): ServerState {
   const current = config();
   const reasons = new Map(catalog.unavailable().map(({ model, reason }) => [model, reason]));
   return {
@@ -57,6 +62,7 @@ function stateOf({ startedAtMs, config, engines, catalog }: Running): ServerStat
       reason: reasons.get(model.id),
       price: model.type === 'chat' ? model.price : undefined,
     })),
+    ...(source && { configurationFile: configurationFile(current, source) }),
     settings: [...settingValues(current)].map(({ name, value }) => ({ name, value: String(value) })),
   };
 }

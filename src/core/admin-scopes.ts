@@ -31,6 +31,7 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   revokeKey: 'keys',
   listUsageRecords: 'usage:read',
   getUsageTotals: 'usage:read',
+  listNames: 'usage:read',
   pruneUsageRecords: 'server',
   listAuditEntries: 'server',
   getServerState: 'server',
@@ -38,4 +39,5 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   diagnoseServer: 'server',
   loadEngine: 'server',
   unloadEngine: 'server',
+  checkEngine: 'server',
 };

@@ -119,7 +119,7 @@ describe.each([
     expect((await run('plan', 'start-trial', 'acme')).code).toBe(1);
     const plan = await json<Account>('plan', 'activate', 'acme', '--until', '30d');
     expect(plan.subscription.state).toBe('active');
-    expect(await text('plan', 'end', 'acme')).toMatch(/^subscription +ended on /m);
+    expect(await text('plan', 'end', 'acme', '--yes')).toMatch(/^subscription +ended on /m);
   });
 
   it('load and adjust credits, once for each idempotency key, and show the ledger', async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { printed } from '../support/command-line.ts';
+import { printed, shellCommand } from '../support/command-line.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -45,10 +45,11 @@ function offered(shell: Shell, ...words: string[]): string[] {
     fish: ['-N', '-c', questions.fish],
   };
   const line = ['parley', ...words];
+  const PATH = `${folder}:${process.env['PATH']}`;
   const { stdout, stderr } = spawnSync(
     shell,
     [...args[shell], ...(shell === 'fish' ? [line.join(' ')] : line)],
-    { cwd: folder, encoding: 'utf8', env: { ...process.env, SCRIPT: join(folder, shell) } },
+    { cwd: folder, encoding: 'utf8', env: { ...process.env, PATH, SCRIPT: join(folder, shell) } },
   );
   expect(stderr).toBe('');
   return stdout
@@ -61,7 +62,12 @@ describe.each(shells)('parley completion $shell', ({ shell, missing }) => {
   const inShell = it.skipIf(missing !== undefined);
   const note = missing === undefined ? '' : ` (${missing})`;
 
-  beforeAll(async () => writeFileSync(join(folder, shell), await printed(['completion', shell])));
+  beforeAll(async () => {
+    writeFileSync(join(folder, shell), await printed(['completion', shell]));
+    const { file, args } = shellCommand('exec "$@"', [], {});
+    const words = [file, ...args].map((word) => `'${word}'`).join(' ');
+    writeFileSync(join(folder, 'parley'), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
+  });
 
   inShell(`offers commands${note}`, () => {
     expect(offered(shell, 'se')).toEqual(['serve']);
@@ -93,6 +99,18 @@ describe.each(shells)('parley completion $shell', ({ shell, missing }) => {
     // Bash completes the names of files by itself, which this question does not see.
     if (shell !== 'bash') expect(offered(shell, 'serve', '--config', '')).not.toEqual([]);
     expect(offered(shell, 'key', 'create', '--account', '')).toEqual([]);
+  });
+
+  inShell(`offers the names of accounts${note}`, async () => {
+    for (const name of ['green', 'Blue Harbour', 'night']) {
+      await printed(['account', 'create', name], { cwd: folder });
+    }
+    const escaped = shell === 'bash' ? 'Blue\\ Harbour' : 'Blue Harbour';
+    expect(offered(shell, 'key', 'create', '--account', 'g')).toEqual(['green']);
+    expect(offered(shell, 'key', 'create', '--account', 'Bl')).toEqual([escaped]);
+    expect(offered(shell, 'account', 'show', 'ni')).toEqual(['night']);
+    expect(offered(shell, 'account', 'show', '--js')).toEqual(['--json']);
+    rmSync(join(folder, 'data'), { recursive: true });
   });
 });
 

@@ -101,7 +101,7 @@ const groups = {
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['export', 'focus', 'totals'],
   alerts: ['show', 'set', 'list', 'test'],
-  config: ['show', 'check'],
+  config: ['apply', 'show', 'check'],
   store: ['copy'],
   engines: ['load', 'unload'],
   runtimes: ['list', 'install', 'verify'],

@@ -23,6 +23,7 @@ beforeEach(async () => {
   keyId = key.id;
   const load = ['--amount', '12.5', '--reason', 'test'];
   await parley(['credits', 'load', name, ...load.slice(1)], options);
+  await parley(['plan', 'start-trial', name], options);
 });
 
 /** Types an answer once a command asks. */
@@ -38,6 +39,9 @@ const isDeleted = async () => (await parley(['account', 'show', name], options))
 describe.each([
   ['account delete', () => ['account', 'delete', name], 'Its keys stop working'],
   ['key revoke', () => ['key', 'revoke', keyId], 'Programs that use it are refused'],
+  ['key rotate', () => ['key', 'rotate', keyId, '--json'], 'Programs that use it are refused'],
+  ['plan end', () => ['plan', 'end', name, '--json'], 'It has no other trial'],
+  ['prune', () => ['prune', '--keep-days', '0', '--json'], 'Remove 0 usage records'],
 ])('parley %s', (_, args, lost) => {
   it('does nothing without --yes where nobody can answer, and says what would be lost', async () => {
     const { code, stdout, stderr } = await parley(args(), options);
@@ -57,8 +61,17 @@ describe.each([
         expect(code).toBe(1);
       }
       const { code, shown } = await atTerminal('y\r', ...args());
-      expect(shown).toMatch(/(deleted|revoked) +\d{4}-/);
+      expect(shown).toMatch(/(deleted|revoked) +\d{4}-|"(secret|state|complete)": /);
       expect(code).toBe(0);
     },
   );
+});
+
+it('parley restore deletes the database only with --yes, unless it keeps it', async () => {
+  const { code, stderr } = await parley(['restore', 'backup.db', '--no-keep'], options);
+  expect(code).toBe(1);
+  expect(stderr).toContain('is deleted, with all keys, usage and credits since the backup');
+  const { stderr: kept } = await parley(['restore', 'backup.db'], options);
+  expect(kept).toContain('backup.db');
+  expect(kept).not.toContain('--yes');
 });

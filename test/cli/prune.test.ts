@@ -17,11 +17,19 @@ describe('parley prune and parley usage totals', () => {
     try {
       await printed(['speak', 'Hello.', '-o', join(dataDir, 'a.mp3'), ...folder], { cwd: dataDir });
       expect(existsSync(join(dataDir, 'a.mp3'))).toBe(true);
-      expect(await printed(['prune', '--keep-days', '1', ...folder])).toMatch(/^Removed 0 usage records/);
+      expect(await printed(['prune', '--keep-days', '1', '--yes', ...folder])).toMatch(
+        /^Removed 0 usage records/,
+      );
       expect(await printed(['prune', '--keep-days', '0', '--dry-run', ...folder])).toMatch(
         /^Would remove [1-9]/,
       );
-      const pruned = await printedJson<{ records_removed: number }>(['prune', '--keep-days', '0', ...folder]);
+      const pruned = await printedJson<{ records_removed: number }>([
+        'prune',
+        '--keep-days',
+        '0',
+        '--yes',
+        ...folder,
+      ]);
       expect(pruned).toMatchObject({ complete: true });
       expect(pruned.records_removed).toBeGreaterThan(0);
     } finally {

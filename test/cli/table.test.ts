@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { table } from '../../src/cli/terminal/table.ts';
+import { noTerminal, parley, parleyAtTerminal, scratchFolder } from '../support/command-line.ts';
 
 const rows = [
   { name: 'acme', credits: '10' },
@@ -24,4 +25,28 @@ describe('a table', () => {
   it('has its titles where there are no rows, on any terminal', () => {
     expect(table([], columns, 1)).toBe('NAME  CREDITS\n');
   });
+});
+
+describe('the state of a key', () => {
+  const folder = scratchFolder();
+  afterAll(() => folder.remove());
+  const list = ['key', 'list', '--admin'];
+  const green = '\u001b[32mlive\u001b[39m';
+  const atTerminal = async (env: Readonly<Record<string, string>>) => {
+    const terminal = parleyAtTerminal(list, { cwd: folder.path, env });
+    await terminal.ended;
+    return terminal.shown();
+  };
+
+  it.skipIf(noTerminal !== undefined)(
+    `has a color on a terminal${noTerminal ? ` (skipped: ${noTerminal})` : ''}, unless NO_COLOR is set, and nowhere else`,
+    async () => {
+      await parley(['key', 'create', '--admin', '--name', 'Desk'], { cwd: folder.path });
+      expect(await atTerminal({})).toContain(green);
+      expect(await atTerminal({ NO_COLOR: '1' })).not.toContain('\u001b[3');
+      const { stdout } = await parley(list, { cwd: folder.path });
+      expect(stdout).toContain('live');
+      expect(stdout).not.toContain('\u001b');
+    },
+  );
 });

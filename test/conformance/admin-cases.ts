@@ -319,7 +319,27 @@ const usageByAdmin: Case[] = [
   ),
   byAdmin(
     'admin: all usage of long ago, by everything',
-    calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: [...totalDimensions] }),
+    calling(admin.getUsageTotals, {
+      startTime: timestampFromMs(Date.UTC(2019, 11, 30)),
+      endTime: monthsAgo,
+      groupBy: [...totalDimensions],
+    }),
+  ),
+  byAdmin(
+    'admin: the names of accounts and keys that there are not',
+    calling(admin.listNames, { accountIds: ['acc_0'], keyIds: ['key_0', 'it\'s "quoted"'] }),
+  ),
+  adminRefused(
+    'too many names',
+    calling(admin.listNames, { keyIds: Array.from({ length: 101 }, (_, index) => `key_${index}`) }),
+    'invalid_parameter',
+    'key_ids',
+  ),
+  adminRefused(
+    'totals by the hours of all time',
+    calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: ['hour'] }),
+    'invalid_parameter',
+    'group_by',
   ),
   adminRefused(
     'totals by what there is not',
@@ -370,6 +390,36 @@ const serverByAdmin: Case[] = [
     calling(admin.unloadEngine, { name: 'local/tiny' }),
     'not_found',
     'name',
+    { isOfServer: true },
+  ),
+  byAdmin(
+    'admin: the findings about a server that there is not',
+    calling(admin.checkEngine, {
+      kind: 'openai',
+      url: 'http://127.0.0.1:9/v1',
+      models: [{ name: 'small', type: 'chat' }],
+    }),
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine of a kind that has no server',
+    calling(admin.checkEngine, { kind: 'process', url: 'http://127.0.0.1:9/v1' }),
+    'invalid_parameter',
+    'kind',
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine at what is no URL',
+    calling(admin.checkEngine, { kind: 'openai', url: 'file:///etc/passwd' }),
+    'invalid_parameter',
+    'url',
+    { isOfServer: true },
+  ),
+  adminRefused(
+    'an engine with a model of no type',
+    calling(admin.checkEngine, { kind: 'openai', url: 'http://127.0.0.1:9/v1', models: [{ name: 'small' }] }),
+    'invalid_parameter',
+    'models.type',
     { isOfServer: true },
   ),
   byAdmin('admin: the findings about it', calling(admin.diagnoseServer, {}), {

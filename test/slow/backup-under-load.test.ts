@@ -108,7 +108,7 @@ it('prunes while requests continue, and the totals stay', { timeout: 5 * backupM
   for (let round = 0; round < 5; round++) {
     await sleep(200);
     const { records_removed } = await printedJson<{ records_removed: number }>(
-      ['prune', '--keep-days', '0', ...at],
+      ['prune', '--keep-days', '0', '--yes', ...at],
       options,
     );
     pruned += records_removed;

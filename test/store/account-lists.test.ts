@@ -26,6 +26,7 @@ const periods: readonly (Period | undefined)[] = [
 let folder: StoreFolder;
 let store: Store;
 const all: Account[] = [];
+const gone = newAccountId(99);
 
 /** An account for each pair of trial and plan. Some are suspended or used, and some have the same balance. */
 async function makeAccount(n: number): Promise<void> {
@@ -60,9 +61,8 @@ beforeAll(async () => {
   for (let n = 0; n < 16; n++) await makeAccount(n);
   const { items } = await store.accounts.list({ size: 100, after: undefined }, { nowMs }, 'created');
   all.push(...items);
-  const removed = newAccountId(99);
-  await store.accounts.create({ id: removed, name: 'Gone 100%', createdAtMs: 99 }, auditEntry());
-  await store.accounts.delete(removed, nowMs, auditEntry());
+  await store.accounts.create({ id: gone, name: 'Gone 100%', createdAtMs: 99 }, auditEntry());
+  await store.accounts.delete(gone, nowMs, auditEntry());
 });
 afterAll(async () => {
   await store.close();
@@ -135,5 +135,21 @@ describe('lists of accounts', () => {
     const [first] = all;
     expect(await store.accounts.find(first?.id ?? '')).toEqual(first);
     expect(await store.accounts.find(first?.name ?? '')).toEqual(first);
+  });
+
+  it('name accounts and keys by their ids, also a deleted account and a revoked key', async () => {
+    const [first, second] = all;
+    const ids = [first?.id ?? '', second?.id ?? '', gone, 'acc_0', `it's "quoted"`];
+    const names = await store.accounts.names(ids);
+    expect(new Map(names.map(({ id, name }) => [id, name]))).toEqual(
+      new Map([first, second, await store.accounts.find(gone)].map((one) => [one?.id, one?.name])),
+    );
+    const { items } = await store.keys.list(first?.id, { size: 2, after: undefined });
+    const [key] = items;
+    if (key) await store.keys.revoke(key.id, nowMs, auditEntry());
+    expect(await store.keys.names([key?.id ?? '', 'key_0'])).toEqual([
+      { id: key?.id, name: key?.name, lastFour: key?.lastFour },
+    ]);
+    expect(await store.accounts.names([])).toEqual([]);
   });
 });

@@ -21,6 +21,7 @@ const days = 6;
 interface Ended {
   readonly start: RecordStart;
   readonly end: RecordEnd;
+  isPruned: boolean;
 }
 
 let folder: StoreFolder;
@@ -47,6 +48,7 @@ function randomRecord(random: Random, owners: readonly (readonly [AccountId, Key
   const tokens = { promptTokens, cachedTokens, completionTokens, totalTokens: 0 };
   const characters = operation === 'speech' ? random.below(50) : undefined;
   return {
+    isPruned: false,
     start: recordStart({ accountId, keyId }, { operation, model, startedAtMs, characters }),
     end: recordEnd(state, {
       audioMsOut: random.below(1000),
@@ -56,12 +58,13 @@ function randomRecord(random: Random, owners: readonly (readonly [AccountId, Key
   };
 }
 
-function dimensionOf(name: TotalDimension, { start, end }: Ended): string {
+function dimensionOf(name: TotalDimension, { start, end, isPruned }: Ended): string {
   const day = new Date(start.startedAtMs).toISOString().slice(0, 10);
   const values: Record<TotalDimension, string> = {
     account: start.accountId,
     key: start.keyId,
     month: day.slice(0, 7),
+    hour: isPruned ? '' : `${new Date(start.startedAtMs).toISOString().slice(0, 13)}:00:00Z`,
     day,
     operation: start.operation,
     state: end.state,
@@ -150,6 +153,7 @@ it('totals are the sums of the records, for any filter and group, also of summed
     if (turn % 20 === 19) {
       const recordsBeforeMs = firstMs + random.below(days) * dayMs + random.below(dayMs);
       await store.usage.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 10_000, auditEntry());
+      for (const record of records) record.isPruned ||= record.start.startedAtMs < recordsBeforeMs;
     }
     if (random.onceIn(4)) await store.usage.sumEndedDays(new AbortController().signal);
     if (random.onceIn(4)) {

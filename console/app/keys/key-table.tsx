@@ -3,8 +3,7 @@ import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { spanText } from '../format.tsx';
 import { LimitMeter } from '../limits/limit-meters.tsx';
 import { countTitle, usedShare } from '../limits/limit-names.ts';
-import { Scroll } from '../scroll.tsx';
-import { TableHead } from '../table-head.tsx';
+import { type DataColumn, DataTable } from '../table/data-table.tsx';
 import { KeyState, KeyText, scopesText } from './key-facts.tsx';
 import { endOf } from './key-life.ts';
 import type { KeyOwner, KeyStep } from './key-owner.ts';
@@ -16,68 +15,82 @@ interface Props {
 }
 
 export function KeyTable({ keys, owner, onStep }: Props) {
-  const limits = owner.isLimited ? ['Last used', 'Limits'] : [];
   return (
-    <Scroll label="Keys">
-      <table class="rows">
-        <TableHead columns={['Name', 'Key', 'May call', ...limits, 'State', ['Actions', 'unseen']]} />
-        <tbody>
-          {keys.map((key) => (
-            <Row key={key.id} of={key} owner={owner} onStep={onStep} />
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <DataTable
+      id={owner.isLimited ? 'keys' : 'admin-keys'}
+      label="Keys"
+      columns={columnsOf(owner, onStep)}
+      rows={keys}
+      keyOf={({ id }) => id}
+    />
   );
 }
 
-type RowProps = Omit<Props, 'keys'> & { readonly of: Key };
+function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColumn<Key>[] {
+  const used: readonly DataColumn<Key>[] = [
+    {
+      title: 'Last used',
+      rank: 2,
+      cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : spanText(timestampDate(lastUsedAt))),
+    },
+    { title: 'Limits', rank: 4, cell: (key) => <Limits of={key} /> },
+  ];
+  return [
+    {
+      title: 'Name',
+      form: 'row',
+      cell: (key) => (
+        <button
+          type="button"
+          class="link name"
+          title={key.name}
+          onClick={() => onStep({ what: 'facts', key })}
+        >
+          {key.name}
+        </button>
+      ),
+    },
+    {
+      title: 'Key',
+      rank: 1,
+      cell: (key) => (
+        <>
+          <KeyText of={key} /> {key.id === owner.ownId && <span class="badge ok">this session</span>}
+        </>
+      ),
+    },
+    { title: 'May call', form: 'scopes', rank: 5, cell: scopesText },
+    ...(owner.isLimited ? used : []),
+    { title: 'State', rank: 3, cell: (key) => <KeyState of={key} /> },
+    {
+      title: 'Actions',
+      form: 'actions',
+      cell: (key) => endOf(key) === undefined && <Actions of={key} owner={owner} onStep={onStep} />,
+    },
+  ];
+}
 
-function Row({ of: key, owner, onStep }: RowProps) {
+type ActionsProps = Omit<Props, 'keys'> & { readonly of: Key };
+
+function Actions({ of: key, owner, onStep }: ActionsProps) {
   const actions = [
     ...(owner.isLimited ? [['limits', 'Limits'] as const] : []),
     ['rotate', 'Rotate'] as const,
     ['revoke', 'Revoke'] as const,
   ];
   return (
-    <tr>
-      <th scope="row">
-        <button type="button" class="link" onClick={() => onStep({ what: 'facts', key })}>
-          {key.name}
+    <span class="row-actions">
+      {actions.map(([what, words]) => (
+        <button
+          key={what}
+          type="button"
+          aria-label={`${words} ${key.name}`}
+          onClick={() => onStep({ what, key })}
+        >
+          {words}
         </button>
-      </th>
-      <td>
-        <KeyText of={key} /> {key.id === owner.ownId && <span class="badge ok">this session</span>}
-      </td>
-      <td class="scopes">{scopesText(key)}</td>
-      {owner.isLimited && (
-        <>
-          <td>{key.lastUsedAt === undefined ? 'never' : spanText(timestampDate(key.lastUsedAt))}</td>
-          <td>
-            <Limits of={key} />
-          </td>
-        </>
-      )}
-      <td>
-        <KeyState of={key} />
-      </td>
-      <td>
-        {endOf(key) === undefined && (
-          <span class="row-actions">
-            {actions.map(([what, words]) => (
-              <button
-                key={what}
-                type="button"
-                aria-label={`${words} ${key.name}`}
-                onClick={() => onStep({ what, key })}
-              >
-                {words}
-              </button>
-            ))}
-          </span>
-        )}
-      </td>
-    </tr>
+      ))}
+    </span>
   );
 }
 

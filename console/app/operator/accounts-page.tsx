@@ -9,10 +9,9 @@ import { Choice, Field } from '../fields.tsx';
 import { Credits, Day, percentText } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { navigate, useQuery } from '../router.ts';
-import { Scroll } from '../scroll.tsx';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
-import { TableHead } from '../table-head.tsx';
+import { type DataColumn, DataTable } from '../table/data-table.tsx';
 
 const pageSize = 50;
 
@@ -153,41 +152,46 @@ function AccountTable({ accounts, isFiltered }: TableProps) {
     return <Empty title={isFiltered ? 'No account matches.' : 'There are no accounts yet.'} />;
   }
   return (
-    <Scroll label="Accounts">
-      <table class="rows">
-        <TableHead
-          columns={['Name', 'Plan', ['Credits', 'right'], ['Fair use', 'right'], 'Last used', 'Made']}
-        />
-        <tbody>
-          {accounts.map(
-            ({ id, name, suspendedAt, subscription, balanceNanoCredits, fairUse, createdAt, lastUsedAt }) => (
-              <tr key={id}>
-                <th scope="row">
-                  <a href={`/console/accounts/${id}`}>{name}</a>{' '}
-                  {suspendedAt !== undefined && <span class="badge refused">suspended</span>}
-                </th>
-                <td>
-                  <span class={`badge ${isOpen(subscription?.state) ? 'ok' : ''}`}>
-                    {subscription?.state}
-                  </span>
-                </td>
-                <td class="right">
-                  <Credits nano={balanceNanoCredits} />
-                </td>
-                <td class="right">
-                  {fairUse && fairUse.limitUnits > 0n
-                    ? percentText(Number(fairUse.usedUnits) / Number(fairUse.limitUnits))
-                    : '–'}
-                </td>
-                <td>{lastUsedAt ? <Day at={lastUsedAt} /> : '–'}</td>
-                <td>{createdAt && <Day at={createdAt} />}</td>
-              </tr>
-            ),
-          )}
-        </tbody>
-      </table>
-    </Scroll>
+    <DataTable id="accounts" label="Accounts" columns={columns} rows={accounts} keyOf={({ id }) => id} />
   );
 }
+
+const columns: readonly DataColumn<Account>[] = [
+  {
+    title: 'Name',
+    form: 'row',
+    cell: ({ id, name, suspendedAt }) => (
+      <>
+        <a class="name" title={name} href={`/console/accounts/${id}`}>
+          {name}
+        </a>{' '}
+        {suspendedAt !== undefined && <span class="badge refused">suspended</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Plan',
+    rank: 2,
+    cell: ({ subscription }) => (
+      <span class={`badge ${isOpen(subscription?.state) ? 'ok' : ''}`}>{subscription?.state}</span>
+    ),
+  },
+  {
+    title: 'Credits',
+    form: 'right',
+    cell: ({ balanceNanoCredits }) => <Credits nano={balanceNanoCredits} />,
+  },
+  {
+    title: 'Fair use',
+    form: 'right',
+    rank: 4,
+    cell: ({ fairUse }) =>
+      fairUse && fairUse.limitUnits > 0n
+        ? percentText(Number(fairUse.usedUnits) / Number(fairUse.limitUnits))
+        : '–',
+  },
+  { title: 'Last used', rank: 3, cell: ({ lastUsedAt }) => (lastUsedAt ? <Day at={lastUsedAt} /> : '–') },
+  { title: 'Made', rank: 5, cell: ({ createdAt }) => createdAt && <Day at={createdAt} /> },
+];
 
 const isOpen = (state: string | undefined) => state === 'active' || state === 'trial';

@@ -4,9 +4,10 @@ import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
 import { Time } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
-import { Scroll } from '../scroll.tsx';
+import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
-import { TableHead } from '../table-head.tsx';
+import { type DataColumn, DataTable } from '../table/data-table.tsx';
+import { useNamesOf } from '../usage/names.ts';
 
 const pageSize = 50;
 
@@ -16,7 +17,7 @@ async function readPage(pageToken: string | undefined, signal?: AbortSignal): Pr
   return { items: entries, next: nextPageToken };
 }
 
-export function AuditPage() {
+export function AuditPage({ session }: { readonly session: SignedIn }) {
   const first = useLoaded('audit', (signal) => readPage(undefined, signal));
   return (
     <>
@@ -26,7 +27,7 @@ export function AuditPage() {
         <Show of={first} what="the audit trail">
           {(page) => (
             <Paged first={page} readMore={readPage}>
-              {(entries) => <Entries entries={entries} />}
+              {(entries) => <Entries session={session} entries={entries} />}
             </Paged>
           )}
         </Show>
@@ -35,37 +36,44 @@ export function AuditPage() {
   );
 }
 
-function Entries({ entries }: { readonly entries: readonly AuditEntry[] }) {
+interface EntriesProps {
+  readonly session: SignedIn;
+  readonly entries: readonly AuditEntry[];
+}
+
+function Entries({ session, entries }: EntriesProps) {
+  const ids = entries.flatMap(({ actor, target }) => [actor, target]).filter((text) => isId.test(text));
+  const names = useNamesOf(session, mayDo(session, 'usage:read') ? ids : []);
   if (entries.length === 0) return <Empty title="Nothing has been changed yet." />;
+  const columns: readonly DataColumn<AuditEntry>[] = [
+    { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Action', cell: ({ action }) => action },
+    { title: 'By', rank: 2, cell: ({ actor }) => <Id text={actor} name={names.get(actor)} /> },
+    { title: 'On', rank: 1, cell: ({ target }) => <Id text={target} name={names.get(target)} /> },
+    { title: 'Details', form: 'wrap', rank: 3, cell: ({ details }) => detailsText(details) },
+  ];
   return (
-    <Scroll label="Audit trail">
-      <table class="rows">
-        <TableHead columns={['Time', 'Action', 'By', 'On', 'Details']} />
-        <tbody>
-          {entries.map(({ id, createdAt, action, actor, target, details }) => (
-            <tr key={id}>
-              <td>
-                <Time at={createdAt} />
-              </td>
-              <td>{action}</td>
-              <td>
-                <Id text={actor} />
-              </td>
-              <td>
-                <Id text={target} />
-              </td>
-              <td class="wrap">{detailsText(details)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <DataTable
+      id="audit"
+      label="Audit trail"
+      columns={columns}
+      rows={entries}
+      keyOf={({ id }) => id}
+      contents={names.size}
+    />
   );
 }
 
-function Id({ text }: { readonly text: string }) {
-  const shown = /^[a-z]{3}_[0-9a-f]{32}$/.test(text) ? `${text.slice(0, 4)}…${text.slice(-6)}` : text;
-  const id = <code title={text}>{shown}</code>;
+const isId = /^[a-z]{3}_[0-9a-f]{32}$/;
+
+function Id({ text, name }: { readonly text: string; readonly name: string | undefined }) {
+  const short = isId.test(text) ? `${text.slice(0, 4)}…${text.slice(-6)}` : text;
+  const shown = name === undefined || name === text ? <code>{short}</code> : name;
+  const id = (
+    <span class="name" title={text}>
+      {shown}
+    </span>
+  );
   return text.startsWith('acc_') ? <a href={`/console/accounts/${text}`}>{id}</a> : id;
 }
 

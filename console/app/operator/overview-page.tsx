@@ -8,6 +8,7 @@ import { mayDo, type SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
 import { daysAgo, readTotals, served } from '../usage/source.ts';
 import { Today } from '../usage/today.tsx';
+import { Activity, Fact } from './activity.tsx';
 
 const days = 14;
 
@@ -19,7 +20,12 @@ export function OverviewPage({ session }: { readonly session: SignedIn }) {
         <p class="quiet">Your key may do: {session.key.scopes.join(', ')}.</p>
       )}
       {mayDo(session, 'server') && <ServerFacts />}
-      {mayDo(session, 'usage:read') && <UsageFacts />}
+      {mayDo(session, 'usage:read') && (
+        <>
+          <UsageFacts />
+          <Activity session={session} />
+        </>
+      )}
     </>
   );
 }
@@ -85,40 +91,19 @@ function Server({
         </ul>
       )}
       <div class="cards">
-        <Fact
-          title="Engines"
-          value={`${engines.length - down.length} of ${engines.length}`}
-          note="can be reached"
-        />
-        <Fact
-          title="Models"
-          value={`${models.length - unavailable.length} of ${models.length}`}
-          note="can be called"
-        />
+        <Fact title="Engines" note="can be reached">
+          {`${engines.length - down.length} of ${engines.length}`}
+        </Fact>
+        <Fact title="Models" note="can be called">
+          {`${models.length - unavailable.length} of ${models.length}`}
+        </Fact>
         <Fact
           title="Parley"
-          value={version}
           note={`started ${startedAt === undefined ? '' : spanText(timestampDate(startedAt))}`}
-        />
+        >
+          {version}
+        </Fact>
       </div>
     </>
-  );
-}
-
-function Fact({
-  title,
-  value,
-  note,
-}: {
-  readonly title: string;
-  readonly value: string;
-  readonly note: string;
-}) {
-  return (
-    <section class="card">
-      <h2>{title}</h2>
-      <p class="big">{value}</p>
-      <p class="quiet">{note}</p>
-    </section>
   );
 }

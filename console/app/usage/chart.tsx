@@ -1,7 +1,7 @@
 /** A chart of usage with its legend. The table below it has the same numbers for those who cannot see it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Group, type Measure, seriesOf } from './measures.ts';
-import type { Period } from './periods.ts';
+import { type Period, stepsOf } from './periods.ts';
 
 interface Props {
   readonly groups: readonly Group[];
@@ -19,7 +19,7 @@ export function Chart({ groups, measure, period }: Props) {
   const [hovered, setHovered] = useState<number>();
   const [isMissing, setMissing] = useState(false);
   const theme = useTheme();
-  const steps = period.steps();
+  const steps = stepsOf(period);
   const series = drawn(groups).map(({ name, totals }, index) => ({
     name,
     color: seriesColor(index),
@@ -88,12 +88,14 @@ function drawn(groups: readonly Group[]): readonly Pick<Group, 'name' | 'totals'
 
 const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);
 
+const stepParts = {
+  hour: { hour: '2-digit', minute: '2-digit' },
+  day: { day: 'numeric', month: 'short' },
+  month: { month: 'short', year: '2-digit' },
+} as const;
+
 function stepText(date: Date, { unit }: Period): string {
-  const parts =
-    unit === 'day'
-      ? ({ day: 'numeric', month: 'short' } as const)
-      : ({ month: 'short', year: '2-digit' } as const);
-  return date.toLocaleDateString(undefined, { ...parts, timeZone: 'UTC' });
+  return date.toLocaleString(undefined, { ...stepParts[unit], timeZone: 'UTC' });
 }
 
 /** Changes with the theme, as a canvas does not follow its colors. */

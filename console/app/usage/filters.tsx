@@ -1,8 +1,10 @@
 /** The filters of usage, which are stored in the address. */
 import { Choice } from '../fields.tsx';
 import { useQuery } from '../router.ts';
-import type { Names } from './names.ts';
-import { type Kind, type RecordFilter, served } from './source.ts';
+import { mayDo, type SignedIn } from '../session.ts';
+import { AccountField } from './account-field.tsx';
+import type { NamesById } from './names.ts';
+import { type RecordFilter, served } from './source.ts';
 
 const states = ['ok', 'failed', 'refused', 'cancelled', 'interrupted', 'replayed', 'started'];
 
@@ -35,26 +37,22 @@ export function useFilters(): Filters {
 }
 
 interface Props {
-  readonly kind: Kind;
+  readonly session: SignedIn;
   readonly filters: Filters;
-  readonly names: Names;
+  /** The name of the chosen account. */
+  readonly accountName: string;
+  readonly keys: NamesById;
   readonly models: readonly string[];
 }
 
-export function FilterChoices({ kind, filters: { values, set }, names: { accounts, keys }, models }: Props) {
+export function FilterChoices({ session, filters: { values, set }, accountName, keys, models }: Props) {
   const { operation, model, state, accountId, keyId } = values;
   return (
     <div class="filters">
-      {kind === 'admin' && (
-        <Choice
-          label="Account"
-          value={accountId}
-          onChange={set.account}
-          all="All accounts"
-          options={withOwn([...accounts], accountId)}
-        />
+      {session.kind === 'admin' && mayDo(session, 'accounts:read') && (
+        <AccountField value={accountId} name={accountName} onChange={set.account} />
       )}
-      {(kind === 'account' || accountId !== '') && (
+      {(session.kind === 'account' || accountId !== '') && (
         <Choice
           label="Key"
           value={keyId}

@@ -78,8 +78,8 @@ export function sumOf(totals: readonly Total[], { of }: Measure): bigint {
   return totals.reduce((sum, total) => sum + of(total), 0n);
 }
 
-/** The sums of each day or month, in the order of `days`. */
-export function seriesOf(totals: readonly Total[], days: readonly string[], measure: Measure): bigint[] {
-  const byDay = Map.groupBy(totals, ({ day, month }) => day ?? month ?? '');
-  return days.map((day) => sumOf(byDay.get(day) ?? [], measure));
+/** The sums of each hour, day or month, in the order of `steps`. */
+export function seriesOf(totals: readonly Total[], steps: readonly string[], measure: Measure): bigint[] {
+  const byStep = Map.groupBy(totals, ({ hour, day, month }) => hour ?? day ?? month ?? '');
+  return steps.map((step) => sumOf(byStep.get(step) ?? [], measure));
 }

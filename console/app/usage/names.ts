@@ -1,49 +1,40 @@
 /** Names of accounts and keys by their ids, for filters and tables. */
+import { useRef } from 'preact/hooks';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, management } from '../api.ts';
 import { allKeys } from '../keys/all-keys.ts';
 import type { SignedIn } from '../session.ts';
 import { useLoaded } from '../states.tsx';
 
-/** Accounts of the filter and the tables. More are found by name on the page of accounts. */
-const accountsMax = 1_000;
+/** Of one call. */
+const idsMax = 100;
 
-type NamesById = ReadonlyMap<string, string>;
-
-export interface Names {
-  readonly accounts: NamesById;
-  /** Keys of one account. A holder whose key cannot manage keys sees only the name of that key. */
-  readonly keys: NamesById;
-}
+export type NamesById = ReadonlyMap<string, string>;
 
 const none: NamesById = new Map();
 
-/** @param accountId of the filter; ignored for holders */
-export function useNames(session: SignedIn, accountId: string): Names {
-  const accounts = useLoaded('account names', async (signal) => {
-    if (session.kind === 'account') return none;
-    const answer = await admin.listAccounts({ pageSize: accountsMax }, { signal });
-    return new Map(answer.accounts.map(({ id, name }) => [id, name]));
+/** The names of these accounts and keys, as far as they are known. A holder knows the own keys. */
+export function useNamesOf(session: SignedIn, ids: readonly string[], keys: NamesById = none): NamesById {
+  const found = useRef(new Map<string, string>());
+  const unknown = [...new Set(ids)].filter((id) => !keys.has(id) && !found.current.has(id)).sort();
+  useLoaded(`names ${unknown}`, async (signal) => {
+    if (session.kind === 'account') return;
+    for (let start = 0; start < unknown.length; start += idsMax) {
+      const part = unknown.slice(start, start + idsMax);
+      const accountIds = part.filter((id) => id.startsWith('acc_'));
+      const keyIds = part.filter((id) => id.startsWith('key_'));
+      const names = await admin.listNames({ accountIds, keyIds }, { signal });
+      for (const id of part) found.current.set(id, id);
+      for (const { id, name } of names.accounts) found.current.set(id, name);
+      for (const { id, name, lastFour = '' } of names.keys) found.current.set(id, keyName(name, lastFour));
+    }
   });
-  return { accounts: accounts.value ?? none, keys: useKeyNames(session, accountId) };
-}
-
-/** The names with those of further accounts. */
-export function useAccountNames(known: NamesById, ids: readonly string[]): NamesById {
-  const missing = [...new Set(ids)].filter((id) => id !== '' && !known.has(id));
-  const found = useLoaded(`names of ${missing.join()}`, (signal) =>
-    Promise.all(
-      missing.map(async (accountId) => {
-        const { account } = await admin.getAccount({ accountId }, { signal });
-        return [accountId, account?.name ?? accountId] as const;
-      }),
-    ),
-  );
-  return new Map([...known, ...(found.value ?? [])]);
+  return new Map([...keys, ...found.current]);
 }
 
 /**
- * Names of the keys of an account.
+ * Names of the keys of an account. A holder whose key cannot manage keys sees only the name of that key.
+ * @param accountId ignored for holders; empty: no keys
  * @param turn reloads when it changes
  */
 export function useKeyNames({ kind, key }: SignedIn, accountId: string, turn = 0): NamesById {

@@ -2,12 +2,12 @@ import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { Dialog } from '../dialog.tsx';
 import { durationText, exactCredits, Time, wholeText } from '../format.tsx';
-import type { Names } from './names.ts';
+import type { NamesById } from './names.ts';
 import { State } from './record-state.tsx';
 
 interface Props {
   readonly record: UsageRecord;
-  readonly names: Names;
+  readonly names: NamesById;
   readonly onClose: () => void;
 }
 
@@ -18,8 +18,8 @@ export function RecordDialog({ record, names, onClose }: Props) {
     ['State', <State key="state" record={record} />],
     ['HTTP status', record.httpStatus],
     ['Started', <Time key="time" at={record.startedAt} />],
-    ['Account', names.accounts.get(record.accountId) ?? record.accountId],
-    ['Key', names.keys.get(record.keyId) ?? record.keyId],
+    ['Account', names.get(record.accountId) ?? record.accountId],
+    ['Key', names.get(record.keyId) ?? record.keyId],
     ['Operation', record.operation],
     ['Model', record.model],
     ['Wire', record.wire],

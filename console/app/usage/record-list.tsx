@@ -7,10 +7,10 @@ import { failureOf } from '../api.ts';
 import { Credits, durationText, secondsText, Time, wholeText } from '../format.tsx';
 import { Paged } from '../paged.tsx';
 import { useQuery } from '../router.ts';
-import { Scroll } from '../scroll.tsx';
+import type { SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
-import { TableHead } from '../table-head.tsx';
-import { type Names, useAccountNames } from './names.ts';
+import { type DataColumn, DataTable } from '../table/data-table.tsx';
+import { type NamesById, useNamesOf } from './names.ts';
 import type { Period } from './periods.ts';
 import { RecordDialog } from './record-dialog.tsx';
 import { State } from './record-state.tsx';
@@ -18,8 +18,9 @@ import { saveRecords } from './save-records.ts';
 import { type Kind, type RecordFilter, readRecords } from './source.ts';
 
 interface Props {
-  readonly kind: Kind;
-  readonly names: Names;
+  readonly session: SignedIn;
+  /** Known names of keys. */
+  readonly keys: NamesById;
   readonly period: Period;
   readonly filter: Pick<RecordFilter, 'operation' | 'model' | 'state' | 'accountId' | 'keyId'>;
 }
@@ -27,10 +28,11 @@ interface Props {
 const size = 50;
 const pageMsMax = 60_000;
 
-export function RecordList({ kind, names, period, filter: chosen }: Props) {
+export function RecordList({ session, keys, period: { from, until }, filter: chosen }: Props) {
+  const { kind } = session;
   const [id, setId] = useQuery('id');
-  const filter = { ...chosen, startTime: timestampFromDate(period.from()) };
-  const key = JSON.stringify([chosen, period.name, id]);
+  const filter = { ...chosen, startTime: timestampFromDate(from), endTime: timestampFromDate(until) };
+  const key = JSON.stringify([chosen, from, until, id]);
   const first = useLoaded(key, (signal) => readRecords(kind, { ...filter, id }, { size }, signal));
   return (
     <section class="card" aria-label="Requests">
@@ -60,7 +62,7 @@ export function RecordList({ kind, names, period, filter: chosen }: Props) {
               readRecords(kind, { ...filter, id }, { size, token }, AbortSignal.timeout(pageMsMax))
             }
           >
-            {(records) => <Found kind={kind} names={names} records={records} isById={id !== ''} />}
+            {(records) => <Found session={session} keys={keys} records={records} isById={id !== ''} />}
           </Paged>
         )}
       </Show>
@@ -68,17 +70,15 @@ export function RecordList({ kind, names, period, filter: chosen }: Props) {
   );
 }
 
-interface FoundProps extends Omit<Props, 'filter' | 'period'> {
+interface FoundProps extends Pick<Props, 'session' | 'keys'> {
   readonly records: readonly UsageRecord[];
   readonly isById: boolean;
 }
 
-function Found({ kind, names, records, isById }: FoundProps) {
+function Found({ session, keys, records, isById }: FoundProps) {
   const [shown, setShown] = useState<UsageRecord>();
-  const accounts = useAccountNames(
-    names.accounts,
-    kind === 'admin' ? records.map(({ accountId }) => accountId) : [],
-  );
+  const ids = records.flatMap(({ accountId, keyId }) => [accountId, keyId]);
+  const names = useNamesOf(session, ids, keys);
   if (records.length === 0) {
     return (
       <Empty title="No requests found.">
@@ -90,7 +90,14 @@ function Found({ kind, names, records, isById }: FoundProps) {
   }
   return (
     <>
-      <RecordTable records={records} names={kind === 'admin' ? accounts : undefined} onOpen={setShown} />
+      <DataTable
+        id="requests"
+        label="Requests as a table"
+        columns={columnsOf(session, names, setShown)}
+        rows={records}
+        keyOf={(record) => record.id}
+        contents={names.size}
+      />
       {shown !== undefined && (
         <RecordDialog record={shown} names={names} onClose={() => setShown(undefined)} />
       )}
@@ -98,52 +105,59 @@ function Found({ kind, names, records, isById }: FoundProps) {
   );
 }
 
-interface TableProps {
-  readonly records: readonly UsageRecord[];
-  readonly names: ReadonlyMap<string, string> | undefined;
-  readonly onOpen: (record: UsageRecord) => void;
+function columnsOf(
+  { kind }: SignedIn,
+  names: NamesById,
+  onOpen: (record: UsageRecord) => void,
+): readonly DataColumn<UsageRecord>[] {
+  const account: DataColumn<UsageRecord> = {
+    title: 'Account',
+    rank: 2,
+    cell: ({ accountId }) => <Name text={names.get(accountId) ?? accountId} />,
+  };
+  return [
+    {
+      title: 'Time',
+      cell: (record) => (
+        <button type="button" class="link" onClick={() => onOpen(record)}>
+          <Time at={record.startedAt} />
+        </button>
+      ),
+    },
+    ...(kind === 'admin' ? [account] : []),
+    { title: 'Key', rank: 8, cell: ({ keyId }) => <Name text={names.get(keyId) ?? keyId} /> },
+    { title: 'Operation', rank: 5, cell: ({ operation }) => operation },
+    { title: 'Model', rank: 3, cell: ({ model = '–' }) => <Name text={model} /> },
+    { title: 'State', cell: (record) => <State record={record} /> },
+    {
+      title: 'First output',
+      form: 'right',
+      rank: 9,
+      cell: ({ firstOutputMs }) => (firstOutputMs === undefined ? '–' : durationText(firstOutputMs)),
+    },
+    {
+      title: 'Took',
+      form: 'right',
+      rank: 6,
+      cell: ({ durationMs }) => (durationMs === undefined ? '–' : durationText(durationMs)),
+    },
+    { title: 'Amount', form: 'right', rank: 7, cell: amountText },
+    {
+      title: 'Credits',
+      form: 'right',
+      rank: 4,
+      cell: ({ costNanoCredits }) =>
+        costNanoCredits === undefined ? '–' : <Credits nano={costNanoCredits} />,
+    },
+  ];
 }
 
-function RecordTable({ records, names, onOpen }: TableProps) {
+/** Cut where it is too long for a table. */
+function Name({ text }: { readonly text: string }) {
   return (
-    <Scroll label="Requests as a table">
-      <table class="rows">
-        <TableHead
-          columns={[
-            'Time',
-            ...(names === undefined ? [] : ['Account']),
-            'Operation',
-            'Model',
-            'State',
-            ['Took', 'right'],
-            ['Amount', 'right'],
-            ['Credits', 'right'],
-          ]}
-        />
-        <tbody>
-          {records.map((record) => (
-            <tr key={record.id}>
-              <td>
-                <button type="button" class="link" onClick={() => onOpen(record)}>
-                  <Time at={record.startedAt} />
-                </button>
-              </td>
-              {names !== undefined && <td>{names.get(record.accountId) ?? record.accountId}</td>}
-              <td>{record.operation}</td>
-              <td>{record.model ?? '–'}</td>
-              <td>
-                <State record={record} />
-              </td>
-              <td class="right">{record.durationMs === undefined ? '–' : durationText(record.durationMs)}</td>
-              <td class="right">{amountText(record)}</td>
-              <td class="right">
-                {record.costNanoCredits === undefined ? '–' : <Credits nano={record.costNanoCredits} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <span class="name" title={text}>
+      {text}
+    </span>
   );
 }
 

@@ -35,6 +35,8 @@ export function daysAgo(days: number, nowMs = Date.now()): Date {
 
 interface TotalsRequest {
   readonly from: Date;
+  /** Default: no end. */
+  readonly until?: Date;
   readonly groupBy: string[];
   /** Empty: all. */
   readonly accountId?: string;
@@ -49,8 +51,9 @@ export async function readTotals(
   request: TotalsRequest,
   signal: AbortSignal,
 ): Promise<readonly Total[]> {
-  const { from, groupBy, accountId = '', keyId = '', top } = request;
-  const sent = { startTime: timestampFromDate(from), groupBy, ...(keyId !== '' && { keyId }), ...top };
+  const { from, until, groupBy, accountId = '', keyId = '', top } = request;
+  const times = { startTime: timestampFromDate(from), ...(until && { endTime: timestampFromDate(until) }) };
+  const sent = { ...times, groupBy, ...(keyId !== '' && { keyId }), ...top };
   if (kind === 'account') return (await account.getUsageTotals(sent, { signal })).totals;
   const one = accountId === '' ? {} : { accountId };
   return (await admin.getUsageTotals({ ...sent, ...one }, { signal })).totals;

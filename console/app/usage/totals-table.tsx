@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { csvLine, save } from '../csv.ts';
 import { Count, Credits, exactCredits, percentText, secondsText } from '../format.tsx';
-import { Scroll } from '../scroll.tsx';
-import { TableHead } from '../table-head.tsx';
+import { type DataColumn, DataTable } from '../table/data-table.tsx';
 import { seriesColor } from './chart.tsx';
 import { type Dimension, type Group, type Measure, measures, sumOf } from './measures.ts';
 import type { Total } from './source.ts';
@@ -22,43 +21,54 @@ const [requests, credits, tokens, characters, audio] = measures as [
 
 export function TotalsTable({ groups, dimension }: Props) {
   const whole = groups.reduce((sum, { totals }) => sum + sumOf(totals, requests), 0n);
+  const count = (value: bigint) => <Count value={value} />;
+  const summed = (
+    title: string,
+    measure: Measure,
+    rank: number,
+    show: SumProps['show'],
+  ): DataColumn<Group> => ({
+    title,
+    form: 'right',
+    rank,
+    cell: ({ totals }) => <Sum of={totals} measure={measure} show={show} />,
+  });
+  const columns: readonly DataColumn<Group>[] = [
+    {
+      title: dimension[0]?.toUpperCase() + dimension.slice(1),
+      form: 'row',
+      cell: ({ name }, index) => (
+        <>
+          <i class="swatch" style={{ background: seriesColor(index) }} /> {name}
+        </>
+      ),
+    },
+    { title: 'Requests', form: 'right', cell: ({ totals }) => count(sumOf(totals, requests)) },
+    {
+      title: 'Share',
+      form: 'right',
+      rank: 2,
+      cell: ({ totals }) => (
+        <span class="quiet">
+          {percentText(whole === 0n ? 0 : Number(sumOf(totals, requests)) / Number(whole))}
+        </span>
+      ),
+    },
+    summed('Tokens', tokens, 3, count),
+    summed('Characters', characters, 5, count),
+    summed('Audio', audio, 4, (value) => secondsText(Number(value) / 1000)),
+    summed('Credits', credits, 1, (value) => <Credits nano={value} />),
+  ];
   return (
     <>
-      <Scroll label="Sums as a table">
-        <table>
-          <TableHead
-            columns={[
-              dimension[0]?.toUpperCase() + dimension.slice(1),
-              ['Requests', 'right'],
-              ['Share', 'right'],
-              ['Tokens', 'right'],
-              ['Characters', 'right'],
-              ['Audio', 'right'],
-              ['Credits', 'right'],
-            ]}
-          />
-          <tbody>
-            {groups.map(({ name, totals }, index) => {
-              const own = sumOf(totals, requests);
-              return (
-                <tr key={name}>
-                  <th scope="row">
-                    <i class="swatch" style={{ background: seriesColor(index) }} /> {name}
-                  </th>
-                  <td class="right">
-                    <Count value={own} />
-                  </td>
-                  <td class="right quiet">{percentText(whole === 0n ? 0 : Number(own) / Number(whole))}</td>
-                  <Sum of={totals} measure={tokens} show={(value) => <Count value={value} />} />
-                  <Sum of={totals} measure={characters} show={(value) => <Count value={value} />} />
-                  <Sum of={totals} measure={audio} show={(value) => secondsText(Number(value) / 1000)} />
-                  <Sum of={totals} measure={credits} show={(value) => <Credits nano={value} />} />
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </Scroll>
+      <DataTable
+        id="sums"
+        label="Sums as a table"
+        columns={columns}
+        rows={groups}
+        keyOf={({ name }) => name}
+        contents={groups.map(({ name }) => name).join()}
+      />
       <p class="end">
         <button type="button" onClick={() => saveTotals(groups, dimension)}>
           Save as CSV
@@ -76,7 +86,7 @@ interface SumProps {
 
 function Sum({ of, measure, show }: SumProps) {
   const value = sumOf(of, measure);
-  return <td class="right">{value === 0n ? <span class="quiet">–</span> : show(value)}</td>;
+  return value === 0n ? <span class="quiet">–</span> : show(value);
 }
 
 /** One line per sum, with exact numbers. */
@@ -98,7 +108,7 @@ function saveTotals(groups: readonly Group[], dimension: Dimension): void {
       csvLine([
         ...[
           name,
-          total.day ?? total.month ?? '',
+          total.hour ?? total.day ?? total.month ?? '',
           total.operation ?? '',
           total.model ?? '',
           total.state ?? '',

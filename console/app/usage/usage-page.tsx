@@ -3,13 +3,14 @@
 import { Choice, Segments } from '../fields.tsx';
 import { Count, Credits } from '../format.tsx';
 import { useQuery } from '../router.ts';
-import type { SignedIn } from '../session.ts';
+import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { Chart } from './chart.tsx';
 import { FilterChoices, type Filters, useFilters } from './filters.tsx';
 import { type Dimension, dimensions, groupsOf, type Measure, measures, sumOf } from './measures.ts';
-import { type Names, useAccountNames, useNames } from './names.ts';
-import { periods } from './periods.ts';
+import { type NamesById, useKeyNames, useNamesOf } from './names.ts';
+import { PeriodChoice } from './period-choice.tsx';
+import { type Period, type PeriodName, usePeriod } from './periods.ts';
 import { RecordList } from './record-list.tsx';
 import { type Kind, readTotals, served, type Total } from './source.ts';
 import { TotalsTable } from './totals-table.tsx';
@@ -17,42 +18,48 @@ import { TotalsTable } from './totals-table.tsx';
 /** Accounts or keys that the chart and its table show apart. */
 const topMax = 10;
 
+const offered: readonly PeriodName[] = ['today', '7d', '30d', '90d', '12m', 'dates'];
+
 export function UsagePage({ session }: { readonly session: SignedIn }) {
   const { kind } = session;
-  const [periodName, setPeriod] = useQuery('period');
   const filters = useFilters();
   const { accountId, keyId } = filters.values;
   const [by, setBy] = useQuery('by');
   const own = dimensionsFor(kind, accountId);
   const dimension = own.find((name) => name === by) ?? own[0] ?? 'operation';
-  const period = periods.find(({ name }) => name === periodName) ?? periods[0];
+  const chosen = usePeriod();
+  const { period } = chosen;
   const [measureName, setMeasure] = useQuery('measure');
   const measure = measures.find(({ name }) => name === measureName) ?? measures[0];
   const isLong = dimension === 'key' || dimension === 'account';
   const groupBy = [period.unit, 'operation', 'model', 'state', ...(isLong ? [dimension] : [])];
+  const { from, until } = period;
   const request = {
+    from,
+    until,
     groupBy,
     accountId,
     keyId,
     ...(isLong && { top: { top: topMax, topBy: measure.topBy } }),
   };
-  const totals = useLoaded(JSON.stringify([period.name, request]), (signal) =>
-    readTotals(kind, { from: period.from(), ...request }, signal),
-  );
+  const totals = useLoaded(JSON.stringify(request), (signal) => readTotals(kind, request, signal));
   const models = [...new Set((totals.value ?? []).flatMap((total) => total.model ?? []))].sort();
-  const names = useNames(session, accountId);
+  const listsKeys = kind === 'account' || mayDo(session, 'keys');
+  const keys = useKeyNames(session, listsKeys ? accountId : '');
+  const names = useNamesOf(session, accountId === '' ? [] : [accountId]);
   return (
     <>
       <div class="title">
         <h1>Usage</h1>
-        <Segments
-          label="Period"
-          value={period.name}
-          onChange={(name) => setPeriod(name === periods[0].name ? '' : name)}
-          options={periods.map(({ name, label }) => ({ value: name, text: label }))}
-        />
+        <PeriodChoice chosen={chosen} names={offered} />
       </div>
-      <FilterChoices kind={kind} filters={filters} names={names} models={models} />
+      <FilterChoices
+        session={session}
+        filters={filters}
+        accountName={names.get(accountId) ?? accountId}
+        keys={keys}
+        models={models}
+      />
       <section class="card" aria-label="Sums">
         <div class="filters">
           <Segments
@@ -71,7 +78,8 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
         <Show of={totals} what="the totals">
           {(all) => (
             <Sums
-              names={names}
+              session={session}
+              keys={keys}
               period={period}
               totals={filtered(all, filters.values)}
               dimension={dimension}
@@ -80,7 +88,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
           )}
         </Show>
       </section>
-      <RecordList kind={kind} names={names} period={period} filter={filters.values} />
+      <RecordList session={session} keys={keys} period={period} filter={filters.values} />
     </>
   );
 }
@@ -104,22 +112,20 @@ function filtered(
 }
 
 interface SumsProps {
-  readonly names: Names;
-  readonly period: (typeof periods)[number];
+  readonly session: SignedIn;
+  readonly keys: NamesById;
+  readonly period: Period;
   readonly totals: readonly Total[];
   readonly dimension: Dimension;
   readonly measure: Measure;
 }
 
-function Sums({ names, period, totals, dimension, measure }: SumsProps) {
-  const accounts = useAccountNames(
-    names.accounts,
-    totals.flatMap(({ accountId }) => accountId ?? []),
-  );
-  const known = dimension === 'account' ? accounts : dimension === 'key' ? names.keys : undefined;
+function Sums({ session, keys, period, totals, dimension, measure }: SumsProps) {
+  const ids = totals.flatMap(({ accountId, keyId }) => accountId ?? keyId ?? []);
+  const names = useNamesOf(session, ids, keys);
   const groups = groupsOf(totals, dimension, measure).map((group) => ({
     ...group,
-    name: known?.get(group.name) ?? group.name,
+    name: names.get(group.name) ?? group.name,
   }));
   return (
     <>

@@ -3,7 +3,15 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 
-const serverFile = z.object({ baseUrl: z.url(), adminBaseUrl: z.url(), pid: z.int().positive() });
+const serverFile = z.object({
+  baseUrl: z.url(),
+  adminBaseUrl: z.url(),
+  pid: z.int().positive(),
+  /** The absolute path of its configuration file. */
+  file: z.string().optional(),
+  /** How often it has read its configuration again, and why it could not use it the last time. Several processes do not tell. */
+  reloads: z.object({ count: z.int(), problem: z.string().optional() }).optional(),
+});
 export type ServerFile = z.infer<typeof serverFile>;
 
 const fileOf = (dataDir: string) => join(dataDir, 'server.json');

@@ -4,6 +4,7 @@ import { accountOrders, accountStates } from '../../core/entities/account.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
+import { printable } from '../terminal/terminal.ts';
 import { dateText, timeText } from '../terminal/times.ts';
 import { accountExportCommand } from './account-export.ts';
 import {
@@ -53,6 +54,7 @@ export function accountCommand(): Command {
         .option('--name <part>', 'only accounts with this in their name')
         .addOption(new Option('--state <state>', 'only accounts in this state').choices(accountStates))
         .addOption(new Option('--sort <order>', 'default: created').choices(accountOrders))
+        .option('--names', 'print only the names, one a line')
         .action(listAccounts),
     )
     .addCommand(oneCommand('show', 'Show an account: its plan, balance and fair use.', 'getAccount'))
@@ -119,6 +121,7 @@ interface ListFlags extends AdminCommandFlags {
   readonly name?: string;
   readonly state?: string;
   readonly sort?: string;
+  readonly names?: boolean;
 }
 
 async function listAccounts(flags: ListFlags): Promise<void> {
@@ -133,7 +136,7 @@ async function listAccounts(flags: ListFlags): Promise<void> {
     'listAccounts',
     (admin, page) => admin.invoke('listAccounts', { ...page, ...filter }),
     ({ accounts }) => accounts,
-    accountTable,
+    flags.names ? nameLines : accountTable,
   );
 }
 
@@ -144,6 +147,10 @@ async function limitAccount(
 ): Promise<void> {
   const request = { accountId, ...replacingLimits(flags, command) };
   await callAndShow(flags, 'setAccountLimits', request, accountFacts);
+}
+
+function nameLines({ accounts }: { readonly accounts: readonly Account[] }): string {
+  return accounts.map(({ name }) => `${printable(name)}\n`).join('');
 }
 
 function accountTable({ accounts }: { readonly accounts: readonly Account[] }): string {

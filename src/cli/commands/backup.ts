@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 interface BackupFlags extends ConfigFlags, JsonFlag {
@@ -34,7 +35,7 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
   }
 }
 
-interface RestoreFlags extends ConfigFlags, JsonFlag {
+interface RestoreFlags extends ConfigFlags, JsonFlag, YesFlag {
   readonly keep: boolean;
 }
 
@@ -46,11 +47,15 @@ export function restoreCommand(): Command {
     .argument('<file>', 'a file written by `parley backup`')
     .option('--no-keep', 'do not keep the replaced database in the data folder')
     .option('--json', 'print one JSON document');
-  return withConfigFlags(command).action(restore);
+  return withYes(withConfigFlags(command)).action(restore);
 }
 
 async function restore(file: string, flags: RestoreFlags): Promise<void> {
   const { dataDir } = await filesOf(flags);
+  if (!flags.keep) {
+    const lost = 'The database there now is deleted, with all keys, usage and credits since the backup.';
+    await confirm(`Replace the database of ${dataDir} for good? ${lost}`, flags);
+  }
   const { restore: replace } = await import('../../app/administration.ts');
   try {
     const { keptAs, ...facts } = await replace(dataDir, file, { keep: flags.keep, nowMs: Date.now() });

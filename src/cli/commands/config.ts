@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
@@ -6,6 +7,7 @@ import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
+import { applyCommand } from './config-apply.ts';
 
 type ConfigCommandFlags = ConfigFlags & JsonFlag;
 
@@ -19,10 +21,11 @@ export function configCommand(): Command {
     'parley config check parley.example.yaml',
   ]);
   const json = ['--json', 'print one JSON document'] as const;
-  return newCommand('config', 'Show and check the configuration.', [
-    'parley config show',
+  return newCommand('config', 'Show, check and apply the configuration.', [
     'parley config check',
+    'parley config apply',
   ])
+    .addCommand(applyCommand())
     .addCommand(withConfigFlags(showAll.option(...json)).action(showConfig))
     .addCommand(
       check
@@ -51,15 +54,28 @@ async function showConfig(flags: ConfigCommandFlags): Promise<void> {
 async function checkConfig(file: string | undefined, { json }: JsonFlag): Promise<void> {
   const { loadWithFlags } = await import('../configuration.ts');
   try {
-    const { file: read, warnings } = loadWithFlags(file === undefined ? {} : { config: file });
+    const { config, file: read, warnings } = loadWithFlags(file === undefined ? {} : { config: file });
     for (const warning of warnings) printStatus(warning);
     if (json) await printJson({ valid: true, findings: [] });
-    else printStatus(`${read ?? 'The configuration (without a parley.yaml)'} is valid.`);
+    else {
+      printStatus(`${read ?? 'The configuration (without a parley.yaml)'} is valid.`);
+      if (await isUsed(config.dataDir, read)) {
+        printStatus(
+          'A server runs with an earlier reading of it. `parley config apply` lets it use this one.',
+        );
+      }
+    }
   } catch (error) {
     if (!json || !(error instanceof ConfigError)) throw error;
     await printJson({ valid: false, findings: error.findings.map(findingJson) });
     process.exitCode = 1;
   }
+}
+
+/** Whether the running server has this file, which may have changed since it was read. */
+async function isUsed(dataDir: string, file: string | undefined): Promise<boolean> {
+  const { readServerFile } = await import('../client/server-file.ts');
+  return file !== undefined && readServerFile(dataDir)?.file === resolve(file);
 }
 
 function findingJson({ source, setting, message, suggestion, advice }: Finding): JsonObject {

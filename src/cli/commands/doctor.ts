@@ -6,6 +6,7 @@ import { ConfigError, type Finding, sourceText } from '../../config/reader/findi
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
+import { stateColored } from '../terminal/state-color.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 type DoctorFlags = ConfigFlags & JsonFlag;
@@ -82,10 +83,10 @@ const widestState = 'problem'.length;
 
 function areaText({ area, diagnostics }: DiagnosedArea): string {
   const lines = diagnostics.flatMap(({ state, subject, found, advice }) => {
-    const line = `  ${state.padEnd(widestState)}  ${subject}: ${found}`;
-    return advice === undefined ? [line] : [line, `${' '.repeat(widestState + 4)}${advice}`];
+    const line = `  ${stateColored(state)}${' '.repeat(widestState - state.length)}  ${printable(`${subject}: ${found}`)}`;
+    return advice === undefined ? [line] : [line, `${' '.repeat(widestState + 4)}${printable(advice)}`];
   });
-  return [area, ...lines].map((line) => `${printable(line)}\n`).join('');
+  return [printable(area), ...lines].map((line) => `${line}\n`).join('');
 }
 
 function summary(problems: number, warnings: number): string {

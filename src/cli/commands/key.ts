@@ -108,7 +108,11 @@ function withLimits(command: Command, group: string): Command {
 
 function rotateCommand(newOne: typeof adminCommand, group: string): Command {
   const example = `parley ${group} rotate key_… --overlap 24h   # the old key works for one more day`;
-  return withKeyId(newOne('rotate', 'Replace a key by a new one and print that.', [example]), group)
+  const rotate = newOne('rotate', 'Replace a key by a new one and print that.', [
+    example,
+    `parley ${group} rotate key_… --yes           # the old key ends at once`,
+  ]);
+  return withYes(withKeyId(rotate, group))
     .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
     .action(rotateKey);
 }
@@ -176,9 +180,13 @@ async function listKeys(flags: OwnerFlags, command: Command): Promise<void> {
 
 async function rotateKey(
   keyId: string,
-  flags: AdminCommandFlags & { readonly overlap?: number },
+  flags: AdminCommandFlags & YesFlag & { readonly overlap?: number },
 ): Promise<void> {
   const overlapSeconds = flags.overlap ?? 0;
+  if (overlapSeconds === 0) {
+    const lost = 'Programs that use it are refused from now on; --overlap lets it work for a while.';
+    await confirm(`Replace the key ${keyId} at once? ${lost}`, flags);
+  }
   const { key } = await callAndShow(flags, 'rotateKey', { keyId, overlapSeconds }, secretLine);
   const until = overlapSeconds === 0 ? 'no longer works' : `works for another ${overlapSeconds} seconds`;
   printStatus(`${key?.id}: keep the key. It is not shown again. ${keyId} ${until}.`);

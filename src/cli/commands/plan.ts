@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { newCommand } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { parseExpiry, timestampOf } from '../terminal/times.ts';
 import { accountArgument, accountFacts } from './account.ts';
-import { type AdminCommandFlags, adminCommand, callAndShow } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, callAndShow, show, withAdmin } from './admin-command.ts';
 
 interface ActivateFlags extends AdminCommandFlags {
   readonly until: Date;
@@ -17,7 +18,10 @@ export function planCommand(): Command {
   const activate = adminCommand('activate', 'Open the paid plan of an account until a given time.', [
     'parley plan activate acme --until 30d',
   ]);
-  const end = adminCommand('end', 'End the plan or trial of an account at once.', ['parley plan end acme']);
+  const end = adminCommand('end', 'End the plan or trial of an account at once.', [
+    'parley plan end acme',
+    'parley plan end acme --yes',
+  ]);
   return newCommand('plan', 'Open and end plans, which speech and transcription need.', [
     'parley plan start-trial acme',
     'parley plan activate acme --until 2027-01-31',
@@ -33,7 +37,7 @@ export function planCommand(): Command {
         )
         .action(activatePlan),
     )
-    .addCommand(end.argument(...accountArgument).action(endPlan));
+    .addCommand(withYes(end.argument(...accountArgument)).action(endPlan));
 }
 
 async function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
@@ -45,6 +49,13 @@ async function activatePlan(accountId: string, flags: ActivateFlags): Promise<vo
   await callAndShow(flags, 'activatePlan', request, accountFacts);
 }
 
-async function endPlan(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  await callAndShow(flags, 'endPlan', { accountId }, accountFacts);
+function endPlan(accountId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const { account } = await admin.invoke('getAccount', { accountId });
+    const isTrial = account?.subscription?.state === 'trial';
+    const lost = isTrial ? 'It has no other trial, and speech' : 'Speech';
+    const question = `End the ${isTrial ? 'trial' : 'plan'} of ${account?.name} now? ${lost} and transcription are refused from now on.`;
+    await confirm(question, flags);
+    await show(flags, 'endPlan', await admin.invoke('endPlan', { accountId }), accountFacts);
+  });
 }

@@ -1,21 +1,25 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { PruneUsageRecordsResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { AdminConnection } from '../client/admin-calls.ts';
 import { usageError } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { dayMs, parseMoment, timestampOf } from '../terminal/times.ts';
 import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
 
-interface PruneFlags extends AdminCommandFlags {
+interface PruneFlags extends AdminCommandFlags, YesFlag {
   readonly before?: Date;
   readonly keepDays?: number;
   readonly dryRun?: boolean;
 }
 
 export function pruneCommand(): Command {
-  return adminCommand('prune', 'Remove old usage records. Their totals and the whole ledger stay.', [
+  const command = adminCommand('prune', 'Remove old usage records. Their totals and the whole ledger stay.', [
     'parley prune --keep-days 90',
+    'parley prune --keep-days 90 --yes          # does not ask, such as in a timer',
     'parley prune --before 2027-01-01 --dry-run # only count the records',
-  ])
+  ]);
+  return withYes(command)
     .option(
       '--before <when>',
       'records older than a date (0:00 UTC), a time, or a span such as 90d',
@@ -34,6 +38,7 @@ function prune(flags: PruneFlags, command: Command): Promise<void> {
   const end = before ?? new Date(Date.now() - (keepDays ?? 0) * dayMs);
   return withAdmin(flags, async (admin) => {
     const request = { before: timestampOf(end.getTime()), dryRun: flags.dryRun ?? false };
+    if (!flags.dryRun) await confirmPruning(admin, end, flags);
     const all = await admin.invoke('pruneUsageRecords', request);
     // Each call removes a limited number of records, so that no call takes long.
     while (!all.complete && !flags.dryRun) {
@@ -45,6 +50,17 @@ function prune(flags: PruneFlags, command: Command): Promise<void> {
     }
     await show(flags, 'pruneUsageRecords', all, (done) => pruneText(done, end, flags));
   });
+}
+
+/** Counts the records only where the answer is not given yet. */
+async function confirmPruning(admin: AdminConnection, end: Date, flags: YesFlag): Promise<void> {
+  if (flags.yes) return;
+  const counted = await admin.invoke('pruneUsageRecords', {
+    before: timestampOf(end.getTime()),
+    dryRun: true,
+  });
+  const records = `${counted.recordsRemoved} usage records that started before ${end.toISOString()}`;
+  await confirm(`Remove ${records} for good? Their totals and the ledger stay.`, flags);
 }
 
 function pruneText(

@@ -25,6 +25,7 @@ export function totalsCommand(): Command {
     'parley usage totals',
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by account --top 10 --top-by cost',
+    'parley usage totals --by hour --since 2027-01-31 --until 2027-02-01',
     'parley usage totals --by model --account acme --json',
   ]);
   return withTotals(command, totalDimensions, 'month').option(
@@ -87,6 +88,7 @@ function totalsTable(
     key: { title: 'KEY', cell: ({ keyId, rest }) => (rest ? '(rest)' : keyId) },
     month: { title: 'MONTH', cell: ({ month }) => month },
     day: { title: 'DAY', cell: ({ day }) => day },
+    hour: { title: 'HOUR (UTC)', cell: ({ hour }) => hour?.slice(0, 16).replace('T', ' ') },
     operation: { title: 'OPERATION', cell: ({ operation }) => operation },
     model: { title: 'MODEL', cell: ({ model }) => model },
     state: { title: 'STATE', cell: ({ state }) => state },

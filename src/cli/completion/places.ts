@@ -9,8 +9,8 @@ export interface Word {
 /** A flag that takes a value. */
 export interface ValueFlag {
   readonly names: readonly string[];
-  /** The allowed values; `paths` for files and folders; empty for any other text. */
-  readonly values: readonly string[] | 'paths';
+  /** The allowed values; `paths` for files and folders; `accounts` for names of accounts; empty for any other text. */
+  readonly values: readonly string[] | 'paths' | 'accounts';
 }
 
 /** A command, and the words that may follow it. */
@@ -18,6 +18,8 @@ export interface Place {
   /** Words such as `parley account create`. */
   readonly path: string;
   readonly words: readonly Word[];
+  /** Whether an argument is the name of an account. */
+  readonly takesAccount: boolean;
   readonly valueFlags: readonly ValueFlag[];
 }
 
@@ -36,7 +38,8 @@ export function placesOf(command: Command, path = command.name()): Place[] {
   const valueFlags = options
     .filter(({ required, optional }) => required || optional)
     .map((option) => ({ names: namesOf(option), values: valuesOf(option) }));
-  const own = { path, words, valueFlags };
+  const takesAccount = command.registeredArguments.some((argument) => argument.name() === 'account');
+  const own = { path, words, takesAccount, valueFlags };
   return [own, ...inner.filter(isReal(command)).flatMap((one) => placesOf(one, `${path} ${one.name()}`))];
 }
 
@@ -50,7 +53,8 @@ function choicesOf({ argChoices = [], description }: Argument): Word[] {
 }
 
 function valuesOf({ argChoices = [], flags }: Option): ValueFlag['values'] {
-  return /<(file|folder)>/.test(flags) ? 'paths' : argChoices;
+  if (/<(file|folder)>/.test(flags)) return 'paths';
+  return flags.includes('<account>') ? 'accounts' : argChoices;
 }
 
 function namesOf({ short, long }: Option): string[] {

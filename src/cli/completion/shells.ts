@@ -1,4 +1,4 @@
-/** Scripts with which shells complete command lines, without running Parley. */
+/** Scripts with which shells complete command lines, without running Parley unless they need names of accounts. */
 import type { Place, ValueFlag } from './places.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
@@ -36,16 +36,24 @@ function valueCases(places: readonly Place[], toCase: (flag: ValueFlag) => strin
 
 function bash(places: readonly Place[]): string {
   const values = valueCases(places, ({ names, values }) => {
-    const found = values === 'paths' ? '' : `_parley_values ${quoted(values.join(' '))}; `;
-    return `        ${alternatives(names)}) ${found}return ;;`;
+    return `        ${alternatives(names)}) ${bashValues(values)}return ;;`;
   });
-  const words = places.map(
-    ({ path, words }) => `    ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))} ;;`,
-  );
+  const words = places.map(({ path, words, takesAccount }) => {
+    const texts = `words=${quoted(words.map(({ text }) => text).join(' '))}`;
+    return `    ${quoted(path)}) ${texts}${takesAccount ? '; _parley_accounts' : ''} ;;`;
+  });
   return `# Completion of parley for bash: source <(parley completion bash)
 _parley_values() {
   compopt +o default 2>/dev/null
   COMPREPLY=($(compgen -W "$1" -- "$word"))
+}
+_parley_accounts() {
+  local name
+  [[ $word == -* ]] && return
+  compopt +o default 2>/dev/null
+  while IFS= read -r name; do
+    [[ $name == "$word"* ]] && COMPREPLY+=("$(printf %q "$name")")
+  done < <("\${COMP_WORDS[0]}" account list --names 2>/dev/null)
 }
 _parley() {
   local place=parley word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} words i
@@ -59,29 +67,33 @@ ${values}
   case "$place" in
 ${words.join('\n')}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  COMPREPLY+=($(compgen -W "$words" -- "$word"))
 }
 # Where nothing fits, bash completes the names of files.
 complete -o default -F _parley parley
 `;
 }
 
+function bashValues(values: ValueFlag['values']): string {
+  if (values === 'paths') return '';
+  return values === 'accounts' ? '_parley_accounts; ' : `_parley_values ${quoted(values.join(' '))}; `;
+}
+
 function zsh(places: readonly Place[]): string {
   const values = valueCases(places, ({ names, values }) => {
-    const found =
-      values === 'paths'
-        ? '_files; '
-        : values.length === 0
-          ? ''
-          : `compadd -- ${values.map(quoted).join(' ')}; `;
-    return `        ${alternatives(names)}) ${found}return ;;`;
+    return `        ${alternatives(names)}) ${zshValues(values)}return ;;`;
   });
-  const words = places.map(({ path, words }) => {
+  const words = places.map(({ path, words, takesAccount }) => {
     const described = words.map(({ text, description }) => quoted(`${text}:${description}`));
-    return `    ${quoted(path)}) found=(${described.join(' ')}) ;;`;
+    return `    ${quoted(path)}) found=(${described.join(' ')})${takesAccount ? '; _parley_accounts' : ''} ;;`;
   });
   return `#compdef parley
 # Completion of parley for zsh, after compinit: source <(parley completion zsh)
+_parley_accounts() {
+  local -a names
+  names=(\${(f)"$("\${words[1]}" account list --names 2>/dev/null)"})
+  (( $#names )) && compadd -- "\${names[@]}"
+}
 _parley() {
   local place=parley before=\${words[CURRENT-1]} word
   local -a found
@@ -100,13 +112,20 @@ compdef _parley parley
 `;
 }
 
+function zshValues(values: ValueFlag['values']): string {
+  if (values === 'paths') return '_files; ';
+  if (values === 'accounts') return '_parley_accounts; ';
+  return values.length === 0 ? '' : `compadd -- ${values.map(quoted).join(' ')}; `;
+}
+
 function fish(places: readonly Place[]): string {
-  const lines = places.flatMap(({ path, words, valueFlags }) => {
+  const lines = places.flatMap(({ path, words, takesAccount, valueFlags }) => {
     const at = `complete -c parley -n ${quoted(`__parley_at ${quoted(path)}`)}`;
     const described = words.map(({ text, description }) => {
       const flag = valueFlags.find(({ names }) => names.includes(text));
       return `${at} ${fishWord(text)}${fishValue(flag)} -d ${quoted(description)}`;
     });
+    if (takesAccount) described.push(`${at} -f -a '(__parley_accounts)'`);
     // Drops values that are files, not commands.
     const hasCommands = places.some((place) => place.path.startsWith(`${path} `));
     return hasCommands ? [`${at} -f`, ...described] : described;
@@ -125,6 +144,10 @@ function __parley_at
   end
   test "$place" = "$argv"
 end
+function __parley_accounts
+  set -l words (commandline -opc)
+  command $words[1] account list --names 2>/dev/null
+end
 ${lines.join('\n')}
 `;
 }
@@ -136,5 +159,6 @@ function fishWord(text: string): string {
 
 function fishValue(flag: ValueFlag | undefined): string {
   if (flag === undefined) return '';
+  if (flag.values === 'accounts') return " -x -a '(__parley_accounts)'";
   return flag.values === 'paths' ? ' -rF' : ` -x -a ${quoted(flag.values.join(' '))}`;
 }

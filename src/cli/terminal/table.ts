@@ -1,5 +1,8 @@
+import { stateColored } from './state-color.ts';
 import { printable } from './terminal.ts';
 
+/** The column whose cells have the color of their state. */
+const stateTitle = 'STATE';
 /** An empty cell. */
 const nothing = '-';
 
@@ -31,9 +34,12 @@ export function table<Row>(
   }
   const line = (index: number) =>
     columns
-      .map(({ align }, at) => {
+      .map(({ title, align }, at) => {
         const text = cells[at]?.[index] ?? '';
-        return align === 'right' ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0);
+        // Blanks at the end of a line are cut, so they have no color.
+        const blanks = ' '.repeat((widths[at] ?? 0) - text.length);
+        if (align === 'right') return blanks + text;
+        return (title === stateTitle && index > 0 ? stateColored(text) : text) + blanks;
       })
       .join('  ')
       .trimEnd();
@@ -43,7 +49,12 @@ export function table<Row>(
 /** One line per fact, with aligned values. */
 export function facts(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
   const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}\n`).join('');
+  return entries
+    .map(([name, value]) => {
+      const text = shown(value);
+      return `${name.padEnd(width)}  ${name.toUpperCase() === stateTitle ? stateColored(text) : text}\n`;
+    })
+    .join('');
 }
 
 function shown(value: string | undefined): string {

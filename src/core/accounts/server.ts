@@ -1,17 +1,30 @@
 /** The running server and the audit trail, as operators see them. */
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import type { EngineState, ModelState, ProgramState, ServerFacts } from '../entities/server.ts';
+import {
+  type CheckedEngine,
+  type ConfigurationFile,
+  checkedKinds,
+  type EngineState,
+  type ModelState,
+  modelTypes,
+  type ProgramState,
+  type ServerDiagnostic,
+  type ServerFacts,
+} from '../entities/server.ts';
 import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { type Price, priceTexts } from '../values/money.ts';
-import { invalid, nextPage, readPage } from '../values/parameters.ts';
+import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
+import { checkText } from './checks.ts';
 import type { AccountsDeps } from './deps.ts';
 import { describeAudit } from './views.ts';
 
 /** Entries of several servers may become visible out of order, with clocks that differ. By then all of them are visible. */
 const settledMs = 60_000;
+/** Changed settings of the configuration file. */
+const changedMax = 100;
 
 export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
   function listAfter({ after = '', ...request }: pb.ListAuditEntriesRequest) {
@@ -32,13 +45,14 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
     },
 
     async getServerState() {
-      const { version, startedAtMs, engines, models, settings } = running(server).state();
+      const { version, startedAtMs, engines, models, settings, configurationFile } = running(server).state();
       return {
         version,
         startedAt: timestampFromMs(startedAtMs),
         engines: engines.map(describeEngine),
         models: models.map(describeModel),
         settings: settings.map(({ name, value }) => ({ name, value })),
+        ...(configurationFile && { configurationFile: describeFile(configurationFile) }),
       };
     },
 
@@ -52,6 +66,11 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
       return { engine: engineState(running(server), name) };
     },
 
+    async checkEngine(request: pb.CheckEngineRequest) {
+      const { diagnostics, models } = await running(server).check(readChecked(request));
+      return { diagnostics: diagnostics.map(describeDiagnostic), models: [...models] };
+    },
+
     async listNodes() {
       const nodes = (await store.nodes.list()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
         ...node,
@@ -63,14 +82,38 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
     },
 
     async diagnoseServer() {
-      const found = await running(server).diagnose();
-      const diagnostics = found.map(({ advice, ...diagnostic }) => ({
-        ...diagnostic,
-        ...(advice !== undefined && { advice }),
-      }));
-      return { diagnostics };
+      return { diagnostics: (await running(server).diagnose()).map(describeDiagnostic) };
     },
   };
+}
+
+/** @throws `invalid_parameter` */
+function readChecked({ kind, url, apiKey, models, chat, tls }: pb.CheckEngineRequest): CheckedEngine {
+  const known = readOneOf('kind', kind, checkedKinds) ?? checkedKinds[0];
+  const { maxItems } = bounds.checkedModels;
+  if (models.length > maxItems) throw invalid('models', `\`models\` takes at most ${maxItems} models.`);
+  if (apiKey !== undefined && !matches(apiKey, bounds.upstreamKey)) {
+    throw invalid('api_key', '`api_key` must have printable ASCII characters without blanks.');
+  }
+  return {
+    kind: known,
+    url,
+    apiKey,
+    asksChat: chat ?? false,
+    tls: tls ?? false,
+    models: models.map(({ name, type }) => ({
+      name: checkText('models.name', name, bounds.modelName),
+      type: readOneOf('models.type', type, modelTypes) ?? modelTypes[0],
+    })),
+  };
+}
+
+function describeFile({ path, changed, problem }: ConfigurationFile) {
+  return { path, changed: changed.slice(0, changedMax), ...(problem !== undefined && { problem }) };
+}
+
+function describeDiagnostic({ advice, ...diagnostic }: ServerDiagnostic) {
+  return { ...diagnostic, ...(advice !== undefined && { advice }) };
 }
 
 function engineState(server: ServerFacts, name: string) {

@@ -6,6 +6,7 @@ import { accountFunctions, lifeFunctions } from './accounts.ts';
 import { creditFunctions } from './credits.ts';
 import type { AccountsDeps } from './deps.ts';
 import { adminKeyFunctions, keyFunctions } from './keys.ts';
+import { nameFunctions } from './names.ts';
 import { planFunctions } from './plans.ts';
 import { serverFunctions } from './server.ts';
 import { statementFunctions } from './statements.ts';
@@ -21,6 +22,7 @@ export function accountsApi(deps: AccountsDeps) {
     ...creditFunctions(deps),
     ...statementFunctions(deps),
     ...usageFunctions(deps),
+    ...nameFunctions(deps),
     ...serverFunctions(deps),
   };
 }

@@ -14,6 +14,8 @@ import { invalid, readOneOf } from '../values/parameters.ts';
 
 const dayMs = 86_400_000;
 const totalsMax = 10_000;
+/** Totals by hour read the records of all their hours, as stored sums are of days. */
+const hoursMs = 2 * dayMs;
 
 interface TotalsRequest {
   readonly startTime?: Timestamp | undefined;
@@ -36,11 +38,18 @@ export async function readTotals(
   known: readonly TotalDimension[],
 ): Promise<readonly UsageTotal[]> {
   const groupBy = readDimensions(request.groupBy, known);
+  const fromMs = firstOfDay('start_time', request.startTime);
+  const untilMs = firstOfDay('end_time', request.endTime);
+  if (groupBy.includes('hour') && (untilMs ?? Infinity) - (fromMs ?? 0) > hoursMs) {
+    const message =
+      '`hour` in `group_by` needs a `start_time` and an `end_time` that are at most two days apart.';
+    throw invalid('group_by', message);
+  }
   const totals = await store.totals({
     accountId,
     keyId: request.keyId,
-    fromMs: firstOfDay('start_time', request.startTime),
-    untilMs: firstOfDay('end_time', request.endTime),
+    fromMs,
+    untilMs,
     groupBy,
     totalsMax,
     top: readTop(request, groupBy),
@@ -80,12 +89,13 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 
 /** The fields of a total. Only administrators group by account. */
 export function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
-  const { account, key, model, ...asTheyAre } = of;
+  const { account, key, model, hour, ...asTheyAre } = of;
   return {
     ...asTheyAre,
     ...(account && { accountId: account }),
     ...(key && { keyId: key }),
     ...(model && { model }),
+    ...(hour && { hour }),
     ...(isRest && { rest: true }),
     ...counts,
     audioSecondsIn: Number(audioMsIn) / 1000,

@@ -56,6 +56,8 @@ export interface AccountStore {
   find(idOrName: string): Promise<Account | undefined>;
   list(page: PageRequest, filter: AccountFilter, order: AccountOrder): Promise<Page<Account, AccountId>>;
   totals(filter: AccountFilter): Promise<AccountTotals>;
+  /** The names of known accounts among these ids, in no particular order. */
+  names(ids: readonly string[]): Promise<readonly { readonly id: string; readonly name: string }[]>;
   /** False if the account had a trial before. */
   startTrial(id: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
   /** False if the name is taken. */

@@ -76,6 +76,10 @@ export interface KeyStore {
    */
   create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findById(id: string): Promise<Key | undefined>;
+  /** The names of known keys among these ids, in no particular order. */
+  names(
+    ids: readonly string[],
+  ): Promise<readonly { readonly id: string; readonly name: string; readonly lastFour: string }[]>;
   /** Whether there is an admin key without scopes, of no session, that is neither revoked nor expired. */
   hasAdmin(atMs: number): Promise<boolean>;
   /** A page of the keys of an account, or of the admin keys, in order of creation. Without those of sessions. */

@@ -48,17 +48,50 @@ export interface ModelState {
   readonly price: Price | undefined;
 }
 
+export interface ConfigurationFile {
+  readonly path: string;
+  /** The settings that would have other values after a reload. */
+  readonly changed: readonly string[];
+  /** Why a reload would change nothing; undefined if it could. */
+  readonly problem: string | undefined;
+}
+
 export interface ServerState {
   readonly version: string;
   readonly startedAtMs: number;
   readonly engines: readonly EngineState[];
   readonly models: readonly ModelState[];
+  /** The configuration file, as it is now; undefined without one. */
+  readonly configurationFile?: ConfigurationFile;
   /** Contains no secrets. */
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
 /** A finding, and the part of the server that it concerns. */
 export type ServerDiagnostic = Diagnostic & { readonly area: string };
+
+export const checkedKinds = ['openai', 'remote'] as const;
+
+/** A server that may become an engine. */
+export interface CheckedEngine {
+  readonly kind: (typeof checkedKinds)[number];
+  /** Or the address. */
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  readonly models: readonly { readonly name: string; readonly type: ModelType }[];
+  /** Whether to ask chat models for one token. */
+  readonly asksChat: boolean;
+  readonly tls: boolean;
+}
+
+export const modelTypes = ['speech', 'transcription', 'chat'] as const;
+type ModelType = (typeof modelTypes)[number];
+
+export interface CheckedEngineFindings {
+  readonly diagnostics: readonly ServerDiagnostic[];
+  /** The models that the server lists. */
+  readonly models: readonly string[];
+}
 
 /** The running server, as its operator sees it. */
 export interface ServerFacts {
@@ -67,6 +100,8 @@ export interface ServerFacts {
   load(engine: string): Promise<void>;
   /** Ends the program of an engine after its last request. @throws `not_found` */
   unload(engine: string): void;
+  /** Checks a server that is no engine. Takes at most 30 seconds. @throws `invalid_parameter` for a wrong `url` */
+  check(engine: CheckedEngine): Promise<CheckedEngineFindings>;
   /** Checks the engines, the database and the machine. Takes at most 10 seconds and costs nothing. */
   diagnose(): Promise<readonly ServerDiagnostic[]>;
 }

@@ -85,7 +85,16 @@ export interface RecordFilter {
   readonly id?: RequestId | undefined;
 }
 
-export const totalDimensions = ['account', 'key', 'month', 'day', 'operation', 'model', 'state'] as const;
+export const totalDimensions = [
+  'account',
+  'key',
+  'month',
+  'day',
+  'hour',
+  'operation',
+  'model',
+  'state',
+] as const;
 
 export type TotalDimension = (typeof totalDimensions)[number];
 
@@ -120,7 +129,7 @@ export interface TotalsQuery {
 }
 
 export interface UsageTotal {
-  /** The value of each dimension in `groupBy`. The model is empty for requests without one. */
+  /** The value of each dimension in `groupBy`. The model is empty for requests without one, the hour for pruned records. */
   readonly of: Readonly<Partial<Record<TotalDimension, string>>>;
   /** The sum of all but the largest, whose account or key is empty. Default: false. */
   readonly isRest?: boolean;

@@ -21,6 +21,13 @@ export const bounds = {
   auditCursor: { pattern: '^(aud_[0-9a-f]{32})?$' },
   /** Accounts or keys with totals of their own. */
   top: { minimum: 1, maximum: 100 },
+  /** Models of a server that is checked. */
+  checkedModels: { maxItems: 20 },
+  modelName: text(200),
+  /** A header carries it. */
+  upstreamKey: { pattern: '^[\\x21-\\x7e]{1,4096}$' },
+  /** Accounts or keys whose names one call returns. */
+  namedIds: { maxItems: 100 },
   requestId: { pattern: '^req_[0-9a-f]{32}$' },
   /** 30 days. */
   overlapSeconds: { minimum: 0, maximum: 2_592_000 },

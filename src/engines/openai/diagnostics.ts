@@ -10,6 +10,7 @@ import {
   voicesDiagnostic,
 } from '../diagnostics.ts';
 import { Upstream } from './calls/upstream.ts';
+import { diagnoseChat } from './chat-diagnostic.ts';
 import { noContextReason } from './context/context-source.ts';
 import { readContextTokens } from './context/context-tokens.ts';
 import type { OpenAiSettings } from './index.ts';
@@ -20,6 +21,18 @@ const modelList = z.object({ data: z.array(z.object({ id: z.string() })).nullabl
 
 /** Checks that the upstream answers, accepts the key, and has the models and voices of the catalog. */
 export async function diagnoseOpenAi(settings: OpenAiSettings, diagnosis: Diagnosis): Promise<Diagnostic[]> {
+  return (await examineOpenAi(settings, diagnosis)).diagnostics;
+}
+
+/**
+ * The same, with the names of the models that the upstream lists.
+ * @param asksChat whether to ask each chat model for one token
+ */
+export async function examineOpenAi(
+  settings: OpenAiSettings,
+  diagnosis: Diagnosis,
+  asksChat = false,
+): Promise<{ readonly diagnostics: Diagnostic[]; readonly listed: readonly string[] }> {
   const { name, apiKey, models, signal } = diagnosis;
   const upstream = new Upstream({ ...settings, retriesMax: 0 }, { name, apiKey, log: silentLog });
   try {
@@ -32,13 +45,17 @@ export async function diagnoseOpenAi(settings: OpenAiSettings, diagnosis: Diagno
     const contexts = models
       .filter(({ needsContext }) => needsContext)
       .map((model) => diagnoseContext(model, upstream, settings, diagnosis));
-    return [
+    const chats = models
+      .filter(({ type }) => asksChat && type === 'chat')
+      .map((model) => diagnoseChat(model, upstream, settings, signal));
+    const diagnostics = [
       ok('upstream', `${settings.baseUrl} answers.`),
       ...models.map((model) => diagnoseModel(model, settings, listed)),
-      ...(await Promise.all([...voices, ...contexts])),
+      ...(await Promise.all([...voices, ...contexts, ...chats])),
     ];
+    return { diagnostics, listed };
   } catch (error) {
-    return [diagnoseFailure(error, settings)];
+    return { diagnostics: [diagnoseFailure(error, settings)], listed: [] };
   } finally {
     await upstream.close();
   }

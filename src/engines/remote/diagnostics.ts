@@ -16,22 +16,28 @@ import { Connections } from './connection/connections.ts';
 import type { RemoteSettings } from './index.ts';
 
 /** Checks that the remote Parley answers, accepts the key, and offers it the models and voices of the catalog. */
-export async function diagnoseRemote(
+export async function diagnoseRemote(settings: RemoteSettings, diagnosis: Diagnosis): Promise<Diagnostic[]> {
+  return (await examineRemote(settings, diagnosis)).diagnostics;
+}
+
+/** The same, with the ids of the models that it offers. */
+export async function examineRemote(
   settings: RemoteSettings,
   { name, apiKey, models, signal }: Diagnosis,
-): Promise<Diagnostic[]> {
+): Promise<{ readonly diagnostics: Diagnostic[]; readonly listed: readonly string[] }> {
   let connections: Connections | undefined;
   try {
     connections = new Connections(settings, { name, log: silentLog });
     const calls = new Calls(connections, { apiKey, totalMs: settings.totalMs, repeatLostCalls: false });
     const { listModels } = CatalogService.method;
     const { data } = await calls.unary(listModels, create(ListModelsRequestSchema), signal);
-    return [
+    const diagnostics = [
       ok('remote', `${settings.address} answers, and accepts the key.`),
       ...models.flatMap((model) => diagnoseModel(model, settings, data)),
     ];
+    return { diagnostics, listed: data.map(({ id }) => id) };
   } catch (error) {
-    return [diagnoseFailure(error, settings)];
+    return { diagnostics: [diagnoseFailure(error, settings)], listed: [] };
   } finally {
     connections?.close();
   }

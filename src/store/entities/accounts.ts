@@ -7,6 +7,7 @@ import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import type { SubscriptionKind } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
+import { idList, idsOf } from '../sql/texts.ts';
 import { accountLists } from './account-lists.ts';
 import { toAccount, toFacts, toUsedAccount, withLastUse, withPeriods } from './account-rows.ts';
 import { change } from './audit.ts';
@@ -17,6 +18,10 @@ const byId = statement((p: { id: string }) => withPeriods().where('accounts.id',
 const usedById = statement((p: { id: string }) => withLastUse().where('id', '=', p.id)).map(toUsedAccount);
 const usedByName = statement((p: { name: string }) => withLastUse().where('name', '=', p.name)).map(
   toUsedAccount,
+);
+
+const namesByIds = statement((p: { ids: string }, dialect) =>
+  query.selectFrom('accounts').select(['id', 'name']).where('id', 'in', idsOf(dialect, p.ids)),
 );
 
 export const accountById = byId.map(toAccount);
@@ -116,6 +121,8 @@ export function accountStore(
     },
 
     ...accountLists(executor, withCredits),
+
+    names: (ids) => executor.all(namesByIds, { ids: idList(ids) }),
 
     rename: (id, name, audit) => change(executor, audit, [step(rename, { id, name }, 'stop')]),
 

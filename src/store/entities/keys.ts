@@ -8,6 +8,7 @@ import { hasChanged, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
+import { idList, idsOf } from '../sql/texts.ts';
 import { change, insertAudit } from './audit.ts';
 
 const keyColumns = [
@@ -35,6 +36,12 @@ export const keysByHashes = statement((p: { hashes: readonly string[] }) =>
   keys.where(sql<boolean>`hash = any(${p.hashes})`),
 ).map(toKey);
 const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
+const namesByIds = statement((p: { ids: string }, dialect) =>
+  query
+    .selectFrom('api_keys')
+    .select(['id', 'name', 'last_four as lastFour'])
+    .where('id', 'in', idsOf(dialect, p.ids)),
+);
 /** A page of the keys of an account. `after` is empty for the first one. */
 const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
   keys
@@ -132,6 +139,8 @@ export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
     create: (key, audit, liveMax = Number.MAX_SAFE_INTEGER) => add(key, liveMax, audit),
 
     findById: (id) => executor.get(keyById, { id }),
+
+    names: (ids) => executor.all(namesByIds, { ids: idList(ids) }),
 
     hasAdmin: async (atMs) => ((await executor.get(liveAdminKeys, { atMs })) ?? 0) > 0,
 

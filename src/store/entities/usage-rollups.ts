@@ -33,6 +33,12 @@ export function dayOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<s
   return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD')`;
 }
 
+/** The first moment of the hour of a time in milliseconds. */
+export function hourOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
+  if (dialect === 'sqlite') return sql`strftime('%Y-%m-%dT%H:00:00Z', ${ms} / 1000, 'unixepoch')`;
+  return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD"T"HH24":00:00Z"')`;
+}
+
 /** Each usage record as a row of `usage_rollups`. */
 export function recordsAsRollups(dialect: Dialect) {
   return query.selectFrom('usage_records').select([

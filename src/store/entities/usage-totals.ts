@@ -6,10 +6,11 @@ import type { Executor, Queries } from '../sql/executor.ts';
 import { isWithin } from '../sql/id-order.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
-import { dayOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
+import { dayOfMs, hourOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
 import { idsBetween, steps } from './usage-steps.ts';
 import { dayMs, dayText, type Span, spansOf } from './usage-sums.ts';
 
+const hourMs = 3_600_000;
 /** Sums that one step reads. */
 const sumsAtOnce = 2_000;
 
@@ -67,7 +68,11 @@ async function largest(snapshot: Queries, wanted: TotalsQuery, { dimension, by, 
 
 async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many'> {
   const totals: Totals = new Map();
-  for (const span of await spansOf(snapshot, wanted)) {
+  // Sums of ended days have no hours.
+  const spans: Span[] = wanted.groupBy.includes('hour')
+    ? [{ fromMs: wanted.fromMs, untilMs: wanted.untilMs, table: 'usage_rollups' }]
+    : await spansOf(snapshot, wanted);
+  for (const span of spans) {
     const parts = [storedTotals(snapshot, wanted, span)];
     if (span.table === 'usage_rollups') parts.push(recordTotals(snapshot, { ...wanted, ...span }));
     for (const part of parts) {
@@ -175,16 +180,24 @@ const dimensions: Readonly<Record<TotalDimension, Dimension>> = {
   key: { value: sql`key_id` },
   month: { value: sql`substr(day, 1, 7)` },
   day: { value: sql`day` },
+  hour: { value: sql`substr(day, 1, 0)` },
   operation: { value: sql`operation` },
   model: { value: sql`model` },
   state: { value: sql`state` },
 };
 
-/** Groups records by the number of their day, as writing the day of each would take half of the time. */
-function dimensionsOfTime(dialect: Dialect): Readonly<Record<'day' | 'month', Dimension>> {
+/** Groups records by the number of their day or hour, as writing the day of each would take half of the time. */
+function dimensionsOfTime(dialect: Dialect): Readonly<Record<'hour' | 'day' | 'month', Dimension>> {
   const day = dayOfMs(dialect, sql`min(started_at_ms)`);
   const group = sql`started_at_ms / ${sql.lit(dayMs)}`;
-  return { day: { value: day, group }, month: { value: sql`substr(${day}, 1, 7)`, group } };
+  return {
+    hour: {
+      value: hourOfMs(dialect, sql`min(started_at_ms)`),
+      group: sql`started_at_ms / ${sql.lit(hourMs)}`,
+    },
+    day: { value: day, group },
+    month: { value: sql`substr(${day}, 1, 7)`, group },
+  };
 }
 
 type RollupRows = SelectQueryBuilder<Database, 'usage_records' | 'usage_rollups', { day: string }>;

@@ -16,6 +16,7 @@ import { debitNumber } from '../migrations/integer-rows.ts';
 import type { Queries } from '../sql/executor.ts';
 import type { AlertMarkRow } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
+import { textsOf } from '../sql/texts.ts';
 import { toAccount, withPeriods } from './account-rows.ts';
 import { toSettings } from './alert-settings.ts';
 
@@ -90,18 +91,14 @@ const marks = statement((p: Span) =>
     .where('account_id', '>', p.after)
     .where('account_id', '<=', p.last),
 ).map((row) => ({ accountId: row.account_id, mark: toMark(row) }));
-const usedCredits = statement((p: { owners: string; periods: string }, dialect) => {
-  const among = (texts: string) =>
-    dialect === 'postgres'
-      ? sql<string>`(select jsonb_array_elements_text(${texts}::jsonb))`
-      : sql<string>`(select value from json_each(${texts}))`;
-  return query
+const usedCredits = statement((p: { owners: string; periods: string }, dialect) =>
+  query
     .selectFrom('limit_counts')
     .select(['owner', 'period', 'used'])
-    .where('owner', 'in', among(p.owners))
+    .where('owner', 'in', textsOf(dialect, p.owners))
     .where('unit', '=', sql.lit('credits'))
-    .where('period', 'in', among(p.periods));
-});
+    .where('period', 'in', textsOf(dialect, p.periods)),
+);
 
 export async function readWatchedAccounts(
   queries: Queries,

@@ -36,12 +36,17 @@ const pageHeaders: Readonly<Record<string, string>> = {
 const hashed = /-[0-9A-Z]{8}\.\w+$/;
 
 /** The pages for paths that do not exist. People see them; programs get an error as JSON. */
-const missingPages: Readonly<Record<string, string>> = { 'docs/missing.html': '/docs/*' };
+const missingPages: Readonly<Record<string, string>> = {
+  'docs/missing.html': '/docs/*',
+  'console/index.html': '/console/*',
+};
 
 /** Paths under which a page is served. Its script decides what to show. */
 const pages: Readonly<Record<string, readonly string[]>> = {
+  'docs/missing.html': [],
   'console/index.html': [
     ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/alerts'],
+    ...['/console/credits/statement', '/console/accounts/:account_id/statement'],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
     ...['/console/playground/live', '/console/playground/conversation'],
     ...['/console/accounts', '/console/accounts/:account_id', '/console/server', '/console/audit'],
@@ -62,8 +67,10 @@ export function pageRoutes(files: ReadonlyMap<string, Buffer>): Route[] {
     .flatMap(([name, content]) => {
       const page = pageOf(name, content, files.get(`${name}.gz`));
       const missing = missingPages[name];
-      if (missing !== undefined) return [missingRoute(missing, page)];
-      return pathsOf(name).map((path) => routeOf(path, (exchange) => send(exchange, 200, page)));
+      return [
+        ...pathsOf(name).map((path) => routeOf(path, (exchange) => send(exchange, 200, page))),
+        ...(missing === undefined ? [] : [missingRoute(missing, page)]),
+      ];
     });
 }
 

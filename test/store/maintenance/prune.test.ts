@@ -118,7 +118,7 @@ class Archive {
 
   /** All totals. */
   async totals() {
-    const groupings: TotalDimension[][] = [[], ['month'], [...totalDimensions]];
+    const groupings: TotalDimension[][] = [[], ['month'], totalDimensions.filter((name) => name !== 'hour')];
     const ranges = [undefined, firstDayMs + 31 * day];
     const all = [];
     for (const groupBy of groupings) {

@@ -49,10 +49,18 @@ describe('GET /api/v1/openapi.json', () => {
 
 describe('/console', () => {
   it.each([
-    ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/server'],
+    ...[
+      '/console',
+      '/console/',
+      '/console/usage',
+      '/console/keys',
+      '/console/credits',
+      '/console/credits/statement',
+      '/console/server',
+    ],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
     ...['/console/playground/live', '/console/playground/conversation'],
-    ...['/console/accounts', '/console/accounts/acme', '/console/audit'],
+    ...['/console/accounts', '/console/accounts/acme', '/console/accounts/acme/statement', '/console/audit'],
   ])('%s is a page that may load only its own files', async (path) => {
     const response = await fetch(origin + path);
     expect(response.status).toBe(200);
@@ -77,6 +85,24 @@ describe('/console', () => {
   it('has nothing at an unknown path', async () => {
     for (const path of ['/console/nowhere', '/console/assets/main-00000000.js', '/console/index.html'])
       expect(await errorOf(await fetch(origin + path))).toMatchObject({ status: 404, code: 'not_found' });
+  });
+
+  it('tells a browser at an unknown path that there is no such page, with the status 404', async () => {
+    const ask = (path: string, accept: string) => fetch(origin + path, { headers: { accept } });
+    const html = await (await fetch(`${origin}/console`)).text();
+    for (const path of ['/console/nowhere', '/console/accounts/a/b/c']) {
+      const response = await ask(path, 'text/html,application/xhtml+xml,*/*;q=0.8');
+      expect([response.status, await response.text()]).toEqual([404, html]);
+      expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+    }
+    expect(await errorOf(await ask('/console/assets/main-00000000.js', 'text/html'))).toMatchObject({
+      status: 404,
+      code: 'not_found',
+    });
+    expect(await errorOf(await ask('/nowhere', 'text/html'))).toMatchObject({
+      status: 404,
+      code: 'not_found',
+    });
   });
 
   it('is missing if a setting says so, and the reference still works', async () => {

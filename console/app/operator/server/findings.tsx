@@ -30,25 +30,31 @@ export function Findings() {
         Checks engines, database, data folder, certificate, limits and clock. On the server's machine,{' '}
         <code>parley doctor</code> checks ports and the configuration file, too.
       </p>
-      <ul class="findings" aria-live="polite">
-        {found?.map(({ area, subject, state, found: text, advice }) => (
-          <li key={`${area} ${subject} ${text}`}>
-            <span class={`badge ${badges[state] ?? ''}`}>{state}</span>
-            <span>
-              <strong>
-                {area}, {subject}:
-              </strong>{' '}
-              {text} {advice}
-            </span>
-          </li>
-        ))}
-      </ul>
+      <DiagnosticList found={found ?? []} />
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problem}
         </p>
       )}
     </section>
+  );
+}
+
+export function DiagnosticList({ found }: { readonly found: readonly Diagnostic[] }) {
+  return (
+    <ul class="findings" aria-live="polite">
+      {found.map(({ area, subject, state, found: text, advice }) => (
+        <li key={`${area} ${subject} ${text}`}>
+          <span class={`badge ${badges[state] ?? ''}`}>{state}</span>
+          <span>
+            <strong>
+              {area}, {subject}:
+            </strong>{' '}
+            {text} {advice}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -7,28 +7,36 @@ import { Time } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
 import { Show, useLoaded } from '../../states.tsx';
 import { TableHead } from '../../table-head.tsx';
+import { ConfigurationFile } from './configuration-file.tsx';
 import { Engines } from './engines.tsx';
 import { Findings } from './findings.tsx';
+import { NewEngineDialog } from './new-engine.tsx';
 import { Nodes } from './nodes.tsx';
 
 type Prices = Pick<ModelState, 'inputPrice' | 'outputPrice' | 'cachedInputPrice' | 'cacheWritePrice'>;
 
 export function ServerPage() {
+  const [isTrying, setTrying] = useState(false);
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
   return (
     <>
       <div class="title">
         <h1>Server</h1>
+        <button type="button" onClick={() => setTrying(true)}>
+          Try a server
+        </button>
         <button type="button" onClick={server.reload}>
           Reload
         </button>
       </div>
+      {isTrying && <NewEngineDialog onClose={() => setTrying(false)} />}
       <Show of={server} what="the server">
         {(state) => (
           <>
             <p class="quiet">
               Parley {state.version}, started <Time at={state.startedAt} />
             </p>
+            <ConfigurationFile of={state.configurationFile} />
             <Engines state={state} onChanged={server.reload} />
             {state.settings.some(({ name, value }) => name === 'store.kind' && value === 'postgres') && (
               <Nodes />

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/admin.proto.
  */
 export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCKDAgoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQESEgoFc3RhdGUYBCABKAlIA4gBARIfCghvcmRlcl9ieRgFIAEoCUgEUghvcmRlcl9ieYgBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQhAKDl9uYW1lX2NvbnRhaW5zQggKBl9zdGF0ZUILCglfb3JkZXJfYnkizQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBEjMKBnRvdGFscxgDIAEoCzIeLnBhcmxleS5hZG1pbi52MS5BY2NvdW50VG90YWxzSAGIAQFCEgoQX25leHRfcGFnZV90b2tlbkIJCgdfdG90YWxzImYKDUFjY291bnRUb3RhbHMSEAoIYWNjb3VudHMYASABKAMSMgoUYmFsYW5jZV9uYW5vX2NyZWRpdHMYAiABKANSFGJhbGFuY2VfbmFub19jcmVkaXRzEg8KB2JhbGFuY2UYAyABKAkiMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IlIKFFJlbmFtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBQgcKBV9uYW1lIkQKFVJlbmFtZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCI3ChVTdXNwZW5kQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJFChZTdXNwZW5kQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFFJlc3VtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVUmVzdW1lQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFERlbGV0ZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVRGVsZXRlQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ImQKF1NldEFjY291bnRMaW1pdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSKQoGbGltaXRzGAIgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzIkcKGFNldEFjY291bnRMaW1pdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoSTG9hZENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJCChNMb2FkQ3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrkBChRBZGp1c3RDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiRAoVQWRqdXN0Q3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50Ip8BChhMaXN0TGVkZ2VyRW50cmllc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIhCglwYWdlX3NpemUYAiABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpUBChlMaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlEjUKB2VudHJpZXMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5MZWRnZXJFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iRAoTR2V0U3RhdGVtZW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEg0KBW1vbnRoGAIgASgJIkcKFEdldFN0YXRlbWVudFJlc3BvbnNlEi8KCXN0YXRlbWVudBgBIAEoCzIcLnBhcmxleS5hY2NvdW50LnYxLlN0YXRlbWVudCJ/ChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0Eg4KBnNjb3BlcxgDIAMoCUIHCgVfbmFtZSJLChZDcmVhdGVBZG1pbktleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJInsKFExpc3RBZG1pbktleXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihAEKFUxpc3RBZG1pbktleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ixQEKEENyZWF0ZUtleVJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQESDgoGc2NvcGVzGAMgAygJEjoKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0EikKBmxpbWl0cxgFIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0c0IHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSKWAQoPTGlzdEtleXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSIQoJcGFnZV9zaXplGAIgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiJ/ChBMaXN0S2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJYChNTZXRLZXlMaW1pdHNSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEikKBmxpbWl0cxgCIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0cyI5ChRTZXRLZXlMaW1pdHNSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSLIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBEg8KAmlkGAkgASgJSAaIAQESGwoGa2V5X2lkGAogASgJSAdSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIFCgNfaWRCCQoHX2tleV9pZCKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ixQIKFUdldFVzYWdlVG90YWxzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESOgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgEIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAUgASgJSAFSBmtleV9pZIgBARIQCgN0b3AYBiABKAVIAogBARIbCgZ0b3BfYnkYByABKAlIA1IGdG9wX2J5iAEBQg0KC19hY2NvdW50X2lkQgkKB19rZXlfaWRCBgoEX3RvcEIJCgdfdG9wX2J5IksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEirAUKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJEhsKBmtleV9pZBgQIAEoCUgGUgZrZXlfaWSIAQESJAoNY2FjaGVkX3Rva2VucxgRIAEoA1INY2FjaGVkX3Rva2VucxIuChJjYWNoZV93cml0ZV90b2tlbnMYEiABKANSEmNhY2hlX3dyaXRlX3Rva2VucxIRCgRyZXN0GBMgASgISAeIAQFCDQoLX2FjY291bnRfaWRCCAoGX21vbnRoQgYKBF9kYXlCDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgkKB19rZXlfaWRCBwoFX3Jlc3QicQoYUHJ1bmVVc2FnZVJlY29yZHNSZXF1ZXN0EioKBmJlZm9yZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoHZHJ5X3J1bhgCIAEoCEgAUgdkcnlfcnVuiAEBQgoKCF9kcnlfcnVuIoEBChlQcnVuZVVzYWdlUmVjb3Jkc1Jlc3BvbnNlEigKD3JlY29yZHNfcmVtb3ZlZBgBIAEoA1IPcmVjb3Jkc19yZW1vdmVkEigKD2Fuc3dlcnNfcmVtb3ZlZBgCIAEoA1IPYW5zd2Vyc19yZW1vdmVkEhAKCGNvbXBsZXRlGAMgASgIIpQBCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZ0YXJnZXQYBSABKAkSDwoHZGV0YWlscxgGIAEoCSKcAQoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQESEgoFYWZ0ZXIYAyABKAlIAogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQggKBl9hZnRlciKRAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEjIKB2VudHJpZXMYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuQXVkaXRFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4i2gEKDFByb2dyYW1TdGF0ZRINCgVzdGF0ZRgBIAEoCRIiCgxtZW1vcnlfYnl0ZXMYAiABKANSDG1lbW9yeV9ieXRlcxIPCgd3YWl0aW5nGAMgASgFEg4KBnN0YXJ0cxgEIAEoBRJDCgxsYXN0X3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSDGxhc3RfdXNlZF9hdIgBARIUCgdmYWlsdXJlGAYgASgJSAGIAQFCDwoNX2xhc3RfdXNlZF9hdEIKCghfZmFpbHVyZSLtAgoLRW5naW5lU3RhdGUSDAoEbmFtZRgBIAEoCRIMCgRraW5kGAIgASgJEgoKAnVwGAMgASgIEg8KB3dhaXRpbmcYBCABKAUSJQoLd2FpdGluZ19tYXgYBSABKAVIAFILd2FpdGluZ19tYXiIAQESFAoHcnVubmluZxgGIAEoBUgBiAEBEiUKC3J1bm5pbmdfbWF4GAcgASgFSAJSC3J1bm5pbmdfbWF4iAEBEhQKB2JyZWFrZXIYCCABKAlIA4gBARIzCgdwcm9ncmFtGAkgASgLMh0ucGFybGV5LmFkbWluLnYxLlByb2dyYW1TdGF0ZUgEiAEBEiMKCmZpbGVfYnl0ZXMYCiABKANIBVIKZmlsZV9ieXRlc4gBAUIOCgxfd2FpdGluZ19tYXhCCgoIX3J1bm5pbmdCDgoMX3J1bm5pbmdfbWF4QgoKCF9icmVha2VyQgoKCF9wcm9ncmFtQg0KC19maWxlX2J5dGVzIiEKEUxvYWRFbmdpbmVSZXF1ZXN0EgwKBG5hbWUYASABKAkiQgoSTG9hZEVuZ2luZVJlc3BvbnNlEiwKBmVuZ2luZRgBIAEoCzIcLnBhcmxleS5hZG1pbi52MS5FbmdpbmVTdGF0ZSIjChNVbmxvYWRFbmdpbmVSZXF1ZXN0EgwKBG5hbWUYASABKAkiRAoUVW5sb2FkRW5naW5lUmVzcG9uc2USLAoGZW5naW5lGAEgASgLMhwucGFybGV5LmFkbWluLnYxLkVuZ2luZVN0YXRlIqYBCglOb2RlU3RhdGUSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg0KBXN0YXRlGAMgASgJEkAKDWxlYXNlX2VuZHNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1sZWFzZV9lbmRzX2F0EhgKB2xhdGVfbXMYBSABKANSB2xhdGVfbXMSDwoHYW5zd2VycxgGIAEoCCISChBMaXN0Tm9kZXNSZXF1ZXN0IkQKEUxpc3ROb2Rlc1Jlc3BvbnNlEi8KBW5vZGVzGAEgAygLMhoucGFybGV5LmFkbWluLnYxLk5vZGVTdGF0ZUIEuLsYASLwAgoKTW9kZWxTdGF0ZRIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEg8KB2VuZ2luZXMYAyADKAkSEQoJYXZhaWxhYmxlGAQgASgIEhMKBnJlYXNvbhgFIAEoCUgAiAEBEiUKC2lucHV0X3ByaWNlGAYgASgJSAFSC2lucHV0X3ByaWNliAEBEicKDG91dHB1dF9wcmljZRgHIAEoCUgCUgxvdXRwdXRfcHJpY2WIAQESMwoSY2FjaGVkX2lucHV0X3ByaWNlGAggASgJSANSEmNhY2hlZF9pbnB1dF9wcmljZYgBARIxChFjYWNoZV93cml0ZV9wcmljZRgJIAEoCUgEUhFjYWNoZV93cml0ZV9wcmljZYgBAUIJCgdfcmVhc29uQg4KDF9pbnB1dF9wcmljZUIPCg1fb3V0cHV0X3ByaWNlQhUKE19jYWNoZWRfaW5wdXRfcHJpY2VCFAoSX2NhY2hlX3dyaXRlX3ByaWNlIiYKB1NldHRpbmcSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSIXChVHZXRTZXJ2ZXJTdGF0ZVJlcXVlc3Qi/wEKFkdldFNlcnZlclN0YXRlUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBIzCgdlbmdpbmVzGAMgAygLMhwucGFybGV5LmFkbWluLnYxLkVuZ2luZVN0YXRlQgS4uxgBEjEKBm1vZGVscxgEIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Nb2RlbFN0YXRlQgS4uxgBEjAKCHNldHRpbmdzGAUgAygLMhgucGFybGV5LmFkbWluLnYxLlNldHRpbmdCBLi7GAEiFwoVRGlhZ25vc2VTZXJ2ZXJSZXF1ZXN0IlAKFkRpYWdub3NlU2VydmVyUmVzcG9uc2USNgoLZGlhZ25vc3RpY3MYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuRGlhZ25vc3RpY0IEuLsYASJpCgpEaWFnbm9zdGljEgwKBGFyZWEYASABKAkSDwoHc3ViamVjdBgCIAEoCRINCgVzdGF0ZRgDIAEoCRINCgVmb3VuZBgEIAEoCRITCgZhZHZpY2UYBSABKAlIAIgBAUIJCgdfYWR2aWNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
+  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCKDAgoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQESEgoFc3RhdGUYBCABKAlIA4gBARIfCghvcmRlcl9ieRgFIAEoCUgEUghvcmRlcl9ieYgBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQhAKDl9uYW1lX2NvbnRhaW5zQggKBl9zdGF0ZUILCglfb3JkZXJfYnkizQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBEjMKBnRvdGFscxgDIAEoCzIeLnBhcmxleS5hZG1pbi52MS5BY2NvdW50VG90YWxzSAGIAQFCEgoQX25leHRfcGFnZV90b2tlbkIJCgdfdG90YWxzImYKDUFjY291bnRUb3RhbHMSEAoIYWNjb3VudHMYASABKAMSMgoUYmFsYW5jZV9uYW5vX2NyZWRpdHMYAiABKANSFGJhbGFuY2VfbmFub19jcmVkaXRzEg8KB2JhbGFuY2UYAyABKAkiMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IlIKFFJlbmFtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBQgcKBV9uYW1lIkQKFVJlbmFtZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCI3ChVTdXNwZW5kQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJFChZTdXNwZW5kQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFFJlc3VtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVUmVzdW1lQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFERlbGV0ZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVRGVsZXRlQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ImQKF1NldEFjY291bnRMaW1pdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSKQoGbGltaXRzGAIgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzIkcKGFNldEFjY291bnRMaW1pdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoSTG9hZENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJCChNMb2FkQ3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrkBChRBZGp1c3RDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiRAoVQWRqdXN0Q3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50Ip8BChhMaXN0TGVkZ2VyRW50cmllc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIhCglwYWdlX3NpemUYAiABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpUBChlMaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlEjUKB2VudHJpZXMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5MZWRnZXJFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iRAoTR2V0U3RhdGVtZW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEg0KBW1vbnRoGAIgASgJIkcKFEdldFN0YXRlbWVudFJlc3BvbnNlEi8KCXN0YXRlbWVudBgBIAEoCzIcLnBhcmxleS5hY2NvdW50LnYxLlN0YXRlbWVudCJ/ChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0Eg4KBnNjb3BlcxgDIAMoCUIHCgVfbmFtZSJLChZDcmVhdGVBZG1pbktleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJInsKFExpc3RBZG1pbktleXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihAEKFUxpc3RBZG1pbktleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ixQEKEENyZWF0ZUtleVJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQESDgoGc2NvcGVzGAMgAygJEjoKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0EikKBmxpbWl0cxgFIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0c0IHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSKWAQoPTGlzdEtleXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSIQoJcGFnZV9zaXplGAIgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiJ/ChBMaXN0S2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJYChNTZXRLZXlMaW1pdHNSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEikKBmxpbWl0cxgCIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0cyI5ChRTZXRLZXlMaW1pdHNSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSLIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBEg8KAmlkGAkgASgJSAaIAQESGwoGa2V5X2lkGAogASgJSAdSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIFCgNfaWRCCQoHX2tleV9pZCKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ixQIKFUdldFVzYWdlVG90YWxzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESOgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgEIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAUgASgJSAFSBmtleV9pZIgBARIQCgN0b3AYBiABKAVIAogBARIbCgZ0b3BfYnkYByABKAlIA1IGdG9wX2J5iAEBQg0KC19hY2NvdW50X2lkQgkKB19rZXlfaWRCBgoEX3RvcEIJCgdfdG9wX2J5IksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEiyAUKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJEhsKBmtleV9pZBgQIAEoCUgGUgZrZXlfaWSIAQESJAoNY2FjaGVkX3Rva2VucxgRIAEoA1INY2FjaGVkX3Rva2VucxIuChJjYWNoZV93cml0ZV90b2tlbnMYEiABKANSEmNhY2hlX3dyaXRlX3Rva2VucxIRCgRyZXN0GBMgASgISAeIAQESEQoEaG91chgUIAEoCUgIiAEBQg0KC19hY2NvdW50X2lkQggKBl9tb250aEIGCgRfZGF5QgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIJCgdfa2V5X2lkQgcKBV9yZXN0QgcKBV9ob3VyIk4KEExpc3ROYW1lc1JlcXVlc3QSIAoLYWNjb3VudF9pZHMYASADKAlSC2FjY291bnRfaWRzEhgKB2tleV9pZHMYAiADKAlSB2tleV9pZHMiVAoHTmFtZWRJZBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiEKCWxhc3RfZm91chgDIAEoCUgAUglsYXN0X2ZvdXKIAQFCDAoKX2xhc3RfZm91ciJzChFMaXN0TmFtZXNSZXNwb25zZRIwCghhY2NvdW50cxgBIAMoCzIYLnBhcmxleS5hZG1pbi52MS5OYW1lZElkQgS4uxgBEiwKBGtleXMYAiADKAsyGC5wYXJsZXkuYWRtaW4udjEuTmFtZWRJZEIEuLsYASJxChhQcnVuZVVzYWdlUmVjb3Jkc1JlcXVlc3QSKgoGYmVmb3JlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgdkcnlfcnVuGAIgASgISABSB2RyeV9ydW6IAQFCCgoIX2RyeV9ydW4igQEKGVBydW5lVXNhZ2VSZWNvcmRzUmVzcG9uc2USKAoPcmVjb3Jkc19yZW1vdmVkGAEgASgDUg9yZWNvcmRzX3JlbW92ZWQSKAoPYW5zd2Vyc19yZW1vdmVkGAIgASgDUg9hbnN3ZXJzX3JlbW92ZWQSEAoIY29tcGxldGUYAyABKAgilAEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSOgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSDQoFYWN0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEg4KBnRhcmdldBgFIAEoCRIPCgdkZXRhaWxzGAYgASgJIpwBChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARISCgVhZnRlchgDIAEoCUgCiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CCAoGX2FmdGVyIpEBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USMgoHZW50cmllcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5BdWRpdEVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiLaAQoMUHJvZ3JhbVN0YXRlEg0KBXN0YXRlGAEgASgJEiIKDG1lbW9yeV9ieXRlcxgCIAEoA1IMbWVtb3J5X2J5dGVzEg8KB3dhaXRpbmcYAyABKAUSDgoGc3RhcnRzGAQgASgFEkMKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFIMbGFzdF91c2VkX2F0iAEBEhQKB2ZhaWx1cmUYBiABKAlIAYgBAUIPCg1fbGFzdF91c2VkX2F0QgoKCF9mYWlsdXJlIu0CCgtFbmdpbmVTdGF0ZRIMCgRuYW1lGAEgASgJEgwKBGtpbmQYAiABKAkSCgoCdXAYAyABKAgSDwoHd2FpdGluZxgEIAEoBRIlCgt3YWl0aW5nX21heBgFIAEoBUgAUgt3YWl0aW5nX21heIgBARIUCgdydW5uaW5nGAYgASgFSAGIAQESJQoLcnVubmluZ19tYXgYByABKAVIAlILcnVubmluZ19tYXiIAQESFAoHYnJlYWtlchgIIAEoCUgDiAEBEjMKB3Byb2dyYW0YCSABKAsyHS5wYXJsZXkuYWRtaW4udjEuUHJvZ3JhbVN0YXRlSASIAQESIwoKZmlsZV9ieXRlcxgKIAEoA0gFUgpmaWxlX2J5dGVziAEBQg4KDF93YWl0aW5nX21heEIKCghfcnVubmluZ0IOCgxfcnVubmluZ19tYXhCCgoIX2JyZWFrZXJCCgoIX3Byb2dyYW1CDQoLX2ZpbGVfYnl0ZXMiIQoRTG9hZEVuZ2luZVJlcXVlc3QSDAoEbmFtZRgBIAEoCSJCChJMb2FkRW5naW5lUmVzcG9uc2USLAoGZW5naW5lGAEgASgLMhwucGFybGV5LmFkbWluLnYxLkVuZ2luZVN0YXRlIiMKE1VubG9hZEVuZ2luZVJlcXVlc3QSDAoEbmFtZRgBIAEoCSJEChRVbmxvYWRFbmdpbmVSZXNwb25zZRIsCgZlbmdpbmUYASABKAsyHC5wYXJsZXkuYWRtaW4udjEuRW5naW5lU3RhdGUipgEKCU5vZGVTdGF0ZRIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDQoFc3RhdGUYAyABKAkSQAoNbGVhc2VfZW5kc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDWxlYXNlX2VuZHNfYXQSGAoHbGF0ZV9tcxgFIAEoA1IHbGF0ZV9tcxIPCgdhbnN3ZXJzGAYgASgIIhIKEExpc3ROb2Rlc1JlcXVlc3QiRAoRTGlzdE5vZGVzUmVzcG9uc2USLwoFbm9kZXMYASADKAsyGi5wYXJsZXkuYWRtaW4udjEuTm9kZVN0YXRlQgS4uxgBIvACCgpNb2RlbFN0YXRlEgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHZW5naW5lcxgDIAMoCRIRCglhdmFpbGFibGUYBCABKAgSEwoGcmVhc29uGAUgASgJSACIAQESJQoLaW5wdXRfcHJpY2UYBiABKAlIAVILaW5wdXRfcHJpY2WIAQESJwoMb3V0cHV0X3ByaWNlGAcgASgJSAJSDG91dHB1dF9wcmljZYgBARIzChJjYWNoZWRfaW5wdXRfcHJpY2UYCCABKAlIA1ISY2FjaGVkX2lucHV0X3ByaWNliAEBEjEKEWNhY2hlX3dyaXRlX3ByaWNlGAkgASgJSARSEWNhY2hlX3dyaXRlX3ByaWNliAEBQgkKB19yZWFzb25CDgoMX2lucHV0X3ByaWNlQg8KDV9vdXRwdXRfcHJpY2VCFQoTX2NhY2hlZF9pbnB1dF9wcmljZUIUChJfY2FjaGVfd3JpdGVfcHJpY2UiJgoHU2V0dGluZxIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIhcKFUdldFNlcnZlclN0YXRlUmVxdWVzdCLvAgoWR2V0U2VydmVyU3RhdGVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EjMKB2VuZ2luZXMYAyADKAsyHC5wYXJsZXkuYWRtaW4udjEuRW5naW5lU3RhdGVCBLi7GAESMQoGbW9kZWxzGAQgAygLMhsucGFybGV5LmFkbWluLnYxLk1vZGVsU3RhdGVCBLi7GAESMAoIc2V0dGluZ3MYBSADKAsyGC5wYXJsZXkuYWRtaW4udjEuU2V0dGluZ0IEuLsYARJXChJjb25maWd1cmF0aW9uX2ZpbGUYBiABKAsyIi5wYXJsZXkuYWRtaW4udjEuQ29uZmlndXJhdGlvbkZpbGVIAFISY29uZmlndXJhdGlvbl9maWxliAEBQhUKE19jb25maWd1cmF0aW9uX2ZpbGUiWgoRQ29uZmlndXJhdGlvbkZpbGUSDAoEcGF0aBgBIAEoCRIVCgdjaGFuZ2VkGAIgAygJQgS4uxgBEhQKB3Byb2JsZW0YAyABKAlIAIgBAUIKCghfcHJvYmxlbSK/AQoSQ2hlY2tFbmdpbmVSZXF1ZXN0EgwKBGtpbmQYASABKAkSCwoDdXJsGAIgASgJEh0KB2FwaV9rZXkYAyABKAlIAFIHYXBpX2tleYgBARItCgZtb2RlbHMYBCADKAsyHS5wYXJsZXkuYWRtaW4udjEuQ2hlY2tlZE1vZGVsEhEKBGNoYXQYBSABKAhIAYgBARIQCgN0bHMYBiABKAhIAogBAUIKCghfYXBpX2tleUIHCgVfY2hhdEIGCgRfdGxzIioKDENoZWNrZWRNb2RlbBIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkiYwoTQ2hlY2tFbmdpbmVSZXNwb25zZRI2CgtkaWFnbm9zdGljcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5EaWFnbm9zdGljQgS4uxgBEhQKBm1vZGVscxgCIAMoCUIEuLsYASIXChVEaWFnbm9zZVNlcnZlclJlcXVlc3QiUAoWRGlhZ25vc2VTZXJ2ZXJSZXNwb25zZRI2CgtkaWFnbm9zdGljcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5EaWFnbm9zdGljQgS4uxgBImkKCkRpYWdub3N0aWMSDAoEYXJlYRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEg0KBXN0YXRlGAMgASgJEg0KBWZvdW5kGAQgASgJEhMKBmFkdmljZRgFIAEoCUgAiAEBQgkKB19hZHZpY2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
 
 /**
  * An API key without its secret, which is shown once at creation and stored only as a hash.
@@ -1312,8 +1312,8 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
   endTime?: Timestamp | undefined;
 
   /**
-   * Any of `account`, `key`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total
-   * over all requests.
+   * Any of `account`, `key`, `month`, `day`, `hour`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total
+   * over all requests. `hour` needs a `start_time` and an `end_time` at most two days apart.
    *
    * @generated from field: repeated string group_by = 4 [json_name = "group_by"];
    */
@@ -1494,6 +1494,13 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
    * @generated from field: optional bool rest = 19;
    */
   rest?: boolean | undefined;
+
+  /**
+   * The first moment of the hour, such as `2026-11-21T14:00:00Z`. Absent for pruned records, whose sums are kept by day.
+   *
+   * @generated from field: optional string hour = 20;
+   */
+  hour?: string | undefined;
 };
 
 /**
@@ -1502,6 +1509,89 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
  */
 export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
   messageDesc(file_parley_admin_v1_admin, 50);
+
+/**
+ * @generated from message parley.admin.v1.ListNamesRequest
+ */
+export type ListNamesRequest = Message<"parley.admin.v1.ListNamesRequest"> & {
+  /**
+   * Ids of accounts, at most 100.
+   *
+   * @generated from field: repeated string account_ids = 1 [json_name = "account_ids"];
+   */
+  accountIds: string[];
+
+  /**
+   * Ids of keys, at most 100.
+   *
+   * @generated from field: repeated string key_ids = 2 [json_name = "key_ids"];
+   */
+  keyIds: string[];
+};
+
+/**
+ * Describes the message parley.admin.v1.ListNamesRequest.
+ * Use `create(ListNamesRequestSchema)` to create a new message.
+ */
+export const ListNamesRequestSchema: GenMessage<ListNamesRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 51);
+
+/**
+ * The name of an account or key.
+ *
+ * @generated from message parley.admin.v1.NamedId
+ */
+export type NamedId = Message<"parley.admin.v1.NamedId"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Keys: the last four characters of the secret. A key and its replacement have the same name.
+   *
+   * @generated from field: optional string last_four = 3 [json_name = "last_four"];
+   */
+  lastFour?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.NamedId.
+ * Use `create(NamedIdSchema)` to create a new message.
+ */
+export const NamedIdSchema: GenMessage<NamedId> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 52);
+
+/**
+ * @generated from message parley.admin.v1.ListNamesResponse
+ */
+export type ListNamesResponse = Message<"parley.admin.v1.ListNamesResponse"> & {
+  /**
+   * In no particular order, without unknown ids.
+   *
+   * @generated from field: repeated parley.admin.v1.NamedId accounts = 1;
+   */
+  accounts: NamedId[];
+
+  /**
+   * Keys of accounts and admin keys, in no particular order, without unknown ids.
+   *
+   * @generated from field: repeated parley.admin.v1.NamedId keys = 2;
+   */
+  keys: NamedId[];
+};
+
+/**
+ * Describes the message parley.admin.v1.ListNamesResponse.
+ * Use `create(ListNamesResponseSchema)` to create a new message.
+ */
+export const ListNamesResponseSchema: GenMessage<ListNamesResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 53);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsRequest
@@ -1528,7 +1618,7 @@ export type PruneUsageRecordsRequest = Message<"parley.admin.v1.PruneUsageRecord
  * Use `create(PruneUsageRecordsRequestSchema)` to create a new message.
  */
 export const PruneUsageRecordsRequestSchema: GenMessage<PruneUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 51);
+  messageDesc(file_parley_admin_v1_admin, 54);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsResponse
@@ -1559,7 +1649,7 @@ export type PruneUsageRecordsResponse = Message<"parley.admin.v1.PruneUsageRecor
  * Use `create(PruneUsageRecordsResponseSchema)` to create a new message.
  */
 export const PruneUsageRecordsResponseSchema: GenMessage<PruneUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 52);
+  messageDesc(file_parley_admin_v1_admin, 55);
 
 /**
  * An administrative change.
@@ -1612,7 +1702,7 @@ export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 53);
+  messageDesc(file_parley_admin_v1_admin, 56);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesRequest
@@ -1644,7 +1734,7 @@ export type ListAuditEntriesRequest = Message<"parley.admin.v1.ListAuditEntriesR
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 54);
+  messageDesc(file_parley_admin_v1_admin, 57);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesResponse
@@ -1670,7 +1760,7 @@ export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntries
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 55);
+  messageDesc(file_parley_admin_v1_admin, 58);
 
 /**
  * A program that the server starts for the first request and ends when it has been idle.
@@ -1727,7 +1817,7 @@ export type ProgramState = Message<"parley.admin.v1.ProgramState"> & {
  * Use `create(ProgramStateSchema)` to create a new message.
  */
 export const ProgramStateSchema: GenMessage<ProgramState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 56);
+  messageDesc(file_parley_admin_v1_admin, 59);
 
 /**
  * An engine of the running server.
@@ -1812,7 +1902,7 @@ export type EngineState = Message<"parley.admin.v1.EngineState"> & {
  * Use `create(EngineStateSchema)` to create a new message.
  */
 export const EngineStateSchema: GenMessage<EngineState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 57);
+  messageDesc(file_parley_admin_v1_admin, 60);
 
 /**
  * @generated from message parley.admin.v1.LoadEngineRequest
@@ -1831,7 +1921,7 @@ export type LoadEngineRequest = Message<"parley.admin.v1.LoadEngineRequest"> & {
  * Use `create(LoadEngineRequestSchema)` to create a new message.
  */
 export const LoadEngineRequestSchema: GenMessage<LoadEngineRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 58);
+  messageDesc(file_parley_admin_v1_admin, 61);
 
 /**
  * @generated from message parley.admin.v1.LoadEngineResponse
@@ -1848,7 +1938,7 @@ export type LoadEngineResponse = Message<"parley.admin.v1.LoadEngineResponse"> &
  * Use `create(LoadEngineResponseSchema)` to create a new message.
  */
 export const LoadEngineResponseSchema: GenMessage<LoadEngineResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 59);
+  messageDesc(file_parley_admin_v1_admin, 62);
 
 /**
  * @generated from message parley.admin.v1.UnloadEngineRequest
@@ -1867,7 +1957,7 @@ export type UnloadEngineRequest = Message<"parley.admin.v1.UnloadEngineRequest">
  * Use `create(UnloadEngineRequestSchema)` to create a new message.
  */
 export const UnloadEngineRequestSchema: GenMessage<UnloadEngineRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 60);
+  messageDesc(file_parley_admin_v1_admin, 63);
 
 /**
  * @generated from message parley.admin.v1.UnloadEngineResponse
@@ -1884,7 +1974,7 @@ export type UnloadEngineResponse = Message<"parley.admin.v1.UnloadEngineResponse
  * Use `create(UnloadEngineResponseSchema)` to create a new message.
  */
 export const UnloadEngineResponseSchema: GenMessage<UnloadEngineResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 61);
+  messageDesc(file_parley_admin_v1_admin, 64);
 
 /**
  * A server that shares the PostgreSQL database.
@@ -1938,7 +2028,7 @@ export type NodeState = Message<"parley.admin.v1.NodeState"> & {
  * Use `create(NodeStateSchema)` to create a new message.
  */
 export const NodeStateSchema: GenMessage<NodeState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 62);
+  messageDesc(file_parley_admin_v1_admin, 65);
 
 /**
  * @generated from message parley.admin.v1.ListNodesRequest
@@ -1951,7 +2041,7 @@ export type ListNodesRequest = Message<"parley.admin.v1.ListNodesRequest"> & {
  * Use `create(ListNodesRequestSchema)` to create a new message.
  */
 export const ListNodesRequestSchema: GenMessage<ListNodesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 63);
+  messageDesc(file_parley_admin_v1_admin, 66);
 
 /**
  * @generated from message parley.admin.v1.ListNodesResponse
@@ -1970,7 +2060,7 @@ export type ListNodesResponse = Message<"parley.admin.v1.ListNodesResponse"> & {
  * Use `create(ListNodesResponseSchema)` to create a new message.
  */
 export const ListNodesResponseSchema: GenMessage<ListNodesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 64);
+  messageDesc(file_parley_admin_v1_admin, 67);
 
 /**
  * A configured model in the running server.
@@ -2045,7 +2135,7 @@ export type ModelState = Message<"parley.admin.v1.ModelState"> & {
  * Use `create(ModelStateSchema)` to create a new message.
  */
 export const ModelStateSchema: GenMessage<ModelState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 65);
+  messageDesc(file_parley_admin_v1_admin, 68);
 
 /**
  * A setting of the running server.
@@ -2073,7 +2163,7 @@ export type Setting = Message<"parley.admin.v1.Setting"> & {
  * Use `create(SettingSchema)` to create a new message.
  */
 export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 66);
+  messageDesc(file_parley_admin_v1_admin, 69);
 
 /**
  * @generated from message parley.admin.v1.GetServerStateRequest
@@ -2086,7 +2176,7 @@ export type GetServerStateRequest = Message<"parley.admin.v1.GetServerStateReque
  * Use `create(GetServerStateRequestSchema)` to create a new message.
  */
 export const GetServerStateRequestSchema: GenMessage<GetServerStateRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 67);
+  messageDesc(file_parley_admin_v1_admin, 70);
 
 /**
  * @generated from message parley.admin.v1.GetServerStateResponse
@@ -2118,6 +2208,13 @@ export type GetServerStateResponse = Message<"parley.admin.v1.GetServerStateResp
    * @generated from field: repeated parley.admin.v1.Setting settings = 5;
    */
   settings: Setting[];
+
+  /**
+   * The configuration file, as it is now. Absent without one.
+   *
+   * @generated from field: optional parley.admin.v1.ConfigurationFile configuration_file = 6 [json_name = "configuration_file"];
+   */
+  configurationFile?: ConfigurationFile | undefined;
 };
 
 /**
@@ -2125,7 +2222,147 @@ export type GetServerStateResponse = Message<"parley.admin.v1.GetServerStateResp
  * Use `create(GetServerStateResponseSchema)` to create a new message.
  */
 export const GetServerStateResponseSchema: GenMessage<GetServerStateResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 68);
+  messageDesc(file_parley_admin_v1_admin, 71);
+
+/**
+ * The configuration file of a running server, which is read at its start and by a reload (`parley config apply`).
+ *
+ * @generated from message parley.admin.v1.ConfigurationFile
+ */
+export type ConfigurationFile = Message<"parley.admin.v1.ConfigurationFile"> & {
+  /**
+   * As the server was given it.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The settings that would have other values after a reload, at most 100.
+   *
+   * @generated from field: repeated string changed = 2;
+   */
+  changed: string[];
+
+  /**
+   * Why a reload would change nothing: a mistake in the file, or a setting that needs a restart.
+   *
+   * @generated from field: optional string problem = 3;
+   */
+  problem?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ConfigurationFile.
+ * Use `create(ConfigurationFileSchema)` to create a new message.
+ */
+export const ConfigurationFileSchema: GenMessage<ConfigurationFile> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 72);
+
+/**
+ * @generated from message parley.admin.v1.CheckEngineRequest
+ */
+export type CheckEngineRequest = Message<"parley.admin.v1.CheckEngineRequest"> & {
+  /**
+   * `openai`: any server with the OpenAI API; `remote`: another Parley, over gRPC. Required.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * Of `openai` its URL with the version, such as `http://127.0.0.1:8000/v1`; of `remote` its address, such as
+   * `speech.example.com:8080`. Required.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * The key to send there. It is not kept. Absent: none.
+   *
+   * @generated from field: optional string api_key = 3 [json_name = "api_key"];
+   */
+  apiKey?: string | undefined;
+
+  /**
+   * Models that it should have, at most 20.
+   *
+   * @generated from field: repeated parley.admin.v1.CheckedModel models = 4;
+   */
+  models: CheckedModel[];
+
+  /**
+   * Whether to ask each chat model of `openai` for one token, which that server may charge. Default: false.
+   *
+   * @generated from field: optional bool chat = 5;
+   */
+  chat?: boolean | undefined;
+
+  /**
+   * Of `remote`: whether to encrypt the connection. Default: false.
+   *
+   * @generated from field: optional bool tls = 6;
+   */
+  tls?: boolean | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.CheckEngineRequest.
+ * Use `create(CheckEngineRequestSchema)` to create a new message.
+ */
+export const CheckEngineRequestSchema: GenMessage<CheckEngineRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 73);
+
+/**
+ * @generated from message parley.admin.v1.CheckedModel
+ */
+export type CheckedModel = Message<"parley.admin.v1.CheckedModel"> & {
+  /**
+   * The name that the server has for the model, of 1 to 200 characters.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * `speech`, `transcription` or `chat`.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.CheckedModel.
+ * Use `create(CheckedModelSchema)` to create a new message.
+ */
+export const CheckedModelSchema: GenMessage<CheckedModel> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 74);
+
+/**
+ * @generated from message parley.admin.v1.CheckEngineResponse
+ */
+export type CheckEngineResponse = Message<"parley.admin.v1.CheckEngineResponse"> & {
+  /**
+   * @generated from field: repeated parley.admin.v1.Diagnostic diagnostics = 1;
+   */
+  diagnostics: Diagnostic[];
+
+  /**
+   * The names of the first 200 models that it lists.
+   *
+   * @generated from field: repeated string models = 2;
+   */
+  models: string[];
+};
+
+/**
+ * Describes the message parley.admin.v1.CheckEngineResponse.
+ * Use `create(CheckEngineResponseSchema)` to create a new message.
+ */
+export const CheckEngineResponseSchema: GenMessage<CheckEngineResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 75);
 
 /**
  * @generated from message parley.admin.v1.DiagnoseServerRequest
@@ -2138,7 +2375,7 @@ export type DiagnoseServerRequest = Message<"parley.admin.v1.DiagnoseServerReque
  * Use `create(DiagnoseServerRequestSchema)` to create a new message.
  */
 export const DiagnoseServerRequestSchema: GenMessage<DiagnoseServerRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 69);
+  messageDesc(file_parley_admin_v1_admin, 76);
 
 /**
  * @generated from message parley.admin.v1.DiagnoseServerResponse
@@ -2155,7 +2392,7 @@ export type DiagnoseServerResponse = Message<"parley.admin.v1.DiagnoseServerResp
  * Use `create(DiagnoseServerResponseSchema)` to create a new message.
  */
 export const DiagnoseServerResponseSchema: GenMessage<DiagnoseServerResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 70);
+  messageDesc(file_parley_admin_v1_admin, 77);
 
 /**
  * A finding.
@@ -2204,5 +2441,5 @@ export type Diagnostic = Message<"parley.admin.v1.Diagnostic"> & {
  * Use `create(DiagnosticSchema)` to create a new message.
  */
 export const DiagnosticSchema: GenMessage<Diagnostic> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 71);
+  messageDesc(file_parley_admin_v1_admin, 78);
 

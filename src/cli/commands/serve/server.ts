@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
+import type { ConfigSource } from '../../../app/configuration-file.ts';
 import type { App } from '../../../app/create-app.ts';
 import { createDemo } from '../../../app/demo.ts';
 import { firstRunPath, readFirstRun, updateFirstRun } from '../../../app/first-run.ts';
@@ -7,7 +8,7 @@ import { createLog } from '../../../app/log.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { dataFolderError } from '../../client/data-folder.ts';
-import { localUrl, removeServerFile, writeServerFile } from '../../client/server-file.ts';
+import { localUrl, removeServerFile, type ServerFile, writeServerFile } from '../../client/server-file.ts';
 import { loadWithFlags } from '../../configuration.ts';
 import type { ServeFlags } from '../../flags.ts';
 import { printData } from '../../terminal/terminal.ts';
@@ -25,27 +26,37 @@ export function serve(flags: ServeFlags): Promise<void> {
 
 async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   // Until the configuration is read, a signal ends the process, as the file may be a pipe that nobody closes.
-  const { config, warnings } = loadWithFlags(flags);
+  const { config, warnings, file } = loadWithFlags(flags);
   const stopped = stopSignal();
   const log = createLog(config.log.level);
   for (const warning of warnings) log.warn({}, warning);
   if (flags.workers !== undefined && !isWorker)
-    return serveByWorkers(flags.workers, flags, { config, log, stopped });
-  const opening = open(config, log);
+    return serveByWorkers(flags.workers, flags, { config, file, log, stopped });
+  const opening = open(
+    config,
+    log,
+    file === undefined ? undefined : { path: file, read: () => loadWithFlags(flags).config },
+  );
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while opening: close it once it is open.
   if (opened === undefined) return (await opening).close();
   const baseUrl = callable(config, opened.baseUrl);
   // A worker's parent notifies systemd.
   const manager = serviceManager(isWorker ? {} : process.env, log);
+  const addresses = { ...opened, file };
   let reloaded = Promise.resolve();
+  let count = 0;
   const reload = () => {
-    reloaded = reloaded.then(() => reloadConfiguration(flags, opened, log, manager));
+    reloaded = reloaded.then(async () => {
+      const problem = await reloadConfiguration(flags, opened, log, manager);
+      count++;
+      if (!isWorker) writeAddresses(config, addresses, { count, ...(problem !== undefined && { problem }) });
+    });
   };
   process.on('SIGHUP', reload);
   try {
     if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
-    else writeAddresses(config, opened);
+    else writeAddresses(config, addresses, { count });
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
@@ -74,6 +85,7 @@ const settleMs = 2_000;
 
 interface Serving {
   readonly config: Config;
+  readonly file: string | undefined;
   readonly log: Log;
   readonly stopped: Promise<NodeJS.Signals>;
 }
@@ -81,12 +93,12 @@ interface Serving {
 async function serveByWorkers(
   count: number,
   flags: ServeFlags,
-  { config, log, stopped }: Serving,
+  { config, file, log, stopped }: Serving,
 ): Promise<void> {
   checkWorkers(config, flags);
   const manager = serviceManager(process.env, log);
   const onReady = (addresses: Addresses) => {
-    writeAddresses(config, addresses);
+    writeAddresses(config, { ...addresses, file });
     manager.ready();
   };
   void stopped.then(() => manager.stopping());
@@ -99,10 +111,16 @@ async function serveByWorkers(
 }
 
 /** For commands that call this server. */
-function writeAddresses(config: Config, addresses: Addresses): void {
+function writeAddresses(
+  config: Config,
+  addresses: Addresses & { readonly file: string | undefined },
+  reloads?: ServerFile['reloads'],
+): void {
   const baseUrl = callable(config, addresses.baseUrl);
   const adminBaseUrl = callable(config, addresses.adminBaseUrl);
-  writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
+  const file = addresses.file === undefined ? {} : { file: resolve(addresses.file) };
+  const served = { baseUrl, adminBaseUrl, pid: process.pid, ...file };
+  writeServerFile(config.dataDir, { ...served, ...(reloads && { reloads }) });
   updateFirstRun(config.dataDir, baseUrl);
 }
 
@@ -111,13 +129,16 @@ function callable({ tls }: Config, url: string): string {
   return tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url);
 }
 
-/** Reads the configuration again, with the same flags. An invalid one changes nothing. */
+/**
+ * Reads the configuration again, with the same flags. An invalid one changes nothing.
+ * @returns why it changed nothing
+ */
 async function reloadConfiguration(
   flags: ServeFlags,
   app: App,
   log: ReturnType<typeof createLog>,
   manager: ServiceManager,
-): Promise<void> {
+): Promise<string | undefined> {
   manager.reloading();
   try {
     const { config } = loadWithFlags(flags);
@@ -125,18 +146,21 @@ async function reloadConfiguration(
     log.level = config.log.level;
     log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
     for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
+    return undefined;
   } catch (error) {
     log.error({ err: error }, 'configuration not reloaded; the server continues with the previous one');
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    manager.ready();
   }
-  manager.ready();
 }
 
 /** Loads the app, which takes long, only for this command and a valid configuration. */
-async function open(config: Config, log: Log): Promise<App> {
+async function open(config: Config, log: Log, source: ConfigSource | undefined): Promise<App> {
   const sockets = passedSockets(process.env, config.admin !== undefined);
   try {
     const { createApp } = await import('../../../app/create-app.ts');
-    return await createApp(config, { log, sockets, settleMs });
+    return await createApp(config, { log, sockets, settleMs, source });
   } catch (error) {
     throw addressError(error, config) ?? dataFolderError(error, config.dataDir);
   }

@@ -35,6 +35,9 @@ STATEFUL_WORDS = (
     "The transcription model tells no speakers",
     # Members that depend on each other.
     "`top` needs either",
+    "`hour` in `group_by` needs",
+    # A schema does not say which URLs and addresses an engine can have.
+    "`url` must be",
     "needs as many recordings as",
     "cannot be sent together",
 )

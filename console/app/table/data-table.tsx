@@ -1,0 +1,73 @@
+/** A table that fits its window: the least important columns go first, unless the reader has chosen columns. */
+import type { ComponentChildren } from 'preact';
+import { Scroll } from '../scroll.tsx';
+import { type Head, TableHead } from '../table-head.tsx';
+import { ColumnChoice, useChosenColumns } from './column-choice.tsx';
+import { useFit } from './use-fit.ts';
+
+export interface DataColumn<Row> {
+  readonly title: string;
+  /** Numbers are at the right; `row` is the header of its row; `wrap` and `scopes` break long texts; `actions` has an unseen title. */
+  readonly form?: 'right' | 'row' | 'wrap' | 'scopes' | 'actions';
+  /** The highest rank goes first. Default: the column stays. */
+  readonly rank?: number;
+  readonly cell: (row: Row, index: number) => ComponentChildren;
+}
+
+interface Props<Row> {
+  /** Names the choice of columns in the browser. Default: the reader cannot choose. */
+  readonly id?: string;
+  readonly label: string;
+  readonly columns: readonly DataColumn<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  /** Changes with the contents of the cells, unless `rows` do. */
+  readonly contents?: unknown;
+}
+
+export function DataTable<Row>({ id, label, columns, rows, keyOf, contents }: Props<Row>) {
+  const [chosen, choose] = useChosenColumns(id ?? '');
+  const kept = columns.filter(({ title, rank }) => !rank || (chosen?.includes(title) ?? true));
+  const { target, isMeasuring, hidden } = useFit(kept, chosen === undefined, [rows, contents]);
+  const shown = kept.filter(({ title }) => !hidden.has(title));
+  return (
+    <>
+      {id !== undefined && (
+        <ColumnChoice
+          label={label}
+          columns={columns}
+          shown={shown.map(({ title }) => title)}
+          isAutomatic={chosen === undefined}
+          onChoose={choose}
+        />
+      )}
+      <Scroll label={label} target={target}>
+        <table class={isMeasuring ? 'rows measured' : 'rows'}>
+          <TableHead columns={shown.map(headOf)} />
+          <tbody>
+            {rows.map((row, index) => (
+              <tr key={keyOf(row)}>
+                {shown.map(({ title, form, cell }) =>
+                  form === 'row' ? (
+                    <th key={title} scope="row">
+                      {cell(row, index)}
+                    </th>
+                  ) : (
+                    <td key={title} class={form}>
+                      {cell(row, index)}
+                    </td>
+                  ),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}
+
+function headOf({ title, form }: Pick<DataColumn<never>, 'title' | 'form'>): Head {
+  if (form === 'right') return [title, form];
+  return form === 'actions' ? [title, 'unseen'] : title;
+}

@@ -1,0 +1,32 @@
+/** The configuration file of a running server: what a reload would change. */
+import { type Config, checkReload } from '../config/config.ts';
+import { settingValues } from '../config/setting-values.ts';
+import type { ConfigurationFile } from '../core/entities/server.ts';
+
+export interface ConfigSource {
+  /** Of the file, as given. */
+  readonly path: string;
+  /** Reads the configuration again. @throws ConfigError */
+  readonly read: () => Config;
+}
+
+export function configurationFile(running: Config, { path, read }: ConfigSource): ConfigurationFile {
+  let changed: readonly string[] = [];
+  try {
+    const next = read();
+    changed = changedSettings(running, next);
+    checkReload(running, next);
+    return { path, changed, problem: undefined };
+  } catch (error) {
+    return { path, changed, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Names of settings with other values, or in one of the two only. A secret has no value here. */
+function changedSettings(running: Config, next: Config): readonly string[] {
+  const [before, after] = [running, next].map(
+    (config) => new Map([...settingValues(config)].map(({ name, value }) => [name, value])),
+  );
+  const names = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
+  return [...names].filter((name) => before?.get(name) !== after?.get(name));
+}

@@ -1,0 +1,74 @@
+/** `parley config apply`: the running server reads its configuration again. */
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { systemCode } from '../../files/reason.ts';
+import type { ServerFile } from '../client/server-file.ts';
+import { type ConfigFlags, withConfigFlags } from '../flags.ts';
+import { CliError, newCommand } from '../terminal/command.ts';
+import { printStatus } from '../terminal/terminal.ts';
+
+/** A server may open programs and connections before it uses a configuration. */
+const reloadMsMax = 60_000;
+const pollMs = 50;
+
+export function applyCommand(): Command {
+  return withConfigFlags(
+    newCommand('apply', 'Check the configuration, and let the running server on this machine use it.', [
+      'parley config apply',
+      'parley config apply --config /etc/parley/parley.yaml',
+    ]),
+  ).action(applyConfig);
+}
+
+/** A server may have other flags and variables than this command, so it decides itself what it can use. */
+async function applyConfig(flags: ConfigFlags): Promise<void> {
+  const { loadWithFlags } = await import('../configuration.ts');
+  const { readServerFile } = await import('../client/server-file.ts');
+  const { config, file } = loadWithFlags(flags);
+  const server = readServerFile(config.dataDir);
+  if (server === undefined) {
+    throw new CliError(
+      `No server runs on the data folder ${config.dataDir}. It reads the configuration when it starts.`,
+    );
+  }
+  if (file !== undefined && server.file !== resolve(file)) {
+    const read = server.file === undefined ? 'reads no file' : `reads ${server.file}`;
+    throw new CliError(`The server on the data folder ${config.dataDir} ${read}, not ${resolve(file)}.`);
+  }
+  signalReload(server);
+  if (server.reloads === undefined) {
+    printStatus(
+      'The processes of the server read the configuration again. Their log says whether they use it.',
+    );
+    return;
+  }
+  const { problem } = await nextReload(config.dataDir, server.reloads.count);
+  if (problem !== undefined) throw new CliError(`The server continues as before: ${problem}`);
+  printStatus(`The server uses ${file ?? 'the configuration'}.`);
+}
+
+function signalReload({ pid }: ServerFile): void {
+  try {
+    process.kill(pid, 'SIGHUP');
+  } catch (error) {
+    if (systemCode(error) !== 'EPERM') throw error;
+    const advice = 'Run this command as that user, or `systemctl reload parley`.';
+    throw new CliError(`The server belongs to another user of this machine. ${advice}`, error);
+  }
+}
+
+/** The outcome of the first reload after `count` ones. */
+async function nextReload(dataDir: string, count: number): Promise<NonNullable<ServerFile['reloads']>> {
+  const { readServerFile } = await import('../client/server-file.ts');
+  const untilMs = performance.now() + reloadMsMax;
+  while (performance.now() < untilMs) {
+    const server = readServerFile(dataDir);
+    if (server === undefined) throw new CliError('The server has ended.');
+    if (server.reloads !== undefined && server.reloads.count > count) return server.reloads;
+    await sleep(pollMs);
+  }
+  throw new CliError(
+    `The server has not answered within ${reloadMsMax / 1_000} s. Its log says what it does.`,
+  );
+}

@@ -1,0 +1,102 @@
+/** An edited parley.yaml: who says that it differs from what runs, and how the running server takes it. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Folder,
+  parley,
+  printedJson,
+  type Serving,
+  scratchFolder,
+  serve,
+} from '../support/command-line.ts';
+
+let folder: Folder;
+let server: Serving | undefined;
+let adminKey: string;
+
+const configured = (models: readonly string[], more = '') =>
+  `${more}models:\n${models.map((id) => `  - { id: ${id}, type: chat, engine: builtin, price: { input: 1, output: 1 } }\n`).join('')}`;
+const write = (text: string) => writeFileSync(join(folder.path, 'parley.yaml'), text);
+const run = (...args: string[]) => parley(args, { cwd: folder.path });
+
+interface State {
+  readonly models: readonly { readonly id: string }[];
+  readonly configuration_file?: {
+    readonly path: string;
+    readonly changed: string[];
+    readonly problem?: string;
+  };
+}
+
+async function state(): Promise<State> {
+  const headers = { authorization: `Bearer ${adminKey}` };
+  return (await (await fetch(`${server?.baseUrl}/admin/server`, { headers })).json()) as State;
+}
+const modelIds = async () => (await state()).models.map(({ id }) => id);
+
+beforeEach(async () => {
+  folder = scratchFolder();
+  write(configured(['one']));
+  const key = ['key', 'create', '--admin', '--name', 'boss', '--json'];
+  adminKey = (await printedJson<{ secret: string }>(key, { cwd: folder.path })).secret;
+  server = undefined;
+});
+afterEach(async () => {
+  server?.kill('SIGTERM');
+  await server?.ended;
+  await folder.remove();
+});
+
+describe('parley config apply', () => {
+  it('lets the running server use an edited file, which was shown to differ', async () => {
+    server = await serve([], { cwd: folder.path });
+    expect((await state()).configuration_file).toEqual({ path: 'parley.yaml', changed: [] });
+    write(configured(['one', 'two']));
+    const { path, changed, problem } = (await state()).configuration_file ?? {};
+    expect([path, problem]).toEqual(['parley.yaml', undefined]);
+    expect(changed).toContain('models[1].id');
+    expect(changed).not.toContain('models[0].id');
+    const checked = await run('config', 'check');
+    expect(checked.stderr).toContain('`parley config apply`');
+    expect(await modelIds()).toEqual(['one']);
+    const applied = await run('config', 'apply');
+    expect([applied.code, applied.stderr]).toEqual([0, 'The server uses parley.yaml.\n']);
+    expect(await modelIds()).toEqual(['one', 'two']);
+    expect((await state()).configuration_file).toEqual({ path: 'parley.yaml', changed: [] });
+  });
+
+  it('says why the server cannot use it: a mistake, or a setting that needs a restart', async () => {
+    server = await serve([], { cwd: folder.path });
+    write(configured(['two'], 'limits:\n  keysPerAccountMax: 7\n'));
+    const restart = await run('config', 'apply');
+    expect(restart.code).toBe(1);
+    expect(restart.stderr).toContain('`limits` cannot change while the server runs. Restart it');
+    expect((await state()).configuration_file).toMatchObject({
+      changed: expect.arrayContaining(['limits.keysPerAccountMax', 'models[0].id']),
+      problem: expect.stringContaining('`limits` cannot change'),
+    });
+    write(configured(['two'], 'limit: 7\n'));
+    const wrong = await run('config', 'apply');
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('parley.yaml:1:1')]);
+    expect((await state()).configuration_file?.problem).toContain('parley.yaml:1:1');
+    expect(await modelIds()).toEqual(['one']);
+  });
+
+  it('finds no server, or one with another file', async () => {
+    const none = await run('config', 'apply');
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringContaining('No server runs on the data folder'),
+    ]);
+    expect((await run('config', 'check')).stderr).toBe('parley.yaml is valid.\n');
+    server = await serve([], { cwd: folder.path });
+    writeFileSync(join(folder.path, 'other.yaml'), configured(['two']));
+    const other = await run('config', 'apply', '--config', 'other.yaml');
+    expect([other.code, other.stderr]).toEqual([
+      1,
+      expect.stringContaining(`reads ${folder.path}/parley.yaml, not`),
+    ]);
+    expect(await modelIds()).toEqual(['one']);
+  });
+});

@@ -1,0 +1,114 @@
+/** An operator tries a server from the console, and sees that the configuration file differs from what runs. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { loadConfig } from '../../src/config/config.ts';
+import { violations } from '../support/axe-violations.ts';
+import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
+import { failure, json } from '../support/upstream-answers.ts';
+
+let browser: Browser;
+let parley: Parley;
+let upstream: ScriptedUpstream;
+let folder: string;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  folder = mkdtempSync(join(tmpdir(), 'parley-tried-'));
+  browser = await launchBrowser();
+  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
+  upstream = await startScriptedUpstream();
+  upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }, { id: 'speaker' }] }));
+  upstream.answer('/chat/completions', json({ choices: [{}], usage: {} }));
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await Promise.all([browser.close(), parley.close(), upstream.stop()]);
+  rmSync(folder, { recursive: true });
+});
+
+const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server', { bypassCSP: true });
+
+describe.skipIf(missingBrowser !== undefined)(
+  `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('checks a server and shows lines for parley.yaml that Parley accepts', async () => {
+      const { page, complaints } = await open();
+      await page.getByRole('button', { name: 'Try a server' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name', { exact: true }).fill('lab-1');
+      await dialog.getByLabel('URL').fill(upstream.baseUrl);
+      await dialog.getByLabel('Its key').fill('sk-secret');
+      await dialog.getByLabel('Ask each chat model').check();
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText(`${upstream.baseUrl} answers.`).waitFor();
+      await dialog.getByRole('button', { name: 'Add meta/small:8b' }).click();
+      await dialog.getByLabel('Credits per million in').fill('0.5');
+      await dialog.getByLabel('Credits per million out').fill('2');
+      await dialog.getByRole('button', { name: 'Add speaker' }).click();
+      await dialog.getByLabel('Type').last().selectOption('transcription');
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText('It answers, and reports its tokens.').waitFor();
+      expect(await violations(page)).toEqual([]);
+      const yaml = (await dialog.locator('pre').textContent()) ?? '';
+      expect(yaml).not.toContain('sk-secret');
+      const file = join(folder, 'parley.yaml');
+      writeFileSync(file, yaml);
+      const { engines, models } = loadConfig({ file, env: { LAB_1_API_KEY: 'k' } });
+      expect(engines).toMatchObject({ 'lab-1': { kind: 'openai', baseUrl: upstream.baseUrl } });
+      expect(models).toMatchObject([
+        { id: 'meta/small:8b', type: 'chat', engine: 'lab-1', contextTokens: 8192 },
+        { id: 'speaker', type: 'transcription' },
+      ]);
+      expect(complaints).toEqual([]);
+    });
+
+    it('says what is wrong, at the field that it concerns', async () => {
+      upstream.answer('/models', failure(401));
+      const { page } = await open();
+      await page.getByRole('button', { name: 'Try a server' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('URL').fill('ftp://nowhere');
+      await page.keyboard.press('Enter');
+      await dialog.getByText('must be a URL such as').waitFor();
+      await expect.poll(() => page.evaluate('document.activeElement?.name')).toBe('url');
+      await dialog.getByLabel('URL').fill(upstream.baseUrl);
+      await dialog.getByLabel('Its key').fill('wrong');
+      await page.keyboard.press('Enter');
+      await dialog.getByText('does not accept the key').waitFor();
+      await dialog.getByLabel('Kind').selectOption('Another Parley');
+      await dialog.getByLabel('Address').fill('127.0.0.1:9');
+      await page.keyboard.press('Enter');
+      await dialog.getByText('127.0.0.1:9 cannot be reached').waitFor();
+    });
+
+    it('shows which settings of the file differ from what runs', async () => {
+      const file = join(folder, 'edited.yaml');
+      writeFileSync(file, 'log: { level: warn }\n');
+      const pages = new Map(Object.entries(await consoleFiles()));
+      let dataDir = '';
+      const running = { server: { port: 0 }, limits: { failedKeysPerMinuteMax: 0 } };
+      const read = () => loadConfig({ env: {}, file, overrides: { ...running, dataDir } });
+      const edited = await startParley({ pages, source: { path: file, read } });
+      dataDir = edited.dataDir;
+      const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server', {
+        bypassCSP: true,
+      });
+      const note = page.getByRole('region', { name: 'Configuration file' });
+      await note.getByText('parley config apply').waitFor();
+      await note.getByText(/settings? differs?/).click();
+      await note.getByText('log.level', { exact: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      writeFileSync(file, 'log: { level: loud }\n');
+      await page.getByRole('button', { name: 'Reload' }).first().click();
+      await settled(page);
+      await note.getByText('cannot use it as it is').waitFor();
+      await edited.close();
+    });
+  },
+);

@@ -1,0 +1,217 @@
+/** Tables, names and periods of the console with many accounts and records, in a real browser. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
+import { violations } from '../support/axe-violations.ts';
+import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { bearer, type Parley, startParley } from '../support/parley.ts';
+import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
+
+const accountsCount = 1_200;
+const dayMs = 86_400_000;
+const todayMs = Math.floor(Date.now() / dayMs) * dayMs;
+/** The index of the account with the most credits spent. */
+const largest = 1_150;
+const nameOf = (n: number) => `Cartography Laboratory ${n}`;
+
+let browser: Browser;
+let parley: Parley;
+let origin: string;
+
+/** Three days of use by the last 60 accounts. */
+async function seed(): Promise<void> {
+  const { store } = parley.app;
+  for (let n = 0; n < accountsCount; n++) {
+    const accountId = newAccountId(todayMs + n);
+    await store.accounts.create({ id: accountId, name: nameOf(n), createdAtMs: todayMs }, auditEntry());
+    if (n < accountsCount - 60) continue;
+    const keyId = newKeyId(todayMs + n);
+    const lastFour = String(n);
+    await store.keys.create(
+      storedKey(keyId, accountId, { hash: keyId, name: 'Site', lastFour }),
+      auditEntry(),
+    );
+    for (const [day, state] of ['ok', 'failed', 'ok'].entries()) {
+      const startedAtMs = todayMs - day * dayMs + (n % 2 === 0 ? 0 : 1);
+      const end = {
+        firstOutputMs: n,
+        code: state === 'failed' ? 'upstream_error' : undefined,
+        cost: state === 'ok' ? nanoCredits(n === largest ? 9_000_000_000n : 1_000_000n) : undefined,
+      };
+      const start = recordStart({ accountId, keyId }, { startedAtMs, model: 'a-model-with-a-long-name' });
+      await store.requests.record(start, recordEnd(state as 'ok' | 'failed', end));
+    }
+  }
+}
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
+  origin = new URL(parley.baseUrl).origin;
+  await seed();
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+});
+
+const open = (path: string, width = 1280) =>
+  openSignedIn(browser, parley, parley.adminKey, `/console${path}`, {
+    viewport: { width, height: 900 },
+    bypassCSP: true,
+  });
+const requests = (page: Page) => page.getByRole('region', { name: 'Requests as a table' });
+const titles = (page: Page) => requests(page).locator('thead th').allTextContents();
+
+describe.skipIf(missingBrowser !== undefined)(
+  `tables of the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it.each([320, 768, 1280, 1920])('fit a window of %d pixels', async (width) => {
+      const { page } = await open('', width);
+      for (const path of ['', '/usage', '/accounts', '/audit', `/accounts/${nameOf(largest)}`]) {
+        await page.goto(`${origin}/console${path}`);
+        await settled(page);
+        await expect
+          .poll(() =>
+            page.evaluate<string[]>(`[...document.querySelectorAll('.scroll')]
+              .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+              .map((part) => part.getAttribute('aria-label'))`),
+          )
+          .toEqual([]);
+      }
+    });
+
+    it('show all columns in a wide window, and drop the least important first', async () => {
+      const { page } = await open('/usage', 1920);
+      await expect.poll(() => titles(page)).toHaveLength(10);
+      const { width = 0 } = (await requests(page).boundingBox()) ?? {};
+      expect(width).toBeGreaterThan(1_500);
+      await page.setViewportSize({ width: 768, height: 900 });
+      await expect.poll(async () => (await titles(page)).includes('First output')).toBe(false);
+      expect(await titles(page)).toEqual(expect.arrayContaining(['Time', 'Account', 'State']));
+      await page.setViewportSize({ width: 1920, height: 900 });
+      await expect.poll(() => titles(page)).toHaveLength(10);
+    });
+
+    it('keep the columns that the reader has chosen', async () => {
+      const { page } = await open('/usage');
+      const choice = page.locator('summary[aria-label="Columns of Requests as a table"]');
+      await choice.click();
+      const columns = page.getByRole('group', { name: 'Columns' });
+      await columns.getByLabel('Key').check();
+      await columns.getByLabel('Model').uncheck();
+      await expect.poll(() => titles(page)).toContain('Key');
+      expect(await violations(page)).toEqual([]);
+      await page.reload();
+      await settled(page);
+      const chosen = await titles(page);
+      expect(chosen).toContain('Key');
+      expect(chosen).not.toContain('Model');
+      await choice.click();
+      await columns.getByRole('button', { name: 'As many as fit' }).click();
+      await expect.poll(() => titles(page)).toContain('Model');
+    });
+
+    it('name accounts and keys beyond any first page', async () => {
+      const { page, complaints } = await open('/usage?by=account', 1920);
+      await requests(page).getByText(nameOf(largest), { exact: true }).first().waitFor();
+      await requests(page).getByText(`Site …${largest}`, { exact: true }).first().waitFor();
+      await page.getByRole('region', { name: 'Sums as a table' }).getByText(nameOf(1_140)).waitFor();
+      expect(await requests(page).textContent()).not.toMatch(/acc_|key_/);
+      expect(complaints).toEqual([]);
+    });
+
+    it('filters by an account that is found by a part of its name', async () => {
+      const { page } = await open('/usage');
+      const field = page.getByRole('combobox', { name: 'Account' });
+      await field.fill('laboratory 1150');
+      await expect.poll(() => page.locator('datalist option').count()).toBe(1);
+      await field.fill(nameOf(largest));
+      await expect.poll(() => page.url()).toContain('account=acc_');
+      await expect.poll(() => requests(page).locator('tbody tr').count()).toBe(3);
+      await page.reload();
+      await settled(page);
+      await expect.poll(() => field.inputValue()).toBe(nameOf(largest));
+      await field.fill('');
+      await expect.poll(() => page.url()).not.toContain('account=');
+      await field.fill('nobody');
+      await field.press('Enter');
+      await field.blur();
+      await page.getByRole('alert').filter({ hasText: 'nobody' }).waitFor();
+    });
+
+    it('shows usage of chosen days, which a link keeps, and of a day by the hour', async () => {
+      const { page } = await open('/usage');
+      const day = (daysAgo: number) => new Date(todayMs - daysAgo * dayMs).toISOString().slice(0, 10);
+      await page.getByText('Dates', { exact: true }).click();
+      await page.getByLabel('From').fill(day(2));
+      await page.getByLabel('To (UTC)').fill(day(1));
+      await expect.poll(() => page.url()).toContain(`period=dates&from=${day(2)}&to=${day(1)}`);
+      const count = page.getByRole('region', { name: 'Sums', exact: true }).locator('dd').first();
+      await expect.poll(() => count.textContent()).toBe('120');
+      await page.reload();
+      await settled(page);
+      await expect.poll(() => count.textContent()).toBe('120');
+      await page.getByRole('img', { name: 'Requests by hour' }).waitFor();
+      await page.getByText('Today', { exact: true }).click();
+      await expect.poll(() => count.textContent()).toBe('60');
+      expect(page.url()).not.toContain('from=');
+      await page.getByRole('img', { name: 'Requests by hour' }).waitFor();
+    });
+
+    it.each(['Asia/Tokyo', 'Asia/Kolkata', 'America/Los_Angeles'])(
+      'shows the same hours and days in %s',
+      async (timezoneId) => {
+        const path = '/console/usage?period=today';
+        const { page } = await openSignedIn(browser, parley, parley.adminKey, path, { timezoneId });
+        const plot = page.locator('.plot');
+        await plot.locator('canvas').waitFor();
+        const { width = 0, height = 0 } = (await plot.boundingBox()) ?? {};
+        // The first of 24 bars, right of the axis.
+        await plot.hover({ position: { x: 64 + (width - 72) * 0.045, y: height / 2 } });
+        await page.getByText('12:00 AM (UTC)').waitFor();
+        expect(await page.locator('figcaption .series strong').first().textContent()).toBe('60');
+      },
+    );
+
+    it('sums up the activity on the overview', async () => {
+      const load = { amount: '12.5', reason: 'Invoice', idempotency_key: 'overview' };
+      await parley.call(`/admin/accounts/${nameOf(0)}/credits`, {
+        method: 'POST',
+        body: JSON.stringify(load),
+        ...bearer(parley.adminKey),
+      });
+      const { page, complaints } = await open('');
+      const activity = page.getByRole('region', { name: 'Activity' });
+      const rows = activity.getByRole('region', { name: 'Top accounts' }).locator('tbody tr');
+      await expect.poll(() => rows.count()).toBe(6);
+      expect(await rows.first().textContent()).toBe(`${nameOf(largest)}318.00`);
+      expect(await rows.last().textContent()).toContain('all others');
+      await activity.getByRole('region', { name: 'Failures' }).getByText('upstream_error 60').waitFor();
+      const card = (title: string) =>
+        activity.locator('.card').filter({ has: page.getByRole('heading', { name: title, exact: true }) });
+      // The program's own first account was loaded with 10.
+      await card('Credits loaded').getByTitle('22.5 credits').waitFor();
+      await card('Credits spent').getByText('18.12').waitFor();
+      await card('First token, median').getByText('1.17 s').waitFor();
+      await card('First token, 95 % within').getByText('1.2 s').waitFor();
+      await activity.getByText('Today', { exact: true }).click();
+      await activity.getByText('Nothing failed in this period.').waitFor();
+      await rows.getByRole('link', { name: nameOf(largest) }).click();
+      await expect.poll(() => page.url()).toContain('/console/usage?period=today&account=acc_');
+      expect(complaints).toEqual([]);
+    });
+
+    it('tells a browser at an unknown address that there is no such page, with a way back', async () => {
+      const { page } = await open('/nonsense');
+      await page.getByRole('heading', { name: 'Not found' }).waitFor();
+      await page.getByRole('link', { name: 'Go to the home page.' }).click();
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    });
+  },
+);
