@@ -1,6 +1,6 @@
 /** A chat in the languages of the samples. */
 import type { Sample } from '../as-code.tsx';
-import type { ChatText } from '../chat-run.ts';
+import type { ChatText } from '../chat/chat-run.ts';
 import {
   baseUrl,
   goProgram,
