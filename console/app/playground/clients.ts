@@ -21,7 +21,11 @@ const { account, catalog, chat, speech, transcription } = api;
 
 /** With the session's own key, unless an operator plays as an account. */
 export const PlayContext = createContext<PlayClients>({
-  ...{ account, catalog, chat, speech, transcription },
+  account,
+  catalog,
+  chat,
+  speech,
+  transcription,
   note: api.noteFailure,
 });
 

@@ -86,7 +86,9 @@ function Begin({ notice, onBegin }: BeginProps) {
     const endsAt = new Date(Date.now() + keyMs);
     const accountId = account.trim();
     const made = await admin.createKey({
-      ...{ accountId, name: keyName, scopes },
+      accountId,
+      name: keyName,
+      scopes,
       expiresAt: timestampFromDate(endsAt),
     });
     onBegin({ account: accountId, keyId: made.key?.id ?? '', secret: made.secret, endsAt });
