@@ -54,7 +54,9 @@ describe.skipIf(missingBrowser !== undefined)(
       async (width) => {
         const write = chats.grows();
         const { page } = await chats.open({ viewport: { width, height: 700 } });
-        await send(page, 'Tell me a long story.');
+        await page.getByLabel('Message', { exact: true }).fill('Tell me a long story.');
+        expect(await page.evaluate('scrollY')).toBe(0);
+        await page.keyboard.press('Enter');
         const paragraph = (name: string) => `${`${name} `.repeat(40)}\n\n`;
         for (let part = 1; part <= 20; part++) await write(paragraph(`part-${part}`));
         await page.getByText('part-20').waitFor();

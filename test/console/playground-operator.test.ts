@@ -70,10 +70,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByText('Listening').waitFor();
       await page.getByRole('button', { name: 'Stop', exact: true }).click();
       await page.getByRole('link', { name: 'Audit' }).click();
-      await page
-        .getByText(key?.id ?? 'no key')
-        .first()
-        .waitFor();
+      await page.getByText(`name: ${name}`).first().waitFor();
       await page.getByRole('link', { name: 'Playground' }).click();
       await page.getByRole('button', { name: 'Stop playing' }).click();
       await expect.poll(async () => (await playKey())?.revoked_at).toBeDefined();

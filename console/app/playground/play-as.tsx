@@ -44,10 +44,13 @@ export function PlayAs({ session, children }: Props) {
     setPlaying(undefined);
     setNotice(why);
   };
-  const clients = useMemo(
-    () => playing && clientsWith(playing.secret, () => end('The key has ended. Play again for a new one.')),
-    [playing],
-  );
+  const clients = useMemo(() => {
+    const ended = () => {
+      // A late answer to an earlier key does not end this one.
+      if (keys.get(session) === playing) end('The key has ended. Play again for a new one.');
+    };
+    return playing && clientsWith(playing.secret, ended);
+  }, [playing]);
   if (playing === undefined || clients === undefined) return <Begin notice={notice} onBegin={begin} />;
   const { account, keyId, endsAt } = playing;
   const stop = async () => {
@@ -79,19 +82,19 @@ interface BeginProps {
 function Begin({ notice, onBegin }: BeginProps) {
   const [account, setAccount] = useQuery('account');
   const list = useId();
-  const found = useLoaded(`accounts ${account}`, (signal) =>
-    admin.listAccounts({ nameContains: account.trim(), pageSize: suggestionsMax }, { signal }),
+  const part = account.trim();
+  const found = useLoaded(`accounts ${part}`, (signal) =>
+    admin.listAccounts({ pageSize: suggestionsMax, ...(part !== '' && { nameContains: part }) }, { signal }),
   );
   const begin = async () => {
     const endsAt = new Date(Date.now() + keyMs);
-    const accountId = account.trim();
     const made = await admin.createKey({
-      accountId,
+      accountId: part,
       name: keyName,
       scopes,
       expiresAt: timestampFromDate(endsAt),
     });
-    onBegin({ account: accountId, keyId: made.key?.id ?? '', secret: made.secret, endsAt });
+    onBegin({ account: part, keyId: made.key?.id ?? '', secret: made.secret, endsAt });
   };
   return (
     <section class="card" aria-label="Play as an account">

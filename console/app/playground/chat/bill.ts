@@ -51,6 +51,7 @@ export async function billOf(
       if (record !== undefined && record.state !== 'started') return billed(record);
     } catch {
       // The answer is there without its bill.
+      return {};
     }
   }
   return {};

@@ -22,17 +22,20 @@ export function useFollow(
     const [text, cover] = [end.current, below.current];
     return text && cover ? text.getBoundingClientRect().bottom - cover.getBoundingClientRect().top : 0;
   };
+  const note = () => {
+    if (hidden() <= slackPixels) isFollowing.current = true;
+    else if (scrollY < lastY.current) isFollowing.current = false;
+    lastY.current = scrollY;
+  };
   useEffect(() => {
-    const note = () => {
-      if (hidden() <= slackPixels) isFollowing.current = true;
-      else if (scrollY < lastY.current) isFollowing.current = false;
-      lastY.current = scrollY;
-    };
     document.addEventListener('scroll', note, { passive: true });
     return () => document.removeEventListener('scroll', note);
   }, []);
   useLayoutEffect(() => {
+    // The event of a scroll may come after the text.
+    note();
     if (isFollowing.current && hidden() > 0) scrollBy(0, hidden());
+    lastY.current = scrollY;
   }, [content]);
   return () => {
     isFollowing.current = true;
