@@ -23,6 +23,8 @@ const openKey = 'parley-conversation';
 class Chat {
   #shown = nothing;
   #running: AbortController | undefined;
+  /** Id of the conversation that was opened last. */
+  #wanted: string | undefined;
   #showTimer: ReturnType<typeof setTimeout> | undefined;
   #keepTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #clients: PlayClients;
@@ -59,18 +61,26 @@ class Chat {
     this.#running?.abort();
   }
 
-  /** Shows a kept conversation, or none. */
+  /** Shows a kept conversation, or none. Resolves when the earlier one is kept. */
   async open(id: string | undefined): Promise<void> {
     this.stop();
-    if (this.#keepTimer !== undefined) {
-      clearTimeout(this.#keepTimer);
-      await this.#keep();
-    }
-    const turns = id === undefined ? [] : ((await readKept(id)) ?? []);
+    this.#wanted = id;
+    const isUnkept = this.#keepTimer !== undefined;
+    clearTimeout(this.#keepTimer);
+    const kept = isUnkept ? this.#keep() : undefined;
+    this.#replace(nothing);
+    await kept;
+    const turns = id === undefined ? undefined : await readKept(id);
+    // The person may have sent a question or opened another conversation.
+    const isAwaited = this.#wanted === id && this.#shown === nothing;
+    if (turns && isAwaited) this.#replace({ id, turns: turns.map(ended), isRunning: false });
+  }
+
+  #replace(shown: Shown): void {
     this.#running = undefined;
-    this.#shown = turns.length === 0 ? nothing : { id, turns: turns.map(ended), isRunning: false };
-    this.#remember(this.#shown.id);
-    this.#show(this.#shown);
+    this.#shown = shown;
+    this.#remember(shown.id);
+    this.#show(shown);
   }
 
   /** Shows the conversation that this tab has shown last. */
