@@ -1,5 +1,5 @@
 /** Typed clients of the server, generated from its schemas, with the session's cookie. */
-import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { Code, ConnectError, createClient, type Interceptor, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
@@ -13,19 +13,24 @@ import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { connectionLost } from './connection.ts';
 import { endSession } from './session.ts';
 
-const watch: Interceptor = (next) => async (request) => {
-  try {
-    return await next(request);
-  } catch (error) {
-    throw noteFailure(error);
-  }
-};
+/**
+ * Calls of this server.
+ * @param note is told why a call fails, and returns the error to throw
+ * @param key is sent instead of the session's cookie
+ */
+export function transportTo(note: (error: unknown) => unknown, key?: string): Transport {
+  const watch: Interceptor = (next) => async (request) => {
+    if (key !== undefined) request.header.set('authorization', `Bearer ${key}`);
+    try {
+      return await next(request);
+    } catch (error) {
+      throw note(error);
+    }
+  };
+  return createConnectTransport({ baseUrl: location.origin, useBinaryFormat: true, interceptors: [watch] });
+}
 
-const transport = createConnectTransport({
-  baseUrl: location.origin,
-  useBinaryFormat: true,
-  interceptors: [watch],
-});
+const transport = transportTo(noteFailure);
 
 export const account = createClient(AccountService, transport);
 export const admin = createClient(AdminService, transport);
@@ -46,12 +51,18 @@ export interface Failure {
 
 /** Records a lost connection or session, wherever a call fails, also in the middle of a stream. */
 export function noteFailure(error: unknown): unknown {
-  if (isOffline(error)) connectionLost();
-  if (error instanceof ConnectError && error.code === Code.Unauthenticated) {
-    endSession('Your session has ended. Sign in again.');
-  }
+  noteConnection(error);
+  if (isUnauthenticated(error)) endSession('Your session has ended. Sign in again.');
   if (infoOf(error)?.reason === 'account_suspended') endSession(failureOf(error).message);
   return error;
+}
+
+export function noteConnection(error: unknown): void {
+  if (isOffline(error)) connectionLost();
+}
+
+export function isUnauthenticated(error: unknown): boolean {
+  return error instanceof ConnectError && error.code === Code.Unauthenticated;
 }
 
 export function failureOf(error: unknown): Failure {

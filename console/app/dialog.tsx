@@ -12,10 +12,9 @@ interface Props {
 }
 
 /** Whether the dialog's form waits for the server, and the function that sets it. */
-const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: boolean) => void]>([
-  false,
-  () => {},
-]);
+const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: boolean) => void] | undefined>(
+  undefined,
+);
 
 /**
  * A native modal dialog. Escape closes it, but not while its form waits for an answer, which may contain a secret.
@@ -75,7 +74,8 @@ interface FormProps {
 /** A form that calls the server. Shows the server's refusal at the field that it concerns, or below all fields. */
 export function CallForm({ action, isGrave = false, onSubmit, children }: FormProps) {
   const [refusal, setRefusal] = useState<Refusal>();
-  const [isBusy, setBusy] = useContext(BusyContext);
+  const own = useState(false);
+  const [isBusy, setBusy] = useContext(BusyContext) ?? own;
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy) return;

@@ -15,6 +15,7 @@ const paths = {
   menu: 'M4 7h16M4 12h16M4 17h16',
   leave: 'M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9',
   speaker: 'M4 9v6h4l5 4V5L8 9zM16.5 8.5a5 5 0 0 1 0 7M19 6a8.5 8.5 0 0 1 0 12',
+  image: 'M4 5h16v14H4zM4 16l5-5 4 4 2-2 5 5M15.5 9h0',
   microphone: 'M12 3a3 3 0 0 1 3 3v5a3 3 0 0 1-6 0V6a3 3 0 0 1 3-3zM6 11a6 6 0 0 0 12 0M12 17v4',
   live: 'M4 10v4M8 6v12M12 9v6M16 4v16M20 10v4',
 } as const;

@@ -11,9 +11,9 @@ import { AdminKeysPage } from './operator/admin-keys-page.tsx';
 import { AuditPage } from './operator/audit-page.tsx';
 import { OverviewPage } from './operator/overview-page.tsx';
 import { ServerPage } from './operator/server/server-page.tsx';
-import { PlaygroundPage } from './playground/playground-page.tsx';
 import { type AdminScope, mayDo, type SignedIn } from './session.ts';
 import { OwnStatementPage, StatementPage } from './statement-page.tsx';
+import { Show, useLoaded } from './states.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
 
 interface Shown {
@@ -36,6 +36,24 @@ export interface ConsolePage {
   readonly scope?: AdminScope;
 }
 
+/** Loaded when it is first shown: a fifth of the whole script. */
+function Playground(shown: Shown) {
+  const loaded = useLoaded('playground', () => import('./playground/playground-page.tsx'));
+  return (
+    <>
+      <h1>Playground</h1>
+      <Show of={loaded} what="the playground">
+        {({ PlaygroundPage }) => <PlaygroundPage {...shown} />}
+      </Show>
+    </>
+  );
+}
+
+const playground: ConsolePage = {
+  ...page('/playground', 'Playground', 'play', (shown) => <Playground {...shown} />),
+  matches: /^\/playground(\/speech|\/transcription|\/live|\/conversation)?$/,
+};
+
 const holderPages: readonly ConsolePage[] = [
   page('/', 'Home', 'home', ({ session }) => <HomePage session={session} />),
   { ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />), isWide: true },
@@ -49,10 +67,7 @@ const holderPages: readonly ConsolePage[] = [
     show: ({ session }) => <OwnStatementPage session={session} />,
   },
   page('/alerts', 'Alerts', 'alert', ({ session }) => <AlertsPage session={session} />),
-  {
-    ...page('/playground', 'Playground', 'play', ({ path }) => <PlaygroundPage path={path} />),
-    matches: /^\/playground(\/speech|\/transcription|\/live|\/conversation)?$/,
-  },
+  playground,
 ];
 
 const operatorPages: readonly ConsolePage[] = [
@@ -93,6 +108,7 @@ const operatorPages: readonly ConsolePage[] = [
     ...page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
     scope: 'keys',
   },
+  { ...playground, scope: 'keys' },
   {
     ...page('/audit', 'Audit', 'audit', ({ session }) => <AuditPage session={session} />),
     scope: 'server',

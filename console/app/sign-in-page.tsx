@@ -72,7 +72,8 @@ export function SignInPage({ session }: { readonly session: SignedOut }) {
           <summary>Where do I get a key?</summary>
           <p>
             The operator of this server makes one with <code>parley key create --account NAME</code>, and an
-            admin key with <code>parley key create --admin</code>.
+            admin key with <code>parley key create --admin</code>. The keys of a demo are in{' '}
+            <code>first-run.json</code> in its data folder.
           </p>
         </details>
       </form>

@@ -3,6 +3,7 @@ import { existsSync, renameSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../core/access/call.ts';
+import { scopes } from '../core/entities/key.ts';
 import { bounds } from '../core/values/bounds.ts';
 import { sync } from '../store/sqlite/database/data-folder.ts';
 import type { App } from './create-app.ts';
@@ -63,7 +64,9 @@ async function createAccount({ store, services: { accounts } }: DemoApp): Promis
     await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);
   }
   const named = { name: accountName };
-  const key = await accounts.createKey(create(pb.CreateKeyRequestSchema, { accountId, ...named }), cliCall);
+  // The demo shows all that a holder can do.
+  const wanted = { accountId, ...named, scopes: [...scopes] };
+  const key = await accounts.createKey(create(pb.CreateKeyRequestSchema, wanted), cliCall);
   const adminKey = await accounts.createAdminKey(create(pb.CreateAdminKeyRequestSchema, named), cliCall);
   return { apiKey: key.secret, adminKey: adminKey.secret };
 }

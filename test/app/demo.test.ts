@@ -239,6 +239,8 @@ describe('an interrupted first start', () => {
     expect(steps).toBeGreaterThan(5);
     const { apiKey = '', adminKey = '' } = readFirstRun(folder.file('data')) ?? {};
     expect([apiKey, adminKey].map(isWellFormedKey)).toEqual([true, true]);
+    const own = await fetch(`${app.baseUrl}/keys`, { headers: { authorization: `Bearer ${apiKey}` } });
+    expect(own.status).toBe(200);
     const list = (path: string) =>
       fetch(app.baseUrl + path, { headers: { authorization: `Bearer ${adminKey}` } }).then(
         (answer) => answer.json() as Promise<Record<string, { revoked_at?: string }[]>>,

@@ -1,22 +1,30 @@
 /** The playground: chat, speech, transcription, live transcription and conversations, with the code that does the same. */
 import type { ComponentType } from 'preact';
-import { useState } from 'preact/hooks';
+import { useContext, useState } from 'preact/hooks';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import { catalog } from '../api.ts';
 import { Icon, type IconName } from '../icons.tsx';
+import type { SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
-import { ChatPanel } from './chat-panel.tsx';
+import { ChatPanel } from './chat/chat-panel.tsx';
+import { PlayContext } from './clients.ts';
 import { ConversationPanel } from './live/conversation-panel.tsx';
 import { LivePanel } from './live/live-panel.tsx';
+import { PlayAs } from './play-as.tsx';
 import { SpeechPanel } from './speech-panel.tsx';
 import { TranscriptionPanel } from './transcription-panel.tsx';
+
+interface PanelProps {
+  readonly models: readonly Model[];
+  /** Of what the panel keeps in this browser. */
+  readonly owner: string;
+}
 
 interface Panel {
   readonly path: string;
   readonly title: string;
   readonly type: string;
   readonly icon: IconName;
-  readonly Panel: ComponentType<{ readonly models: readonly Model[] }>;
+  readonly Panel: ComponentType<PanelProps>;
 }
 
 const panels: readonly [Panel, ...Panel[]] = [
@@ -39,12 +47,27 @@ const panels: readonly [Panel, ...Panel[]] = [
   },
 ];
 
-export function PlaygroundPage({ path }: { readonly path: string }) {
+interface Props {
+  readonly path: string;
+  readonly session: SignedIn;
+}
+
+export function PlaygroundPage({ path, session }: Props) {
+  const { kind, account_name, key } = session;
+  if (kind === 'account') return <Panels path={path} owner={`${account_name}, ${key.name}`} />;
+  return (
+    <PlayAs session={session}>
+      {(account) => <Panels path={path} owner={`${account}, operator ${key.name}`} />}
+    </PlayAs>
+  );
+}
+
+function Panels({ path, owner }: { readonly path: string; readonly owner: string }) {
+  const { catalog } = useContext(PlayContext);
   const models = useLoaded('models', async (signal) => (await catalog.listModels({}, { signal })).data);
   const { path: own, type, title, Panel } = panels.find((panel) => panel.path === path) ?? panels[0];
   return (
     <>
-      <h1>Playground</h1>
       <nav class="tabs" aria-label="Operations">
         {panels.map((panel) => (
           <a
@@ -62,7 +85,7 @@ export function PlaygroundPage({ path }: { readonly path: string }) {
           return fitting.length === 0 ? (
             <Closed title={title} />
           ) : (
-            <Kept key={own} Panel={Panel} models={fitting} />
+            <Kept key={own} Panel={Panel} models={fitting} owner={owner} />
           );
         }}
       </Show>
@@ -71,17 +94,18 @@ export function PlaygroundPage({ path }: { readonly path: string }) {
 }
 
 /** Keeps the reader's input while the models are reloaded. */
-function Kept({ Panel, models }: { readonly Panel: Panel['Panel']; readonly models: readonly Model[] }) {
+function Kept({ Panel, models, owner }: PanelProps & Pick<Panel, 'Panel'>) {
   const [first] = useState(models);
-  return <Panel models={first} />;
+  return <Panel models={first} owner={owner} />;
 }
 
 function Closed({ title }: { readonly title: string }) {
+  const isOperator = useContext(PlayContext).key !== undefined;
   return (
-    <Empty title={`Your key cannot call any model for this: ${title}.`}>
+    <Empty title={`${isOperator ? 'This account' : 'Your key'} cannot call any model for this: ${title}.`}>
       <p>
-        Speech and transcription need a plan or its trial, and a key with that scope. Ask the operator of this
-        server.
+        Speech and transcription need a plan or its trial, and a key with that scope.{' '}
+        {!isOperator && 'Ask the operator of this server.'}
       </p>
     </Empty>
   );

@@ -1,12 +1,13 @@
 /** Speech: a text, spoken by any voice of any model. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { speechCode } from '../../shared/code/audio-code.ts';
-import { failureOf, isAborted, noteFailure, speech } from '../api.ts';
+import { failureOf, isAborted } from '../api.ts';
 import { save } from '../csv.ts';
 import { Choice } from '../fields.tsx';
 import { durationText, wholeText } from '../format.tsx';
 import { AsCode } from './as-code.tsx';
+import { type PlayClients, PlayContext } from './clients.ts';
 import { Player } from './player.tsx';
 
 const formats = ['mp3', 'wav', 'flac', 'opus'] as const;
@@ -98,6 +99,7 @@ function voicesOf(model: Model | undefined): readonly (readonly [string, string]
 }
 
 function useSpeech() {
+  const { speech, note } = useContext(PlayContext);
   const [spoken, setSpoken] = useState<Spoken>();
   const [problem, setProblem] = useState<string>();
   const [running, setRunning] = useState<AbortController>();
@@ -109,9 +111,9 @@ function useSpeech() {
     setRunning(abort);
     setProblem(undefined);
     try {
-      setSpoken(await synthesize(wanted, abort.signal));
+      setSpoken(await synthesize(speech, wanted, abort.signal));
     } catch (error) {
-      if (!isAborted(error)) setProblem(failureOf(noteFailure(error)).message);
+      if (!isAborted(error)) setProblem(failureOf(note(error)).message);
     }
     setRunning(undefined);
   };
@@ -125,6 +127,7 @@ function useSpeech() {
 }
 
 async function synthesize(
+  speech: PlayClients['speech'],
   { format, ...wanted }: { model: string; input: string; voice: string; format: string },
   signal: AbortSignal,
 ): Promise<Spoken> {

@@ -1,14 +1,15 @@
 /** Transcription of a file or of the microphone. Highlights the words as they play. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { Transcript } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { transcriptionCode } from '../../shared/code/audio-code.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
-import { failureOf, isAborted, transcription } from '../api.ts';
+import { failureOf, isAborted } from '../api.ts';
 import { save } from '../csv.ts';
 import { durationText, secondsText } from '../format.tsx';
 import { AsCode } from './as-code.tsx';
 import { srt, vtt } from './captions.ts';
+import { PlayContext } from './clients.ts';
 import { Microphone } from './microphone.tsx';
 import { Player } from './player.tsx';
 
@@ -134,6 +135,7 @@ function Heard({ file, transcript, tookMs }: HeardProps) {
 }
 
 function useTranscription() {
+  const { transcription } = useContext(PlayContext);
   const [file, setFile] = useState<File>();
   const [result, setResult] = useState<{
     readonly transcript: Transcript | undefined;

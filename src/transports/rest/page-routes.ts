@@ -18,7 +18,8 @@ const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
+  // Images that the reader attaches to a chat.
+  "img-src 'self' data:",
   "media-src 'self' blob:",
   "connect-src 'self'",
   "base-uri 'none'",

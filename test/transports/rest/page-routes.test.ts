@@ -76,10 +76,10 @@ describe('/console', () => {
       expect(found.length).toBeGreaterThan(0);
       return found.reduce((sum, [, { length }]) => sum + length, 0);
     };
-    expect(sizeOf(/^console\/assets\/(main|console)-.*\.gz$|^console\/index\.html$/)).toBeLessThan(
+    expect(sizeOf(/^console\/assets\/(main|console|chunk)-.*\.gz$|^console\/index\.html$/)).toBeLessThan(
       120 * 1024,
     );
-    expect(sizeOf(/^console\/assets\/(?!main|console).*\.gz$/)).toBeLessThan(120 * 1024);
+    expect(sizeOf(/^console\/assets\/(?!main|console|chunk).*\.gz$/)).toBeLessThan(120 * 1024);
   });
 
   it('has nothing at an unknown path', async () => {

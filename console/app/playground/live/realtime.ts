@@ -45,9 +45,20 @@ const notOpened =
 const lost = 'The connection to the server was lost. Start again.';
 const tooSlow = 'The network is too slow for live audio. Start again on a better one.';
 
-/** @param query of the path, such as `intent=transcription` */
-export function openRealtime(query: string, { onEvent, onLost }: Handlers): RealtimeSocket {
-  const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/api/v1/realtime?${query}`);
+/**
+ * @param query of the path, such as `intent=transcription`
+ * @param key instead of the session's cookie
+ */
+export function openRealtime(
+  query: string,
+  key: string | undefined,
+  { onEvent, onLost }: Handlers,
+): RealtimeSocket {
+  const protocols = key === undefined ? [] : ['realtime', `openai-insecure-api-key.${key}`];
+  const socket = new WebSocket(
+    `${location.origin.replace('http', 'ws')}/api/v1/realtime?${query}`,
+    protocols,
+  );
   const ended = new AbortController();
   const { signal } = ended;
   let problem = notOpened;

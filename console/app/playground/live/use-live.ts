@@ -1,6 +1,6 @@
 /** Runs a live session: the microphone, the connection, the playback, and what the page shows of them. */
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { account } from '../../api.ts';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { type PlayClients, PlayContext } from '../clients.ts';
 import { changed, isRunning, type LiveTurn, withEvent } from './live-turns.ts';
 import { microphoneProblem, type OpenMicrophone, openMicrophone } from './open-microphone.ts';
 import { Playback } from './playback.ts';
@@ -49,8 +49,10 @@ class Live {
   /** Counts the starts, as a microphone may open after the person has stopped. */
   #starts = 0;
   readonly #show: (shown: Shown) => void;
+  readonly #clients: PlayClients;
 
-  constructor(show: (shown: Shown) => void) {
+  constructor(clients: PlayClients, show: (shown: Shown) => void) {
+    this.#clients = clients;
     this.#show = show;
   }
 
@@ -74,12 +76,12 @@ class Live {
       if (start === this.#starts) this.end(microphoneProblem(error));
       return;
     }
-    this.#socket = openRealtime(isConversation ? '' : 'intent=transcription', {
+    this.#socket = openRealtime(isConversation ? '' : 'intent=transcription', this.#clients.key, {
       onEvent: (event) => this.#take(event),
       onLost: (problem) => {
         this.end(problem);
         // Finds out whether the session has ended or the server is gone, which `api.ts` notes.
-        account.getAccount({}).catch(() => undefined);
+        this.#clients.account.getAccount({}).catch(() => undefined);
       },
     });
   }
@@ -154,6 +156,7 @@ class Live {
 
   /** Fair use and cost are only in the record of the turn, and in the account. */
   async #addCosts(id: string): Promise<void> {
+    const { account } = this.#clients;
     try {
       const [{ records }, { account: own }] = await Promise.all([
         account.listUsageRecords({ id }),
@@ -187,7 +190,8 @@ class Live {
 export function useLive() {
   const [shown, setShown] = useState(nothing);
   const live = useRef<Live>(undefined);
-  live.current ??= new Live(setShown);
+  const clients = useContext(PlayContext);
+  live.current ??= new Live(clients, setShown);
   const { current } = live;
   // Leaving the page ends it.
   useEffect(() => () => current.end(), []);

@@ -39,7 +39,9 @@ export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
     ...(models.chat === undefined ? [] : [`Chat as a stream:\n     ${chat(models.chat)}`]),
   ];
   const shown = steps.map((step, index) => `  ${index + 1}. ${step}\n\n`);
-  const console = `  Console     ${new URL('/console', baseUrl)}\n              Sign in with either key.\n`;
+  const console = `  Console     ${new URL('/console', baseUrl)}
+              Sign in with the admin key to manage the server, and to play as the account
+              demo; with the API key to see what the account sees.\n`;
   const docs = `  Reference   ${new URL('/docs', baseUrl)}\n`;
   return `
   Parley is ready at ${baseUrl}
