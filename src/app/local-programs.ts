@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Config, EngineConfig, ModelConfig } from '../config/config.ts';
 import { contextTokensDefault } from '../config/schema/models.ts';
+import { isStreaming } from '../engines/sherpa/streaming-config.ts';
 import { bytesOf, ModelError } from '../models/manifest.ts';
 import { type LocalModel, ModelStore } from '../models/model-store.ts';
 import type { RuntimePlaces } from '../runtimes/runtime.ts';
@@ -11,12 +12,18 @@ import { runtimes } from '../runtimes/runtimes.ts';
 type LocalSettings = Extract<EngineConfig, { readonly kind: 'local' }>;
 type ProcessSettings = Extract<EngineConfig, { readonly kind: 'process' }>;
 
+/** The settings of a model's program. */
+type LocalProgram = ProcessSettings & {
+  readonly contextTokens: number | undefined;
+  readonly realtime: boolean;
+};
+
 /** A model that runs on this machine. */
 export interface LocalEngine {
   readonly kind: 'local';
   /** The files of the model, in bytes; 0 if they are missing. */
   readonly fileBytes: number;
-  readonly program: (ProcessSettings & { readonly contextTokens: number | undefined }) | LocalProblem;
+  readonly program: LocalProgram | LocalProblem;
 }
 
 /** Why the model cannot run, and what to do. */
@@ -115,6 +122,7 @@ function programOf(model: LocalModel, { config, settings, users }: Uses) {
     models: Object.fromEntries(users.map(({ id }) => [id, model.id])),
     ...shared,
     ...runtime.settings(found, model, options),
+    realtime: model.runtime === 'sherpa' && model.type === 'transcription' && isStreaming(model),
     kind: 'process' as const,
     contextTokens: model.type === 'chat' ? contextTokens : undefined,
   };

@@ -196,9 +196,13 @@ export class Upstream {
   async #openSocket(path: string, signal: Signal): Promise<WebSocket> {
     signal.throwIfAborted();
     const { baseUrl, connectMs, firstByteMs } = this.#settings;
+    const { program, traceHeaders } = this.#deps;
+    const url = new URL(baseUrl.replace(/^http/, 'ws').replace(/\/*$/, path));
+    if (program?.port !== undefined) url.port = String(program.port);
     const options = {
-      url: new URL(baseUrl.replace(/^http/, 'ws').replace(/\/*$/, path)),
-      headers: { ...pairs(this.#headers), ...this.#deps.traceHeaders?.() },
+      url,
+      socketPath: program?.socketPath,
+      headers: { ...pairs(this.#headers), ...traceHeaders?.() },
       connectMs,
       firstByteMs,
       onConnect: () => this.#breaker.connected(),
