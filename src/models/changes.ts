@@ -1,17 +1,15 @@
 /** Changes of the local models. Only one runs at a time in a data folder. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { makeFolder } from '../files/make-folder.ts';
 import { systemCode } from '../files/reason.ts';
+import { freeBytes, hasSpace } from '../files/space.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
 import { acceptLicence } from './licences.ts';
 import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';
 import { type ModelStore, sizeOf } from './model-store.ts';
 import { moveDurably, writeDurably } from './write-durably.ts';
-
-/** Bytes that stay free on the disk. */
-const spareBytes = 64 * 1_048_576;
 
 export interface PullOptions extends DownloadOptions {
   /** Asks the operator about a licence that is not permissive. Throws unless it is accepted. */
@@ -110,9 +108,8 @@ export function checkSpace(
   files: readonly Pick<ModelFile, 'bytes' | 'sha256'>[],
 ): number {
   const needed = files.reduce((sum, file) => sum + file.bytes - (sizeOf(partialOf(store, file)) ?? 0), 0);
-  const { bavail, bsize } = statfsSync(store.root);
-  const free = bavail * bsize;
-  if (needed === 0 || needed + spareBytes <= free) return free;
+  const free = freeBytes(store.root);
+  if (hasSpace(store.root, needed)) return free;
   throw new ModelError(
     `${id} needs ${megabytes(needed)} MB more, and the disk of ${store.root} has ${megabytes(free)} MB. Nothing was pulled.`,
   );
