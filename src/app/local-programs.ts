@@ -24,6 +24,9 @@ export interface LocalEngine {
   /** The files of the model, in bytes; 0 if they are missing. */
   readonly fileBytes: number;
   readonly program: LocalProgram | LocalProblem;
+  readonly dataDir: string;
+  /** The id of the model in the data folder. */
+  readonly model: string;
 }
 
 /** Why the model cannot run, and what to do. */
@@ -67,15 +70,16 @@ export function runtimePlaces({ dataDir, programs, programEnvironment }: Config)
 /** @param users the models of the catalog that share the program */
 function localEngine(config: Config, settings: LocalSettings, users: readonly ModelConfig[]): LocalEngine {
   const [{ id = '', model: source = id } = {}] = users;
-  const store = new ModelStore(config.dataDir);
+  const { dataDir } = config;
+  const store = new ModelStore(dataDir);
   try {
     const model = store.resolve(source);
     const program = mismatch(model, users) ?? programOf(model, { config, settings, users });
-    return { kind: 'local', fileBytes: bytesOf(store.manifest(source)), program };
+    return { kind: 'local', fileBytes: bytesOf(store.manifest(source)), program, dataDir, model: source };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     const advice = 'When the model is there, reload the server.';
-    return { kind: 'local', fileBytes: 0, program: { found: error.message, advice } };
+    return { kind: 'local', fileBytes: 0, program: { found: error.message, advice }, dataDir, model: source };
   }
 }
 
