@@ -105,7 +105,10 @@ function recordOf(type: string, record: Buffer): Record<string, string> {
   for (let at = 0; at < record.length; ) {
     const [line, length = '', name = '', value = ''] =
       /^(\d{1,5}) ([^=]*)=(.*)$/s.exec(lineAt(record, at)) ?? [];
-    if (line === undefined || Number(length) === 0) throw new Error('it has a malformed record');
+    const isMalformed = line === undefined || Number(length) === 0;
+    if (isMalformed || (name === 'size' && !/^\d{1,15}$/.test(value))) {
+      throw new Error('it has a malformed record');
+    }
     members[name] = value;
     at += Number(length);
   }

@@ -125,8 +125,8 @@ describe('an archive is refused', () => {
     ['that unpacks to too much', tar([{ ...file, bytes: 5 * 2 ** 30 }]), 'more than 4294967296 bytes'],
     [
       'that the disk has no space for',
-      tar([size(`size=${2 ** 50}`), file]),
-      /^it needs 1125899907 MB, and the disk of .* has \d+ MB$/,
+      tar([size(`size=${2 ** 49}`), file]),
+      /^it needs 562949954 MB, and the disk of .* has \d+ MB$/,
     ],
     [
       'of too many entries',
@@ -139,6 +139,7 @@ describe('an archive is refused', () => {
       'a record of more than 65536 bytes',
     ],
     ['with a malformed record', tar([{ name: 'x', type: 'x', content: '0 a=b' }]), 'a malformed record'],
+    ['with a negative size', tar([size('size=-5'), file]), 'a malformed record'],
     ['that ends within a file', tar([{ ...file, bytes: 5_000 }]), 'it ends early'],
     ['without an end', tar([file]).subarray(0, 1_024), 'it ends early'],
     ['of another kind', Buffer.alloc(2_000, 'x'), 'it is no tar archive'],
