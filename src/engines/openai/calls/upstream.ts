@@ -197,10 +197,8 @@ export class Upstream {
     signal.throwIfAborted();
     const { baseUrl, connectMs, firstByteMs } = this.#settings;
     const { program, traceHeaders } = this.#deps;
-    const url = new URL(baseUrl.replace(/^http/, 'ws').replace(/\/*$/, path));
-    if (program?.port !== undefined) url.port = String(program.port);
     const options = {
-      url,
+      url: new URL(baseUrl.replace(/^http/, 'ws').replace(/\/*$/, path)),
       socketPath: program?.socketPath,
       headers: { ...pairs(this.#headers), ...traceHeaders?.() },
       connectMs,
