@@ -9,6 +9,7 @@ import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { missingModel } from '../engines/missing-model.ts';
+import { ModelStore } from '../models/model-store.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
 import { engineName, type OpenedEngineSettings, openedEngines } from './local-programs.ts';
 import { toCatalogModel } from './models.ts';
@@ -137,9 +138,15 @@ export class Engines {
       case 'builtin':
         return loaded(this.#kinds.builtin)(settings, { clock, tokens, requestMsMax });
       case 'local': {
-        const { program } = settings;
+        const { program, dataDir, model } = settings;
         if ('advice' in program) return missingModel(`${program.found} ${program.advice}`);
-        return loaded(this.#kinds.process)(program, { ...deps, program: supervisor.open(name, program) });
+        // Runtimes work with changed weights without a word.
+        const check = async () => {
+          const { checkFiles } = await import('../models/checked-files.ts');
+          await checkFiles(new ModelStore(dataDir), model);
+        };
+        const supervised = supervisor.open(name, program, check);
+        return loaded(this.#kinds.process)(program, { ...deps, program: supervised });
       }
       case 'openai':
         return loaded(this.#kinds.openai)(settings, deps);

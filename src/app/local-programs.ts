@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Config, EngineConfig, ModelConfig } from '../config/config.ts';
 import { contextTokensDefault } from '../config/schema/models.ts';
+import { isStreaming } from '../engines/sherpa/streaming-config.ts';
 import { bytesOf, ModelError } from '../models/manifest.ts';
 import { type LocalModel, ModelStore } from '../models/model-store.ts';
 import type { RuntimePlaces } from '../runtimes/runtime.ts';
@@ -11,12 +12,21 @@ import { runtimes } from '../runtimes/runtimes.ts';
 type LocalSettings = Extract<EngineConfig, { readonly kind: 'local' }>;
 type ProcessSettings = Extract<EngineConfig, { readonly kind: 'process' }>;
 
+/** The settings of a model's program. */
+type LocalProgram = ProcessSettings & {
+  readonly contextTokens: number | undefined;
+  readonly realtime: boolean;
+};
+
 /** A model that runs on this machine. */
 export interface LocalEngine {
   readonly kind: 'local';
   /** The files of the model, in bytes; 0 if they are missing. */
   readonly fileBytes: number;
-  readonly program: (ProcessSettings & { readonly contextTokens: number | undefined }) | LocalProblem;
+  readonly program: LocalProgram | LocalProblem;
+  readonly dataDir: string;
+  /** The id of the model in the data folder. */
+  readonly model: string;
 }
 
 /** Why the model cannot run, and what to do. */
@@ -60,15 +70,16 @@ export function runtimePlaces({ dataDir, programs, programEnvironment }: Config)
 /** @param users the models of the catalog that share the program */
 function localEngine(config: Config, settings: LocalSettings, users: readonly ModelConfig[]): LocalEngine {
   const [{ id = '', model: source = id } = {}] = users;
-  const store = new ModelStore(config.dataDir);
+  const { dataDir } = config;
+  const store = new ModelStore(dataDir);
   try {
     const model = store.resolve(source);
     const program = mismatch(model, users) ?? programOf(model, { config, settings, users });
-    return { kind: 'local', fileBytes: bytesOf(store.manifest(source)), program };
+    return { kind: 'local', fileBytes: bytesOf(store.manifest(source)), program, dataDir, model: source };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     const advice = 'When the model is there, reload the server.';
-    return { kind: 'local', fileBytes: 0, program: { found: error.message, advice } };
+    return { kind: 'local', fileBytes: 0, program: { found: error.message, advice }, dataDir, model: source };
   }
 }
 
@@ -115,6 +126,7 @@ function programOf(model: LocalModel, { config, settings, users }: Uses) {
     models: Object.fromEntries(users.map(({ id }) => [id, model.id])),
     ...shared,
     ...runtime.settings(found, model, options),
+    realtime: model.runtime === 'sherpa' && model.type === 'transcription' && isStreaming(model),
     kind: 'process' as const,
     contextTokens: model.type === 'chat' ? contextTokens : undefined,
   };

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { verify } from '../models/changes.ts';
 import { ModelError } from '../models/manifest.ts';
 import { ModelStore } from '../models/model-store.ts';
 
@@ -12,8 +11,7 @@ interface SherpaProgramOptions {
 }
 
 /**
- * Serves a pulled model of the runtime sherpa until the process ends. Its files are compared with their hashes first:
- * sherpa-onnx works with changed weights without a word.
+ * Serves a pulled model of the runtime sherpa until the process ends.
  * @throws an error that names the file which cannot be used
  */
 export async function runSherpaProgram(id: string, options: SherpaProgramOptions): Promise<void> {
@@ -21,13 +19,6 @@ export async function runSherpaProgram(id: string, options: SherpaProgramOptions
   const store = new ModelStore(dataDir);
   const { type, files, languages = [], voices = [] } = store.resolve(id);
   if (type === 'chat') throw new ModelError(`The model ${id} is for chat, which sherpa-onnx cannot do.`);
-  const [flaw] = await verify(store, id);
-  if (flaw !== undefined) {
-    const advice = `Run \`parley models rm ${id}\` and \`parley models pull ${id}\`.`;
-    throw new ModelError(
-      `${flaw.name} of the model ${id} has another content than its manifest says. ${advice}`,
-    );
-  }
   const { serveModel } = await import('../engines/sherpa/server.ts');
   const speakers = new Map(voices.map(({ name, speaker }) => [name, speaker]));
   const language = languages.length === 1 ? languages[0] : undefined;

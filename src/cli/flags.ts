@@ -62,15 +62,13 @@ function apiKeyOption(description: string): Option {
 
 /** For a command that manages a server with an admin key, or a data folder without one. */
 export function withAdminFlags(command: Command): Command {
-  command
-    .addOption(baseUrlOption('the server to manage (default: the data folder, or the server that uses it)'))
-    .addOption(
-      new Option(
-        '--admin-key <key>',
-        'an admin key for that server (default: the key of `serve --demo`)',
-      ).env('PARLEY_ADMIN_KEY'),
-    );
-  return withConfigFlags(command);
+  const server = baseUrlOption('the server to manage (default: the data folder, or the server that uses it)');
+  return withConfigFlags(withAdminKey(command.addOption(server)));
+}
+
+export function withAdminKey(command: Command): Command {
+  const description = 'an admin key for that server (default: the key of `serve --demo`)';
+  return command.addOption(new Option('--admin-key <key>', description).env('PARLEY_ADMIN_KEY'));
 }
 
 /** For a command that an API key may also run, for its own account. */

@@ -1,17 +1,16 @@
 /** Changes of the local models. Only one runs at a time in a data folder. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { makeFolder } from '../files/make-folder.ts';
 import { systemCode } from '../files/reason.ts';
+import { freeBytes, hasSpace } from '../files/space.ts';
+import { remember } from './checked-files.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
 import { acceptLicence } from './licences.ts';
 import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';
 import { type ModelStore, sizeOf } from './model-store.ts';
 import { moveDurably, writeDurably } from './write-durably.ts';
-
-/** Bytes that stay free on the disk. */
-const spareBytes = 64 * 1_048_576;
 
 export interface PullOptions extends DownloadOptions {
   /** Asks the operator about a licence that is not permissive. Throws unless it is accepted. */
@@ -33,7 +32,7 @@ export async function changeModels<Result>(
   store: ModelStore,
   change: () => Promise<Result>,
 ): Promise<Result> {
-  for (const folder of ['manifests', 'blobs', 'files', 'partial'])
+  for (const folder of ['manifests', 'blobs', 'files', 'partial', 'checked'])
     makeFolder(join(store.root, folder), 0o700);
   const lock = new Sqlite(join(store.root, 'lock'), { timeout: 0 });
   try {
@@ -72,6 +71,7 @@ export async function pull(
     const partial = partialOf(store, file);
     await download(file, partial, options);
     moveDurably(partial, store.blob(file));
+    remember(store, file);
   }
   link(store, manifest);
   removeUnused(store);
@@ -97,8 +97,10 @@ async function missingFiles(store: ModelStore, { files }: ModelManifest, signal:
   for (const file of byHash.values()) {
     const blob = store.blob(file);
     if (sizeOf(blob) === undefined) continue;
-    if ((await hashOf(blob, signal)) === file.sha256) byHash.delete(file.sha256);
-    else rmSync(blob);
+    if ((await hashOf(blob, signal)) === file.sha256) {
+      byHash.delete(file.sha256);
+      remember(store, file);
+    } else rmSync(blob);
   }
   return [...byHash.values()];
 }
@@ -110,9 +112,8 @@ export function checkSpace(
   files: readonly Pick<ModelFile, 'bytes' | 'sha256'>[],
 ): number {
   const needed = files.reduce((sum, file) => sum + file.bytes - (sizeOf(partialOf(store, file)) ?? 0), 0);
-  const { bavail, bsize } = statfsSync(store.root);
-  const free = bavail * bsize;
-  if (needed === 0 || needed + spareBytes <= free) return free;
+  const free = freeBytes(store.root);
+  if (hasSpace(store.root, needed)) return free;
   throw new ModelError(
     `${id} needs ${megabytes(needed)} MB more, and the disk of ${store.root} has ${megabytes(free)} MB. Nothing was pulled.`,
   );
@@ -136,12 +137,12 @@ function link(store: ModelStore, { id, files }: ModelManifest): void {
   renameSync(next, folder);
 }
 
-/** Removes blobs and partial files that no manifest names. */
+/** Removes blobs, partial files and records that no manifest names. */
 function removeUnused(store: ModelStore): void {
   const used = new Set(
     store.list().flatMap(({ manifest }) => manifest.files.map(({ sha256 }) => `sha256-${sha256}`)),
   );
-  for (const folder of ['blobs', 'partial']) {
+  for (const folder of ['blobs', 'partial', 'checked']) {
     for (const name of readdirSync(join(store.root, folder))) {
       if (!used.has(name)) rmSync(join(store.root, folder, name));
     }

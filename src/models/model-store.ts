@@ -5,6 +5,7 @@
  *     models/blobs/sha256-<hash>   whole files, hashed before they appear here
  *     models/files/<id>/<name>     links to the blobs, under the names that runtimes expect
  *     models/partial/              files that are being pulled
+ *     models/checked/              marks of files whose hashes were right
  *     models/licences.json         the licences that the operator has accepted
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';

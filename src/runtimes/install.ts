@@ -1,8 +1,5 @@
 /** Installs runtimes from archives. They are hashed before they are unpacked, and appear wholly or not at all. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
-  createWriteStream,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -14,16 +11,19 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { makeFolder } from '../files/make-folder.ts';
-import { hashOf } from '../models/download.ts';
+import { requireSpace } from '../files/space.ts';
+import { download, hashOf } from '../models/download.ts';
+import { ModelError } from '../models/manifest.ts';
 import { openSource } from '../models/source.ts';
 import type { Archive, Runtime } from './runtime.ts';
+import { unpack } from './unpack.ts';
 
 /** A file beside the unpacked ones, with their hashes. */
 const record = 'installed.json';
+
+const archiveBytesMax = 2 * 1024 ** 3;
 
 interface Installed {
   readonly archives: readonly Archive[];
@@ -70,14 +70,9 @@ export async function verifyRuntime(
   folder: string,
   signal?: AbortSignal,
 ): Promise<string[] | undefined> {
-  const root = join(folder, name);
-  let installed: Installed;
-  try {
-    installed = JSON.parse(readFileSync(join(root, record), 'utf8'));
-  } catch {
-    return undefined;
-  }
-  const found = await hashesIn(root, signal);
+  const installed = installedIn(folder, name);
+  if (installed === undefined) return undefined;
+  const found = await hashesIn(join(folder, name), signal);
   const names = new Set([...Object.keys(installed.files), ...Object.keys(found)]);
   return [...names].sort().flatMap((file) => {
     if (found[file] === installed.files[file]) return [];
@@ -87,33 +82,43 @@ export async function verifyRuntime(
   });
 }
 
+/** The archives that `installRuntime` has used; undefined if Parley has not installed the runtime. */
+export function installedArchives({ name }: Runtime, folder: string): readonly Archive[] | undefined {
+  return installedIn(folder, name)?.archives;
+}
+
+function installedIn(folder: string, name: string): Installed | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, name, record), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
 async function bring(archive: Archive, into: string, begun: string, signal?: AbortSignal): Promise<void> {
   const file = join(begun, 'archive');
-  const url = /^https?:\/\//.test(archive.from) ? archive.from : pathToFileURL(archive.from).href;
-  const source = await openSource(url, { signal });
+  const { from: name } = archive;
+  const url = /^https?:\/\//.test(name) ? name : pathToFileURL(name).href;
+  const bytes = await sizeAt(url, name, signal);
   try {
-    await pipeline(source.body, createWriteStream(file, { mode: 0o600 }));
-  } finally {
-    source.close();
+    if (bytes > archiveBytesMax) throw new Error(`it has more than ${archiveBytesMax} bytes`);
+    requireSpace(begun, bytes);
+    const sha256 = await download({ name, bytes, urls: [url] }, file, { signal });
+    if (sha256 !== archive.sha256) throw new Error(`its SHA-256 is ${sha256} instead of ${archive.sha256}`);
+    mkdirSync(into, { recursive: true, mode: 0o700 });
+    await unpack(file, into, signal);
+  } catch (error) {
+    if (signal?.aborted || error instanceof ModelError || !(error instanceof Error)) throw error;
+    throw new Error(`Nothing was installed from ${name}: ${error.message}.`, { cause: error });
   }
-  const sha256 = await hashOf(file, signal);
-  if (sha256 !== archive.sha256) {
-    throw new Error(
-      `${archive.from} has the SHA-256 ${sha256} instead of ${archive.sha256}. Nothing was installed.`,
-    );
-  }
-  mkdirSync(into, { recursive: true, mode: 0o700 });
-  await unpack(file, into);
   rmSync(file);
 }
 
-/** The first folder of an archive has its version in its name, so it is left out. */
-async function unpack(file: string, into: string): Promise<void> {
-  const args = ['-xf', file, '-C', into, '--strip-components=1', '--no-same-owner', '--no-same-permissions'];
-  const tar = spawn('tar', args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const [[status], errors] = await Promise.all([once(tar, 'close'), text(tar.stderr)]);
-  if (status !== 0)
-    throw new Error(`The archive could not be unpacked: ${errors.trim().split('\n').at(-1)}.`);
+async function sizeAt(url: string, name: string, signal?: AbortSignal): Promise<number> {
+  const source = await openSource(url, { signal });
+  source.close();
+  if (source.bytes === undefined) throw new ModelError(`${name} does not tell its size.`);
+  return source.bytes;
 }
 
 /** @throws Error if a link leads out of the folder, or anything is neither file, folder nor link */

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgramState } from '../core/entities/server.ts';
-import { ParleyError } from '../core/values/errors.ts';
+import type { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { Signal } from '../core/values/signal.ts';
 import { untilAborted } from '../core/values/until-aborted.ts';
@@ -10,6 +10,7 @@ import { type Address, freePort } from './address.ts';
 import type { Admission, Admitted } from './admission.ts';
 import { Backoff } from './backoff.ts';
 import { Child } from './child.ts';
+import { stopped, unavailable } from './program-errors.ts';
 import { commandFor, needsSocket, type ProgramSettings } from './program-settings.ts';
 
 interface ProgramDeps {
@@ -20,6 +21,8 @@ interface ProgramDeps {
   readonly environment: Readonly<Record<string, string>>;
   readonly socketDir: string;
   readonly admission: Admission;
+  /** Runs before each start. A failure is that of the start. */
+  readonly check: (() => Promise<void>) | undefined;
 }
 
 /** The right to call a running program. While there is one, the program is not ended. */
@@ -214,6 +217,7 @@ export class Program implements Admitted {
 
   async #open(isWanted: () => boolean): Promise<Child> {
     try {
+      await this.#deps.check?.();
       const address = await this.#address();
       if (isWanted()) return this.#spawn(address);
     } catch (cause) {
@@ -283,17 +287,6 @@ export class Program implements Admitted {
   }
 
   #unavailable(): ParleyError {
-    const reason = this.#failure ?? 'it ended';
-    return new ParleyError('engine_unavailable', {
-      message: `The program of the engine ${this.name} failed (${reason}). Try again later, or ask the operator.`,
-      retryAfterSeconds: Math.max(1, Math.ceil(this.#backoff.waitMs / 1000)),
-      hasNotRun: true,
-    });
+    return unavailable(this.name, this.#failure ?? 'it ended', this.#backoff.waitMs);
   }
-}
-
-/** The error of a start that was given up. */
-function stopped(): ParleyError {
-  const message = 'The program of this model is being ended. Try again.';
-  return new ParleyError('engine_unavailable', { message, retryAfterSeconds: 1, hasNotRun: true });
 }

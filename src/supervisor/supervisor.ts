@@ -42,10 +42,13 @@ export class Supervisor implements Admission {
     this.#options = options;
   }
 
-  /** @param name the engine's name. Two programs may have the same during a reload. */
-  open(name: string, settings: ProgramSettings): Program {
+  /**
+   * @param name the engine's name. Two programs may have the same during a reload.
+   * @param check runs before each start, and throws if the program must not start
+   */
+  open(name: string, settings: ProgramSettings, check?: () => Promise<void>): Program {
     const { log, environment, socketDir } = this.#options;
-    return new Program(settings, { name, log, environment, socketDir, admission: this });
+    return new Program(settings, { name, log, environment, socketDir, admission: this, check });
   }
 
   /** Also removes the sockets of processes that were killed. */

@@ -1,6 +1,14 @@
 /** `parley runtimes`, with a script in the place of llama-server. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { mustRun } from '../clients/shell.ts';
 import { parley, printed, printedJson, scratchFolder } from '../support/command-line.ts';
@@ -32,14 +40,19 @@ async function archive(edit: (inside: string) => void = () => undefined) {
 
 it('says where a runtime is, and where one can be had', async () => {
   const none = await parley(['runtimes', 'list'], options());
-  expect(none.stdout).toMatch(/^llama +chat models in GGUF files +MIT +not installed$/m);
+  expect(none.stdout).toMatch(/^llama +chat models in GGUF files +MIT +not installed +-$/m);
   expect(none.stderr).toContain('llama: Install the package llama.cpp of your system if it has one');
   mkdirSync(folder.file('bin'));
   writeFileSync(folder.file('bin/llama-server'), script, { mode: 0o755 });
   const env = { PATH: `${folder.file('bin')}:/usr/bin:/bin` };
   expect(await printedJson(['runtimes', 'list', '--json'], { ...options(), env })).toMatchObject({
     runtimes: expect.arrayContaining([
-      expect.objectContaining({ name: 'llama', path: folder.file('bin/llama-server'), advice: null }),
+      expect.objectContaining({
+        name: 'llama',
+        path: folder.file('bin/llama-server'),
+        source: 'PATH',
+        advice: null,
+      }),
     ]),
   });
 });
@@ -51,7 +64,9 @@ it('installs an archive with the right hash, and verifies it', async () => {
     0,
     expect.stringMatching(/^llama is installed: .*runtimes\/llama\/llama-server \(version: 7 \(abc\)\)\.\n$/),
   ]);
-  expect(await printed(['runtimes', 'list'], options())).toMatch(/^llama .*runtimes\/llama\/llama-server$/m);
+  expect(await printed(['runtimes', 'list'], options())).toMatch(
+    /^llama .*runtimes\/llama\/llama-server +llama\.tar\.gz$/m,
+  );
   const verify = () => parley(['runtimes', 'verify', 'llama'], options());
   expect(await verify()).toMatchObject({ code: 0, stderr: expect.stringContaining('version: 7 (abc)') });
 
@@ -68,13 +83,22 @@ it('installs an archive with the right hash, and verifies it', async () => {
 });
 
 it.each([
-  ['another hash', async () => [...(await archive()).slice(0, 3), '0'.repeat(64)], 'has the SHA-256'],
+  ['another hash', async () => [...(await archive()).slice(0, 3), '0'.repeat(64)], 'its SHA-256 is'],
   [
     'a link that leads out',
     () => archive((inside) => symlinkSync('/etc', `${inside}/config`)),
     'config leads out of its folder',
   ],
   ['no program', () => archive((inside) => rmSync(`${inside}/llama-server`)), 'has no llama-server'],
+  [
+    'more bytes than an archive may have',
+    async () => {
+      const place = await archive();
+      truncateSync(folder.file('llama.tar.gz'), 2 ** 31 + 1);
+      return place;
+    },
+    'llama.tar.gz: it has more than 2147483648 bytes.',
+  ],
   ['no hash', async () => (await archive()).slice(0, 2), 'Give both --archive and --sha256.'],
   ['nothing', async () => [], 'Parley knows no archive of llama for this machine.'],
 ])('installs nothing from an archive with %s', async (_, place, message) => {

@@ -11,6 +11,7 @@ import { readPage } from '../clients/page.ts';
 import { parley as command, scratchFolder, serve } from '../support/command-line.ts';
 import { storeFiles } from '../support/local-models.ts';
 import { errorOf, type Parley, startParley } from '../support/parley.ts';
+import { installSherpa } from '../support/sherpa-runtime.ts';
 import {
   recogniserTokens,
   tinyRecogniser,
@@ -28,12 +29,7 @@ const argumentsOf = (step: string) =>
     .slice(1);
 
 const folder = scratchFolder();
-// A registry inside a company may have a certificate of its own.
-const { NODE_EXTRA_CA_CERTS = '' } = process.env;
-const installed = await command(argumentsOf('install'), { cwd: folder.path, env: { NODE_EXTRA_CA_CERTS } });
-const missing = installed.code === 0 ? undefined : installed.stderr.trim().split('\n').at(-1);
-if (missing !== undefined) process.stderr.write(`NOT TESTED: sherpa-onnx (${missing})\n`);
-const runtimes = folder.file('data/runtimes');
+const { missing, stderr, runtimes } = await installSherpa(folder, argumentsOf('install'));
 afterAll(() => folder.remove());
 
 const speech = { type: 'speech', runtime: 'sherpa' } as const;
@@ -54,7 +50,7 @@ interface Transcript {
 }
 
 it.skipIf(missing)('plays docs/local-speech.md', async () => {
-  expect(installed.stderr).toContain('GPL-3.0-or-later');
+  expect(stderr).toContain('GPL-3.0-or-later');
   const options = { cwd: folder.path };
   const write = (name: string, model: Uint8Array, tokens: string) => {
     mkdirSync(folder.file(name));

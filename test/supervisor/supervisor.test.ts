@@ -75,8 +75,8 @@ describe('a budget of memory', () => {
     const refused = ask(other).catch((error: unknown) => error);
     expect(await refused).toMatchObject({ code: 'overloaded', retryAfterSeconds: 5, hasNotRun: true });
     lease.release(true);
-    // The idle program ends within the time that a request may wait, or a later one finds the memory.
-    await expect.poll(() => ask(other)).toContain('hi');
+    // The other program may take longer to end than a request waits.
+    await expect.poll(() => ask(other).catch(String)).toContain('hi');
   });
 
   it('forgets a program whose requests have left', async () => {

@@ -1,6 +1,7 @@
 /**
- * Tiny ONNX models for sherpa-onnx: a voice that turns each letter into a tone of its own, and a recogniser that turns
- * the tones into letters. Real files for the real runtime, a few hundred kilobytes.
+ * Tiny ONNX models for sherpa-onnx: a voice that turns each letter into a tone of its own, and recognisers that turn the
+ * tones into letters, one of whole utterances and one of streams. Real files for the real runtime, a few hundred
+ * kilobytes.
  */
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 
@@ -9,6 +10,8 @@ const sampleRate = 16_000;
 /** A tone and a short silence after it, which keeps equal letters apart. */
 const [toneSamples, letterSamples] = [1_920, 2_880];
 const melBins = 80;
+/** Letters and the blank. */
+const recogniserSize = letters.length + 1;
 
 type Shape = readonly (number | string)[];
 type Tensor =
@@ -55,37 +58,74 @@ export function tinyVoice(metadata: Graph['metadata'] = voiceMetadata): Buffer {
 
 /** A model that hears: its input are levels of mel bins, its output are probabilities of `recogniserTokens`. */
 export function tinyRecogniser(): Buffer {
-  const size = letters.length + 1;
-  const weights = new Float32Array(melBins * size);
-  for (const [letter] of letters.entries()) weights[binOf(letter) * size + letter] = 1;
-  // Blank wins where no bin is loud.
-  const bias = new Float32Array(size).fill(quietLevel, letters.length);
+  return model({
+    nodes: hearingNodes,
+    inputs: [value('audio_signal', floatType, ['N', melBins, 'T']), value('length', longType, ['N'])],
+    outputs: [value('logprobs', floatType, ['N', 'T2', recogniserSize])],
+    tensors: hearingTensors(binOf),
+    metadata: { ...hearingMetadata, vocab_size: recogniserSize, normalize_type: '' },
+  });
+}
+
+/** A model that hears streams, in chunks of 320 ms. It carries states along, which it does not need. */
+export function tinyStreamingRecogniser(): Buffer {
+  const states = ['cache_last_channel', 'cache_last_time'];
+  const shape = ['N', 1, 1, 1];
   return model({
     nodes: [
-      node('Transpose', ['audio_signal'], ['frames'], [intsAttribute('perm', [0, 2, 1])]),
-      node('Slice', ['frames', 'from', 'to', 'axis', 'step'], ['few']),
-      node('MatMul', ['few', 'weights'], ['levels']),
-      node('Add', ['levels', 'bias'], ['logits']),
-      node('LogSoftmax', ['logits'], ['logprobs'], [intAttribute('axis', -1)]),
+      ...hearingNodes,
+      ...[...states, 'cache_last_channel_len', 'length'].map((name) =>
+        node('Identity', [name], [`${name}_next`]),
+      ),
     ],
-    inputs: [value('audio_signal', floatType, ['N', melBins, 'T']), value('length', longType, ['N'])],
-    outputs: [value('logprobs', floatType, ['N', 'T2', size])],
-    tensors: {
-      from: { shape: [1], longs: [0] },
-      to: { shape: [1], longs: [2 ** 40] },
-      axis: { shape: [1], longs: [1] },
-      step: { shape: [1], longs: [4] },
-      weights: { shape: [melBins, size], floats: weights },
-      bias: { shape: [size], floats: bias },
-    },
+    inputs: [
+      value('audio_signal', floatType, ['N', melBins, 'T']),
+      value('length', longType, ['N']),
+      ...states.map((name) => value(name, floatType, shape)),
+      value('cache_last_channel_len', longType, ['N']),
+    ],
+    outputs: [
+      value('logprobs', floatType, ['N', 'T2', recogniserSize]),
+      value('length_next', longType, ['N']),
+      ...states.map((name) => value(`${name}_next`, floatType, shape)),
+      value('cache_last_channel_len_next', longType, ['N']),
+    ],
+    tensors: hearingTensors(kaldiBinOf),
     metadata: {
-      model_type: 'EncDecCTCModelBPE',
-      vocab_size: size,
-      subsampling_factor: 4,
-      normalize_type: '',
-      version: 1,
+      ...hearingMetadata,
+      // Without the blank.
+      vocab_size: recogniserSize - 1,
+      window_size: 32,
+      chunk_shift: 32,
+      ...Object.fromEntries(states.flatMap((name) => [1, 2, 3].map((at) => [`${name}_dim${at}`, 1]))),
     },
   });
+}
+
+const hearingNodes = [
+  node('Transpose', ['audio_signal'], ['frames'], [intsAttribute('perm', [0, 2, 1])]),
+  node('Slice', ['frames', 'from', 'to', 'axis', 'step'], ['few']),
+  node('MatMul', ['few', 'weights'], ['levels']),
+  node('Add', ['levels', 'bias'], ['logits']),
+  node('LogSoftmax', ['logits'], ['logprobs'], [intAttribute('axis', -1)]),
+];
+
+const hearingMetadata = { model_type: 'EncDecCTCModelBPE', subsampling_factor: 4, version: 1 };
+
+/** @param bin the mel bin of each letter */
+function hearingTensors(bin: (letter: number) => number): Graph['tensors'] {
+  const weights = new Float32Array(melBins * recogniserSize);
+  for (const [letter] of letters.entries()) weights[bin(letter) * recogniserSize + letter] = 1;
+  // Blank wins where no bin is loud.
+  const bias = new Float32Array(recogniserSize).fill(quietLevel, letters.length);
+  return {
+    from: { shape: [1], longs: [0] },
+    to: { shape: [1], longs: [2 ** 40] },
+    axis: { shape: [1], longs: [1] },
+    step: { shape: [1], longs: [4] },
+    weights: { shape: [melBins, recogniserSize], floats: weights },
+    bias: { shape: [recogniserSize], floats: bias },
+  };
 }
 
 const voiceCharacters = ['_', ...letters, ...".,!?'"];
@@ -125,6 +165,13 @@ function hertzOf(bin: number): number {
 }
 
 const logStep = Math.log(6.4) / 27;
+
+/** The bin that hears the tone of a letter by the scale of Kaldi, which streaming models use. */
+function kaldiBinOf(letter: number): number {
+  const mel = (hertz: number) => 1_127 * Math.log(1 + hertz / 700);
+  const [low, high] = [mel(20), mel(sampleRate / 2 - 400)];
+  return Math.round(((mel(hertzOf(binOf(letter))) - low) * (melBins + 1)) / (high - low)) - 1;
+}
 
 function toneOf(letter: number): Float32Array {
   const step = (2 * Math.PI * hertzOf(binOf(letter))) / sampleRate;

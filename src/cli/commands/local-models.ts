@@ -1,18 +1,15 @@
 /** The commands for local models. They change files of the data folder, and need no server. */
-import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import { modelTypes } from '../../core/entities/model.ts';
 import type { Flaw, PullOptions } from '../../models/changes.ts';
 import type { ModelManifest } from '../../models/manifest.ts';
-import type { ModelEntry } from '../../models/model-store.ts';
 import type { ModelFacts } from '../../models/new-model.ts';
 import { dataFolderError } from '../client/data-folder.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type AdminFlags, type ConfigFlags, type JsonFlag, withAdminKey, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { PullProgress, sizeText } from '../terminal/pull-progress.ts';
-import { table } from '../terminal/table.ts';
-import { printData, printJson, printStatus } from '../terminal/terminal.ts';
+import { printJson, printStatus } from '../terminal/terminal.ts';
 
 type Flags = ConfigFlags & JsonFlag;
 
@@ -33,9 +30,11 @@ interface NewModelFlags extends PullFlags {
 
 export function localModelCommands(): Command[] {
   return [
-    localCommand('list', 'List the local models of the data folder.', ['parley models list']).action(
-      (_, self: Command) => list(self.optsWithGlobals()),
-    ),
+    withAdminKey(
+      localCommand('list', 'List the local models of the data folder, and how they run on its server.', [
+        'parley models list',
+      ]),
+    ).action((_, self: Command) => list(self.optsWithGlobals())),
     pullCommand('pull', "Bring a local model's files, or check those that are there.", [
       'parley models pull small',
       'parley models pull ./small.json   # a manifest',
@@ -104,45 +103,17 @@ async function localModels(flags: ConfigFlags) {
         .changeModels(store, () => run(signal))
         .catch((error) => Promise.reject(dataFolderError(error, dataDir))),
     );
-  return { ...changes, ...newModel, readManifest, store, change };
+  return { ...changes, ...newModel, readManifest, store, dataDir, change };
 }
 
 type LocalModels = Awaited<ReturnType<typeof localModels>>;
 
-async function list(flags: Flags): Promise<void> {
-  const entries = (await localModels(flags)).store.list();
-  if (flags.json) return printJson({ models: entries.map(entryJson) });
-  if (entries.length === 0) {
-    return printStatus(
-      'There are no local models. `parley models add` and `parley models import` make some.',
-    );
-  }
-  await printData(
-    table(entries, [
-      { title: 'MODEL', cell: ({ manifest }) => manifest.id },
-      { title: 'TYPE', cell: ({ manifest }) => manifest.type },
-      { title: 'RUNTIME', cell: ({ manifest }) => manifest.runtime },
-      { title: 'SIZE', cell: ({ bytes }) => sizeText(bytes), align: 'right' },
-      { title: 'MEMORY', cell: ({ memoryBytes }) => sizeText(memoryBytes), align: 'right' },
-      { title: 'LICENCE', cell: ({ manifest }) => manifest.licence.name },
-      { title: 'FILES', cell: ({ isPulled }) => (isPulled ? 'present' : 'incomplete') },
-    ]),
-  );
-}
-
-function entryJson({ manifest, bytes, memoryBytes, isPulled }: ModelEntry): JsonObject {
-  const { id, type, runtime, licence } = manifest;
-  const { name, url = null } = licence;
-  return {
-    id,
-    type,
-    runtime,
-    licence: { name, url },
-    bytes,
-    memory_bytes: memoryBytes,
-    files: manifest.files.map(({ name, sha256, bytes }) => ({ name, sha256, bytes })),
-    complete: isPulled,
-  };
+async function list(flags: Flags & AdminFlags): Promise<void> {
+  const [{ store, dataDir }, { listLocalModels }] = await Promise.all([
+    localModels(flags),
+    import('./local-model-list.ts'),
+  ]);
+  await listLocalModels(store.list(), dataDir, flags);
 }
 
 async function pull(model: string, flags: PullFlags): Promise<void> {

@@ -1,7 +1,8 @@
 /** The commands for the programs that run local models. They change the data folder, and need no server. */
 import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Archive, Runtime } from '../../runtimes/runtime.ts';
+import type { Archive, Runtime, RuntimePlaces } from '../../runtimes/runtime.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
@@ -67,11 +68,16 @@ async function load(flags: ConfigFlags) {
 }
 
 async function list(flags: Flags): Promise<void> {
-  const { runtimes, places } = await load(flags);
-  const found = [...runtimes.values()].map((runtime) => ({ runtime, path: runtime.find(places) }));
+  const { runtimes, places, installedArchives } = await load(flags);
+  const found = [...runtimes.values()].map((runtime) => {
+    const path = runtime.find(places);
+    const isOwn = path !== undefined && resolve(path).startsWith(resolve(places.folder));
+    const archives = isOwn ? installedArchives(runtime, places.folder) : undefined;
+    return { runtime, path, source: path && sourceOf(runtime, places, archives) };
+  });
   if (flags.json) {
-    const shown = found.map(({ runtime: { name, runs, licence, advice }, path = null }) => {
-      return { name, runs, licence, path, advice: path === null ? advice : null };
+    const shown = found.map(({ runtime: { name, runs, licence, advice }, path = null, source = null }) => {
+      return { name, runs, licence, path, source, advice: path === null ? advice : null };
     });
     return printJson({ runtimes: shown });
   }
@@ -81,10 +87,17 @@ async function list(flags: Flags): Promise<void> {
       { title: 'RUNS', cell: ({ runtime }) => runtime.runs },
       { title: 'LICENCE', cell: ({ runtime }) => runtime.licence },
       { title: 'PATH', cell: ({ path }) => path ?? 'not installed' },
+      { title: 'FROM', cell: ({ source }) => source },
     ]),
   );
   for (const { runtime, path } of found)
     if (path === undefined) printStatus(`${runtime.name}: ${runtime.advice}`);
+}
+
+/** Where a runtime that is there comes from. */
+function sourceOf({ name }: Runtime, { llamaServer }: RuntimePlaces, archives?: readonly Archive[]): string {
+  if (archives) return archives.map(({ from }) => from).join(', ');
+  return name === 'llama' && llamaServer !== undefined ? 'programs.llamaServer' : 'PATH';
 }
 
 async function install(name: string, { archive, sha256, ...flags }: InstallFlags): Promise<void> {

@@ -20,6 +20,8 @@ export interface OpenAiSettings extends UpstreamSettings {
   /** Whether live speech is relayed to the upstream's Realtime API, as audio of this format. */
   readonly realtime: boolean;
   readonly realtimeFormat: UpstreamFormat;
+  /** How long a connection for live speech is kept without a turn. Default: `idleMs` */
+  readonly realtimeKeptMs?: number | undefined;
   /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
   /** Members of every chat request that replace those of the client. Default: none. */
@@ -88,6 +90,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
 
 function relayOf(settings: OpenAiSettings, upstream: Upstream, model: string): RelaySpeakerDeps | undefined {
   const { realtime, realtimeFormat: format, firstByteMs, idleMs, totalMs } = settings;
+  const { realtimeKeptMs: keptMs = idleMs } = settings;
   if (!realtime) return undefined;
   return {
     upstream,
@@ -96,6 +99,7 @@ function relayOf(settings: OpenAiSettings, upstream: Upstream, model: string): R
     loadEncoder: () => loadUpstreamEncoder(format),
     firstByteMs,
     idleMs,
+    keptMs,
     totalMs,
   };
 }

@@ -12,6 +12,7 @@ import type { ServingProgram } from '../openai/calls/program-call.ts';
 import type { OpenAiSettings } from '../openai/index.ts';
 import { toldBy } from '../openai/transcription/format.ts';
 import { configuredVoices } from '../openai/voices/voice-source.ts';
+import { uploadSpeaker } from '../upload-speaker.ts';
 import { patientBatches } from './patient-batches.ts';
 
 /** Settings of the calls, as those of any server with the OpenAI API. */
@@ -23,6 +24,8 @@ export interface ProcessSettings
     Pick<OpenAiSettings, 'callsMax' | 'callQueueMax' | 'keepAliveMs' | 'firstByteMs' | 'totalMs'> {
   /** Tokens of prompt and answer together, for chat. Default: those of the model in the catalog. */
   readonly contextTokens?: number | undefined;
+  /** Whether it speaks the Realtime API for live speech. Default: each turn is transcribed as a file. */
+  readonly realtime?: boolean | undefined;
   /** How long a response may pause once it has begun. */
   readonly pauseMs: number;
   /** How often the client of a stream is told to wait. */
@@ -60,9 +63,14 @@ export function createProcessEngine(settings: ProcessSettings, deps: ProcessDeps
     });
     return opening;
   };
+  // A session cannot wait for the code.
+  if (settings.realtime) void open();
   return {
     speech: (id) => speech(settings, async () => offered((await open()).speech?.(id))),
-    transcription: (id) => transcription(settings, async () => offered((await open()).transcription?.(id))),
+    transcription: (id) => {
+      const openTranscription = async () => offered((await open()).transcription?.(id));
+      return transcription(settings, openTranscription, () => opened?.transcription?.(id));
+    },
     chat: (id) => {
       let engine: Promise<ChatEngine> | undefined;
       const openChat = async () => offered((await open()).chat?.(id, false));
@@ -115,17 +123,21 @@ function speech({ voices }: ProcessSettings, open: Open<SpeechEngine>): SpeechEn
   };
 }
 
+/** @param opened the engine if its code is loaded */
 function transcription(
-  { transcriptionFormat }: ProcessSettings,
+  { transcriptionFormat, realtime }: ProcessSettings,
   open: Open<TranscriptionEngine>,
+  opened: () => TranscriptionEngine | undefined,
 ): TranscriptionEngine {
-  return {
+  const engine: TranscriptionEngine = {
     availability: () => ({ available: true }),
     ...toldBy(transcriptionFormat),
     transcribe: async function* (request) {
       yield* (await open()).transcribe(request);
     },
   };
+  if (!realtime) return engine;
+  return { ...engine, openSpeaker: () => opened()?.openSpeaker?.() ?? uploadSpeaker(engine) };
 }
 
 function chat({ commentEveryMs, contextTokens }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
@@ -144,7 +156,7 @@ function offered<Engine>(engine: Engine | undefined): Engine {
 }
 
 /** The supervisor does what the breaker and readings of lists do for a server elsewhere. */
-function upstreamSettings({ pauseMs, ...settings }: ProcessSettings): OpenAiSettings {
+function upstreamSettings({ pauseMs, realtime = false, ...settings }: ProcessSettings): OpenAiSettings {
   return {
     ...settings,
     idleMs: pauseMs,
@@ -156,7 +168,9 @@ function upstreamSettings({ pauseMs, ...settings }: ProcessSettings): OpenAiSett
     breakerFailures: Infinity,
     breakerOpenMs: 1,
     voicesEveryMs: Infinity,
-    realtime: false,
+    realtime,
     realtimeFormat: 'pcm',
+    // A connection to a program costs little, and another session may wait for its place.
+    realtimeKeptMs: 1_000,
   };
 }

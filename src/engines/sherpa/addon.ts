@@ -33,6 +33,7 @@ export interface RecognitionResult {
 }
 
 interface Stream {
+  /** Audio of another rate is resampled. */
   acceptWaveform(audio: GeneratedAudio): void;
 }
 
@@ -41,9 +42,27 @@ export interface Recogniser {
   decodeAsync(stream: Stream): Promise<RecognitionResult>;
 }
 
+/** A recogniser of streams. Its calls block. */
+export interface StreamingRecogniser {
+  createStream(): RecognisedStream;
+  /** Whether there is enough audio for a step. */
+  isReady(stream: RecognisedStream): boolean;
+  /** Takes a step: some tenths of a second of audio. */
+  decode(stream: RecognisedStream): void;
+  /** Of all steps so far. */
+  getResult(
+    stream: RecognisedStream,
+  ): Pick<RecognitionResult, 'text' | 'tokens' | 'timestamps'> & { readonly ys_probs: readonly number[] };
+}
+
+export interface RecognisedStream extends Stream {
+  inputFinished(): void;
+}
+
 export interface Sherpa {
   readonly OfflineTts: { createAsync(config: object): Promise<Voice> };
   readonly OfflineRecognizer: { createAsync(config: object): Promise<Recogniser> };
+  readonly OnlineRecognizer: new (config: object) => StreamingRecogniser;
 }
 
 /** @param folder where `node_modules` has the package */

@@ -1,11 +1,6 @@
 /** Finds the configuration of sherpa-onnx for the files of a model, by their names and their metadata. */
 import { basename, dirname } from 'node:path';
-import { onnxMetadata } from './onnx-metadata.ts';
-
-export interface ModelFiles {
-  readonly id: string;
-  readonly files: readonly { readonly name: string; readonly path: string }[];
-}
+import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
 
 /** The kinds of voices, by the `model_type` of their metadata. */
 const voiceKinds: readonly (readonly [RegExp, (files: Files) => object])[] = [
@@ -35,8 +30,8 @@ interface Files {
 }
 
 /** @throws an error that names the file which cannot be used */
-export async function voiceConfig(model: ModelFiles, threads: number): Promise<object> {
-  const typed = await typedFiles(model);
+export function voiceConfig(model: ModelFiles, threads: number): object {
+  const typed = typedFiles(model);
   for (const [pattern, configOf] of voiceKinds) {
     const main = typed.find(({ type }) => pattern.test(type));
     if (main === undefined) continue;
@@ -47,38 +42,15 @@ export async function voiceConfig(model: ModelFiles, threads: number): Promise<o
 }
 
 /** @throws an error that names the file which cannot be used */
-export async function recogniserConfig(model: ModelFiles, threads: number): Promise<object> {
-  const typed = await typedFiles(model);
+export function recogniserConfig(model: ModelFiles, threads: number): object {
+  const typed = typedFiles(model);
   const config = partsConfig(model, typed) ?? wholeConfig(typed);
   if (config === undefined) throw unknownKind(model, typed, 'recogniser');
-  const tokens = find(model, /tokens\.txt$/);
-  return { modelConfig: { ...config, tokens, numThreads: threads } };
+  return { modelConfig: { ...config, tokens: tokensOf(model), numThreads: threads } };
 }
 
-interface TypedFile {
-  readonly name: string;
-  readonly path: string;
-  /** Empty if the metadata have none. */
-  readonly type: string;
-}
-
-function typedFiles({ files }: ModelFiles): Promise<TypedFile[]> {
-  const models = files.filter(({ name }) => name.endsWith('.onnx'));
-  return Promise.all(
-    models.map(async ({ name, path }) => {
-      try {
-        return { name, path, type: (await onnxMetadata(path)).get('model_type') ?? '' };
-      } catch (error) {
-        throw new Error(`${name} cannot be used: ${error instanceof Error ? error.message : error}.`);
-      }
-    }),
-  );
-}
-
-/** Transducers have three files, Whisper models two. */
 function partsConfig(model: ModelFiles, typed: readonly TypedFile[]): object | undefined {
-  const part = (name: string) => find(model, new RegExp(`${name}[^/]*\\.onnx$`));
-  const [encoder, decoder, joiner] = ['encoder', 'decoder', 'joiner'].map(part);
+  const { encoder, decoder, joiner } = partsOf(model);
   if (encoder === undefined || decoder === undefined) return undefined;
   if (joiner !== undefined) return { transducer: { encoder, decoder, joiner } };
   const isWhisper = typed.some(({ path, type }) => path === encoder && type.startsWith('whisper'));
@@ -94,21 +66,17 @@ function wholeConfig(typed: readonly TypedFile[]): object | undefined {
 }
 
 function textFiles(model: ModelFiles): Omit<Files, 'main'> {
-  const phonemes = find(model, /(^|\/)phontab$/);
+  const phonemes = findFile(model, /(^|\/)phontab$/);
   const lexicons = model.files.filter(({ name }) => /^lexicon[^/]*\.txt$/.test(basename(name)));
   return {
-    vocoder: find(model, /(vocos|hifigan|vocoder)[^/]*\.onnx$/),
-    styles: find(model, /voices[^/]*\.bin$/),
+    vocoder: findFile(model, /(vocos|hifigan|vocoder)[^/]*\.onnx$/),
+    styles: findFile(model, /voices[^/]*\.bin$/),
     texts: {
-      tokens: find(model, /tokens\.txt$/),
+      tokens: tokensOf(model),
       ...(phonemes !== undefined && { dataDir: dirname(phonemes) }),
       ...(lexicons.length > 0 && { lexicon: lexicons.map(({ path }) => path).join(',') }),
     },
   };
-}
-
-function find({ files }: ModelFiles, pattern: RegExp): string | undefined {
-  return files.find(({ name }) => pattern.test(name))?.path;
 }
 
 function unknownKind({ id }: ModelFiles, typed: readonly TypedFile[], wanted: string): Error {

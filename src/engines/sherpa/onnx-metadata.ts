@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 
 /** The fields of ONNX's ModelProto and its StringStringEntryProto. */
@@ -11,30 +11,30 @@ const entryBytesMax = 1024 ** 2;
  * The metadata of an ONNX file. Does not read its weights.
  * @throws if the file is no whole ONNX file
  */
-export async function onnxMetadata(path: string): Promise<ReadonlyMap<string, string>> {
-  const file = await open(path);
+export function onnxMetadata(path: string): ReadonlyMap<string, string> {
+  const file = openSync(path, 'r');
   try {
-    return await readFields(file, (await file.stat()).size);
+    return readFields(file, fstatSync(file).size);
   } catch (error) {
     if (error instanceof RangeError) throw new Error('it is no whole ONNX file', { cause: error });
     throw error;
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 
-async function readFields(file: FileHandle, size: number): Promise<ReadonlyMap<string, string>> {
+function readFields(file: number, size: number): ReadonlyMap<string, string> {
   const metadata = new Map<string, string>();
   let at = 0;
   while (at < size) {
-    const head = new BinaryReader(await readAt(file, at, Math.min(headBytes, size - at)));
+    const head = new BinaryReader(readAt(file, at, Math.min(headBytes, size - at)));
     const [field, type] = readTag(head);
     if (type === WireType.Varint) head.uint64();
     const length = type === WireType.LengthDelimited ? head.uint32() : 0;
     at += head.pos;
     if (length > size - at) throw new RangeError('a field is longer than the file');
     if (field === fields.metadata && length <= entryBytesMax) {
-      const [key, value] = readEntry(await readAt(file, at, length));
+      const [key, value] = readEntry(readAt(file, at, length));
       metadata.set(key, value);
     }
     at += length;
@@ -64,9 +64,8 @@ function readEntry(bytes: Uint8Array): [string, string] {
   return [texts.get(fields.key) ?? '', texts.get(fields.value) ?? ''];
 }
 
-async function readAt(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
+function readAt(file: number, position: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
-  const { bytesRead } = await file.read(bytes, 0, length, position);
-  if (bytesRead < length) throw new RangeError('the file ends');
+  if (readSync(file, bytes, 0, length, position) < length) throw new RangeError('the file ends');
   return bytes;
 }

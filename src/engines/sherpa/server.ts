@@ -5,9 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import { errorTable, ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
 import { type Answer, type Handle, speechHandle, transcriptionHandle } from './handles.ts';
-import { type ModelFiles, recogniserConfig, voiceConfig } from './model-config.ts';
+import { hearingOpener, type OpenHearing } from './hearing.ts';
+import { recogniserConfig, voiceConfig } from './model-config.ts';
+import type { ModelFiles } from './model-files.ts';
 import { createSpeak } from './speech.ts';
-import { createTranscribe } from './transcription.ts';
+import { type StreamingConfig, streamingConfig } from './streaming-config.ts';
+import { createTranscribe, type Recognise, recogniseStream, recogniseWhole } from './transcription.ts';
 
 export interface ServedModel extends ModelFiles {
   readonly type: 'speech' | 'transcription';
@@ -31,29 +34,51 @@ const bodyBytesMax = 32 * 1024 ** 2;
 
 /** Loads the model and listens. @throws an error that names the file which cannot be used */
 export async function serveModel(model: ServedModel, options: ServeOptions): Promise<void> {
-  const [path, handle] = await openModel(loadSherpa(options.runtime), model, options);
+  const { path, handle, hearing } = await openModel(loadSherpa(options.runtime), model, options);
   const server = createServer((request, response) => {
     if (request.url === '/health') response.end();
     else if (request.method === 'POST' && request.url === path) void serve(handle, request, response);
     else response.writeHead(404).end();
   });
+  if (hearing) (await import('./live.ts')).serveLive(server, hearing);
   server.listen(options.socketPath);
+}
+
+interface OpenModel {
+  readonly path: string;
+  readonly handle: Handle;
+  /** Of a model that hears speech while it is spoken. */
+  readonly hearing?: OpenHearing;
 }
 
 async function openModel(
   sherpa: Sherpa,
   model: ServedModel,
   { threads, callsMax }: ServeOptions,
-): Promise<[string, Handle]> {
+): Promise<OpenModel> {
   if (model.type === 'speech') {
-    const config = await voiceConfig(model, threads);
+    const config = voiceConfig(model, threads);
     const voice = await named(model, () => sherpa.OfflineTts.createAsync(config));
-    return ['/v1/audio/speech', speechHandle(createSpeak(voice), model.speakers)];
+    return { path: '/v1/audio/speech', handle: speechHandle(createSpeak(voice), model.speakers) };
   }
-  const config = await recogniserConfig(model, threads);
-  const recogniser = await named(model, () => sherpa.OfflineRecognizer.createAsync(config));
-  const transcribe = createTranscribe(recogniser, callsMax);
-  return ['/v1/audio/transcriptions', transcriptionHandle(transcribe, model.language)];
+  const streaming = streamingConfig(model, threads);
+  const hearing = streaming && (await openHearing(sherpa, model, streaming));
+  const recognise = hearing ? recogniseStream(hearing) : await openWhole(sherpa, model, threads);
+  const handle = transcriptionHandle(createTranscribe(recognise, callsMax), model.language);
+  return { path: '/v1/audio/transcriptions', handle, ...(hearing && { hearing }) };
+}
+
+async function openHearing(
+  { OnlineRecognizer }: Sherpa,
+  model: ServedModel,
+  { config, tailMs }: StreamingConfig,
+): Promise<OpenHearing> {
+  return hearingOpener(await named(model, async () => new OnlineRecognizer(config)), tailMs);
+}
+
+async function openWhole(sherpa: Sherpa, model: ServedModel, threads: number): Promise<Recognise> {
+  const config = recogniserConfig(model, threads);
+  return recogniseWhole(await named(model, () => sherpa.OfflineRecognizer.createAsync(config)));
 }
 
 /**

@@ -6,6 +6,7 @@ import { createHearingPools } from '../builtin/pocketsphinx/pools.ts';
 import { toSegments } from '../builtin/pocketsphinx/transcript.ts';
 import type { Utterance } from '../builtin/pocketsphinx/utterances.ts';
 import type { Recogniser, RecognitionResult } from './addon.ts';
+import type { OpenHearing } from './hearing.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { wordsOf } from './words.ts';
 
@@ -24,18 +25,31 @@ interface TranscribedFile {
   readonly name: string;
 }
 
-/** Audio is cut at pauses into utterances of at most 20 s: longer ones would exceed what Whisper models hear. */
-export function createTranscribe(recogniser: Recogniser, filesMax: number): Transcribe {
-  const pools = createHearingPools({ recognisers: 1, filesMax });
+/** @param samples of an utterance, -1 to 1, at `decodedSampleRate` */
+export type Recognise = (samples: Float32Array, signal: AbortSignal) => Promise<RecognitionResult>;
+
+export function recogniseWhole(recogniser: Recogniser): Recognise {
   const turns = new OneAtATime();
-  const recognise = ({ samples }: Utterance, signal: AbortSignal) =>
+  return (samples, signal) =>
     turns.run(async () => {
       signal.throwIfAborted();
       const stream = recogniser.createStream();
-      const audio = Float32Array.from(samples, (sample) => sample / 32_768);
-      stream.acceptWaveform({ samples: audio, sampleRate: decodedSampleRate });
+      stream.acceptWaveform({ samples, sampleRate: decodedSampleRate });
       return recogniser.decodeAsync(stream);
     });
+}
+
+export function recogniseStream(open: OpenHearing): Recognise {
+  return async (samples, signal) => {
+    const hearing = open();
+    await hearing.add(samples, decodedSampleRate, signal);
+    return hearing.finish(decodedSampleRate, signal);
+  };
+}
+
+/** Audio is cut at pauses into utterances of at most 20 s: longer ones would exceed what Whisper models hear. */
+export function createTranscribe(recognise: Recognise, filesMax: number): Transcribe {
+  const pools = createHearingPools({ recognisers: 1, filesMax });
   return async ({ bytes, name }, signal) => {
     const container = detectContainer(bytes, name);
     const file = { module: await hearingModule('decoder'), bytes, container };
@@ -45,7 +59,8 @@ export function createTranscribe(recogniser: Recogniser, filesMax: number): Tran
     for await (const { sampleCount, utterance } of pools.cuts(file, signal)) {
       durationMs = Math.round((sampleCount * 1000) / decodedSampleRate);
       if (utterance === undefined) continue;
-      const result = await recognise(utterance, signal);
+      const samples = Float32Array.from(utterance.samples, (sample) => sample / 32_768);
+      const result = await recognise(samples, signal);
       language ??= languageOf(result);
       segments.push(...segmentsOf(utterance, result));
     }

@@ -1,5 +1,5 @@
 /** Engines of the kind `local`, with the tiny server in the place of llama-server. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -145,6 +145,19 @@ describe('a model of a local engine', () => {
     expect(await serverState()).toMatchObject({
       models: [{ available: false, reason: expect.stringContaining(reason) }],
     });
+  });
+
+  it('is not started with weights of another content', async () => {
+    await startWith([{ id: 'small' }], { small: {} });
+    const file = join(parley.dataDir, 'models/files/small/model.gguf');
+    const weights = readFileSync(file);
+    writeFileSync(file, Buffer.alloc(weights.length, 1));
+    const { status, message } = await errorOf(await ask('small'));
+    expect(status).toBe(503);
+    expect(message).toContain('model.gguf of the model small has another content than its manifest says.');
+    expect(running()).toEqual([]);
+    writeFileSync(file, weights);
+    await expect.poll(async () => (await ask('small')).status).toBe(200);
   });
 
   it('is loaded and unloaded by hand', async () => {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { recogniserConfig, voiceConfig } from '../../../src/engines/sherpa/model-config.ts';
+import { isStreaming, streamingConfig } from '../../../src/engines/sherpa/streaming-config.ts';
 import { scratchFolder } from '../../support/command-line.ts';
 import { tinyRecogniser, tinyVoice } from '../../support/tiny-onnx.ts';
 
@@ -22,17 +23,17 @@ const tokens = Buffer.from('a 0\n');
 const voiceOf = (type: string) => tinyVoice({ model_type: type });
 
 describe('the configuration of a voice', () => {
-  it('has the files of a Piper voice', async () => {
+  it('has the files of a Piper voice', () => {
     const { model, pathOf } = modelOf({
       'voice.onnx': voiceOf('vits'),
       'tokens.txt': tokens,
       'data/phontab': tokens,
     });
     const vits = { model: pathOf('voice.onnx'), tokens: pathOf('tokens.txt'), dataDir: folder.path };
-    expect(await voiceConfig(model, 3)).toEqual({ model: { vits, numThreads: 3 }, maxNumSentences: 1 });
+    expect(voiceConfig(model, 3)).toEqual({ model: { vits, numThreads: 3 }, maxNumSentences: 1 });
   });
 
-  it('has the styles and the lexicons of Kokoro, and the vocoder of Matcha', async () => {
+  it('has the styles and the lexicons of Kokoro, and the vocoder of Matcha', () => {
     const kokoro = modelOf({
       'model.onnx': voiceOf('kokoro'),
       'voices.bin': tokens,
@@ -40,22 +41,22 @@ describe('the configuration of a voice', () => {
       'lexicon-zh.txt': tokens,
     });
     const lexicon = [kokoro.pathOf('lexicon-us-en.txt'), kokoro.pathOf('lexicon-zh.txt')].join(',');
-    expect(await voiceConfig(kokoro.model, 1)).toMatchObject({
+    expect(voiceConfig(kokoro.model, 1)).toMatchObject({
       model: { kokoro: { voices: kokoro.pathOf('voices.bin'), lexicon } },
     });
     const matcha = modelOf({ 'steps-3.onnx': voiceOf('matcha-tts'), 'vocos-22khz.onnx': voiceOf('') });
-    expect(await voiceConfig(matcha.model, 1)).toMatchObject({
+    expect(voiceConfig(matcha.model, 1)).toMatchObject({
       model: {
         matcha: { acousticModel: matcha.pathOf('steps-3.onnx'), vocoder: matcha.pathOf('vocos-22khz.onnx') },
       },
     });
   });
 
-  it('names the files of a model that is no voice', async () => {
+  it('names the files of a model that is no voice', () => {
     const { model } = modelOf({ 'model.onnx': tinyRecogniser() });
-    await expect(voiceConfig(model, 1)).rejects.toThrow('model.onnx (EncDecCTCModelBPE)');
+    expect(() => voiceConfig(model, 1)).toThrow('model.onnx (EncDecCTCModelBPE)');
     const none = modelOf({ 'model.onnx': tinyVoice({}) });
-    await expect(voiceConfig(none.model, 1)).rejects.toThrow('model.onnx (no model_type in its metadata)');
+    expect(() => voiceConfig(none.model, 1)).toThrow('model.onnx (no model_type in its metadata)');
   });
 });
 
@@ -66,9 +67,9 @@ describe('the configuration of a recogniser', () => {
     ['sense_voice_ctc', 'senseVoice'],
     ['wenet_ctc', 'wenetCtc'],
     ['paraformer', 'paraformer'],
-  ])('finds a model of one file, %s', async (type, option) => {
+  ])('finds a model of one file, %s', (type, option) => {
     const { model, pathOf } = modelOf({ 'model.int8.onnx': voiceOf(type), 'tokens.txt': tokens });
-    expect(await recogniserConfig(model, 2)).toEqual({
+    expect(recogniserConfig(model, 2)).toEqual({
       modelConfig: {
         [option]: { model: pathOf('model.int8.onnx') },
         tokens: pathOf('tokens.txt'),
@@ -77,10 +78,10 @@ describe('the configuration of a recogniser', () => {
     });
   });
 
-  it('finds the parts of Whisper models and transducers', async () => {
+  it('finds the parts of Whisper models and transducers', () => {
     const parts = { 'tiny-encoder.int8.onnx': voiceOf('whisper-tiny'), 'tiny-decoder.onnx': voiceOf('') };
     const whisper = modelOf({ ...parts, 'tiny-tokens.txt': tokens });
-    expect(await recogniserConfig(whisper.model, 1)).toMatchObject({
+    expect(recogniserConfig(whisper.model, 1)).toMatchObject({
       modelConfig: {
         whisper: {
           encoder: whisper.pathOf('tiny-encoder.int8.onnx'),
@@ -90,7 +91,7 @@ describe('the configuration of a recogniser', () => {
       },
     });
     const transducer = modelOf({ ...parts, 'joiner-epoch-99.onnx': voiceOf('') });
-    expect(await recogniserConfig(transducer.model, 1)).toMatchObject({
+    expect(recogniserConfig(transducer.model, 1)).toMatchObject({
       modelConfig: { transducer: { joiner: transducer.pathOf('joiner-epoch-99.onnx') } },
     });
   });
@@ -98,10 +99,64 @@ describe('the configuration of a recogniser', () => {
   it.each([
     ['a truncated file', tinyRecogniser().subarray(0, 3_000)],
     ['another file', Buffer.from('version https://git-lfs.github.com/spec/v1\n')],
-  ])('names %s', async (_, bytes) => {
+  ])('names %s', (_, bytes) => {
     const { model } = modelOf({ 'model.onnx': bytes });
-    await expect(recogniserConfig(model, 1)).rejects.toThrow(
-      'model.onnx cannot be used: it is no whole ONNX file.',
-    );
+    expect(() => recogniserConfig(model, 1)).toThrow('model.onnx cannot be used: it is no whole ONNX file.');
+  });
+});
+
+describe('the configuration of a recogniser of streams', () => {
+  const streaming = (metadata: Record<string, string | number>) => tinyVoice(metadata);
+  const parts = { 'decoder.onnx': voiceOf(''), 'joiner.onnx': voiceOf(''), 'tokens.txt': tokens };
+
+  it('finds a Zipformer transducer by the chunks of its encoder', () => {
+    const encoder = streaming({ model_type: 'zipformer2', decode_chunk_len: 32, T: 45 });
+    const { model, pathOf } = modelOf({ 'encoder.int8.onnx': encoder, ...parts });
+    expect(streamingConfig(model, 2)).toEqual({
+      config: {
+        featConfig: { sampleRate: 16_000, featureDim: 80 },
+        modelConfig: {
+          transducer: {
+            encoder: pathOf('encoder.int8.onnx'),
+            decoder: pathOf('decoder.onnx'),
+            joiner: pathOf('joiner.onnx'),
+          },
+          tokens: pathOf('tokens.txt'),
+          numThreads: 2,
+        },
+      },
+      tailMs: 650,
+    });
+  });
+
+  it.each([
+    ['zipformer2Ctc', { model_type: 'zipformer2', decode_chunk_len: 32, T: 45 }],
+    ['nemoCtc', { model_type: 'EncDecCTCModelBPE', chunk_shift: 32, window_size: 41 }],
+  ])('finds a model of one file, %s', (option, metadata) => {
+    const { model, pathOf } = modelOf({ 'model.onnx': streaming(metadata), 'tokens.txt': tokens });
+    expect(streamingConfig(model, 1)).toMatchObject({
+      config: { modelConfig: { [option]: { model: pathOf('model.onnx') } } },
+    });
+  });
+
+  it('finds a Paraformer in two parts', () => {
+    const { model, pathOf } = modelOf({
+      'encoder.onnx': voiceOf('paraformer'),
+      'decoder.onnx': voiceOf(''),
+      'tokens.txt': tokens,
+    });
+    expect(streamingConfig(model, 1)).toMatchObject({
+      config: {
+        modelConfig: { paraformer: { encoder: pathOf('encoder.onnx'), decoder: pathOf('decoder.onnx') } },
+      },
+      tailMs: 810,
+    });
+  });
+
+  it('finds none in models of whole utterances, and in a file that is none', () => {
+    const { model } = modelOf({ 'encoder.onnx': voiceOf('zipformer2'), ...parts });
+    expect(streamingConfig(model, 1)).toBeUndefined();
+    expect(isStreaming(modelOf({ 'model.onnx': voiceOf('paraformer') }).model)).toBe(false);
+    expect(isStreaming(modelOf({ 'model.onnx': tokens }).model)).toBe(false);
   });
 });

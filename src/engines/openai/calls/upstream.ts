@@ -196,9 +196,11 @@ export class Upstream {
   async #openSocket(path: string, signal: Signal): Promise<WebSocket> {
     signal.throwIfAborted();
     const { baseUrl, connectMs, firstByteMs } = this.#settings;
+    const { program, traceHeaders } = this.#deps;
     const options = {
       url: new URL(baseUrl.replace(/^http/, 'ws').replace(/\/*$/, path)),
-      headers: { ...pairs(this.#headers), ...this.#deps.traceHeaders?.() },
+      socketPath: program?.socketPath,
+      headers: { ...pairs(this.#headers), ...traceHeaders?.() },
       connectMs,
       firstByteMs,
       onConnect: () => this.#breaker.connected(),

@@ -1,5 +1,6 @@
 /** Opens WebSockets with the rules of other calls: no proxies, no redirects, the same limits on connecting and answering. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { WebSocket } from 'ws';
 import type { Signal } from '../../../core/values/signal.ts';
 import { ConnectionError } from '../errors.ts';
@@ -11,6 +12,8 @@ const closeTimeout = 1_000;
 
 interface SocketOptions {
   readonly url: URL;
+  /** The Unix socket to connect to, instead of the host of the URL. */
+  readonly socketPath: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds for the connection, and for the answer after it. */
   readonly connectMs: number;
@@ -24,7 +27,7 @@ interface SocketOptions {
  * @throws ConnectionError, or the signal's reason
  */
 export function openWebSocket(options: SocketOptions, signal: Signal): Promise<WebSocket | IncomingMessage> {
-  const { url, headers, connectMs, firstByteMs } = options;
+  const { url, socketPath, headers, connectMs, firstByteMs } = options;
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket | IncomingMessage>();
   let isConnected = false;
   const late = () =>
@@ -42,7 +45,15 @@ export function openWebSocket(options: SocketOptions, signal: Signal): Promise<W
     const event = url.protocol === 'wss:' ? 'secureConnect' : 'connect';
     request.once('socket', (connection) => connection.once(event, onConnect)).end();
   };
-  const socketOptions = { ...bounds, headers, closeTimeout, perMessageDeflate: false, finishRequest };
+  const createConnection = socketPath === undefined ? undefined : () => connect(socketPath);
+  const socketOptions = {
+    ...bounds,
+    headers,
+    closeTimeout,
+    perMessageDeflate: false,
+    finishRequest,
+    ...(createConnection && { createConnection }),
+  };
   const socket = new WebSocket(url, socketOptions);
   const fail = (error: unknown) => {
     reject(error);

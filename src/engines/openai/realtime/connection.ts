@@ -15,6 +15,8 @@ export interface RelayDeps {
   readonly loadEncoder: () => Promise<() => UpstreamEncoder>;
   readonly firstByteMs: number;
   readonly idleMs: number;
+  /** How long a connection is kept without a turn. */
+  readonly keptMs: number;
 }
 
 /** A turn as its connection sees it. */
@@ -212,7 +214,7 @@ export class Connection {
   #closeWhenIdle(): void {
     if (!this.#isReady || this.#entries.length > 0) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.close(), this.#deps.idleMs).unref();
+    this.#timer = setTimeout(() => this.close(), this.#deps.keptMs).unref();
   }
 
   #send(event: object): void {
