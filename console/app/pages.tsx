@@ -12,7 +12,7 @@ import { AuditPage } from './operator/audit-page.tsx';
 import { OverviewPage } from './operator/overview-page.tsx';
 import { ServerPage } from './operator/server/server-page.tsx';
 import { PlaygroundPage } from './playground/playground-page.tsx';
-import { type AdminScope, mayDo, type SignedIn } from './session.ts';
+import { mayDo, type SignedIn } from './session.ts';
 import { OwnStatementPage, StatementPage } from './statement-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
 
@@ -31,7 +31,7 @@ export interface ConsolePage {
   readonly href?: string;
   readonly show: (shown: Shown) => ComponentChildren;
   /** The scope that an admin key needs for the page. Default: none */
-  readonly scope?: AdminScope;
+  readonly scope?: string;
 }
 
 const holderPages: readonly ConsolePage[] = [
@@ -83,12 +83,15 @@ const operatorPages: readonly ConsolePage[] = [
     ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
     scope: 'usage:read',
   },
-  { ...page('/server', 'Server', 'server', () => <ServerPage />), scope: 'server' },
+  {
+    ...page('/server', 'Server', 'server', ({ session }) => <ServerPage session={session} />),
+    scope: 'server:read',
+  },
   {
     ...page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
     scope: 'keys',
   },
-  { ...page('/audit', 'Audit', 'audit', () => <AuditPage />), scope: 'server' },
+  { ...page('/audit', 'Audit', 'audit', () => <AuditPage />), scope: 'audit:read' },
 ];
 
 function page(href: string, title: string, icon: IconName, show: ConsolePage['show']): ConsolePage {

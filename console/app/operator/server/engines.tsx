@@ -12,11 +12,12 @@ import { TableHead } from '../../table-head.tsx';
 
 interface EnginesProps {
   readonly state: GetServerStateResponse;
+  readonly isReadOnly: boolean;
   /** Called when a program was started or ended by hand. */
   readonly onChanged: () => void;
 }
 
-export function Engines({ state: { engines }, onChanged }: EnginesProps) {
+export function Engines({ state: { engines }, isReadOnly, onChanged }: EnginesProps) {
   const [problem, setProblem] = useState<string>();
   const switchProgram = async (name: string, isRunning: boolean) => {
     setProblem(undefined);
@@ -62,9 +63,7 @@ export function Engines({ state: { engines }, onChanged }: EnginesProps) {
                 <td class="right">{sizeText(engine.fileBytes)}</td>
                 <td class="right">{sizeText(engine.program?.memoryBytes)}</td>
                 <td>{engine.program?.lastUsedAt ? <Time at={engine.program.lastUsedAt} /> : '–'}</td>
-                <td>
-                  <ProgramButton of={engine} onClick={switchProgram} />
-                </td>
+                <td>{isReadOnly ? '–' : <ProgramButton of={engine} onClick={switchProgram} />}</td>
               </tr>
             ))}
           </tbody>

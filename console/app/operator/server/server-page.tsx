@@ -5,6 +5,7 @@ import type { GetServerStateResponse, ModelState } from '../../../../gen/parley/
 import { admin } from '../../api.ts';
 import { Time } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
+import { mayDo, type SignedIn } from '../../session.ts';
 import { Show, useLoaded } from '../../states.tsx';
 import { TableHead } from '../../table-head.tsx';
 import { Engines } from './engines.tsx';
@@ -13,7 +14,7 @@ import { Nodes } from './nodes.tsx';
 
 type Prices = Pick<ModelState, 'inputPrice' | 'outputPrice' | 'cachedInputPrice' | 'cacheWritePrice'>;
 
-export function ServerPage() {
+export function ServerPage({ session }: { readonly session: SignedIn }) {
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
   return (
     <>
@@ -29,7 +30,7 @@ export function ServerPage() {
             <p class="quiet">
               Parley {state.version}, started <Time at={state.startedAt} />
             </p>
-            <Engines state={state} onChanged={server.reload} />
+            <Engines state={state} isReadOnly={!mayDo(session, 'server')} onChanged={server.reload} />
             {state.settings.some(({ name, value }) => name === 'store.kind' && value === 'postgres') && (
               <Nodes />
             )}
