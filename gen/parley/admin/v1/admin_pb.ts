@@ -59,7 +59,8 @@ export type Key = Message<"parley.admin.v1.Key"> & {
   /**
    * Allowed operations of an account's key: `speech`, `transcription`, `chat`, `manage`. Every account key may also call
    * the catalog and account services. Those of an admin key: `accounts:read`, `accounts:write`, `credits:load`, `keys`,
-   * `usage:read`, `alerts`, `server`; an admin key without scopes may do everything.
+   * `usage:read`, `alerts`, `alerts:read`, `server`, `server:read`, `audit:read`; an admin key without scopes may do
+   * everything.
    *
    * @generated from field: repeated string scopes = 6;
    */
@@ -837,9 +838,10 @@ export type CreateAdminKeyRequest = Message<"parley.admin.v1.CreateAdminKeyReque
   expiresAt?: Timestamp | undefined;
 
   /**
-   * `accounts:read`, `accounts:write`, `credits:load`, `keys`, `usage:read`, `alerts`, `server`. Default: those of the
-   * calling key; a key without scopes may do everything. REST refuses an empty list. `insufficient_scope` if the calling
-   * key has scopes, and not all of these, or ends earlier.
+   * `accounts:read`, `accounts:write`, `credits:load`, `keys`, `usage:read`, `alerts`, `alerts:read`, `server`,
+   * `server:read`, `audit:read`. `alerts` includes `alerts:read`; `server` includes `server:read` and `audit:read`.
+   * Default: those of the calling key; a key without scopes may do everything. REST refuses an empty list.
+   * `insufficient_scope` if the calling key has scopes, and not all of these, or ends earlier.
    *
    * @generated from field: repeated string scopes = 3;
    */
