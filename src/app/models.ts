@@ -56,7 +56,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
-      const { price, contextTokens, outputTokensMax = Infinity } = model;
+      const { price, thinking = 'effort', contextTokens, outputTokensMax = Infinity } = model;
       const chatting = offering(observedChat, (set) => set.chat?.(id, contextTokens === undefined));
       const engine = failoverChat(chatting, { ...choice, isSticky: model.affinity === 'account' });
       // An upstream may report another context for each request.
@@ -66,6 +66,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
         type: 'chat',
         engine,
         price,
+        thinking,
         get contextTokens() {
           return context();
         },
