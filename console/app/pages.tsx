@@ -11,7 +11,7 @@ import { AdminKeysPage } from './operator/admin-keys-page.tsx';
 import { AuditPage } from './operator/audit-page.tsx';
 import { OverviewPage } from './operator/overview-page.tsx';
 import { ServerPage } from './operator/server/server-page.tsx';
-import { type AdminScope, mayDo, type SignedIn } from './session.ts';
+import { mayDo, type SignedIn } from './session.ts';
 import { OwnStatementPage, StatementPage } from './statement-page.tsx';
 import { Show, useLoaded } from './states.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
@@ -33,7 +33,7 @@ export interface ConsolePage {
   readonly isWide?: boolean;
   readonly show: (shown: Shown) => ComponentChildren;
   /** The scope that an admin key needs for the page. Default: none */
-  readonly scope?: AdminScope;
+  readonly scope?: string;
 }
 
 /** Loaded when it is first shown: a fifth of the whole script. */
@@ -103,7 +103,11 @@ const operatorPages: readonly ConsolePage[] = [
     scope: 'usage:read',
     isWide: true,
   },
-  { ...page('/server', 'Server', 'server', () => <ServerPage />), scope: 'server', isWide: true },
+  {
+    ...page('/server', 'Server', 'server', ({ session }) => <ServerPage session={session} />),
+    scope: 'server:read',
+    isWide: true,
+  },
   {
     ...page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
     scope: 'keys',
@@ -111,7 +115,7 @@ const operatorPages: readonly ConsolePage[] = [
   { ...playground, scope: 'keys' },
   {
     ...page('/audit', 'Audit', 'audit', ({ session }) => <AuditPage session={session} />),
-    scope: 'server',
+    scope: 'audit:read',
     isWide: true,
   },
 ];

@@ -17,26 +17,16 @@ export interface SignedIn {
   readonly account_name: string | null;
   /** Whether a person has signed in with an identity provider. */
   readonly is_person: boolean;
+  /** All that an operator's key may do. Empty for a key of an account. */
+  readonly admin_scopes: readonly string[];
   /** The name of the identity provider. */
   readonly provider?: string;
   readonly key: SessionKey;
 }
 
-/** The scopes of admin keys. */
-export const adminScopes = [
-  'accounts:read',
-  'accounts:write',
-  'credits:load',
-  'keys',
-  'usage:read',
-  'alerts',
-  'server',
-] as const;
-export type AdminScope = (typeof adminScopes)[number];
-
-/** Whether an operator's key may make calls that need a scope. A key without scopes may make all. */
-export function mayDo({ key: { scopes } }: SignedIn, scope: AdminScope): boolean {
-  return scopes.length === 0 || scopes.includes(scope);
+/** Whether an operator's key may make calls that need a scope. */
+export function mayDo({ admin_scopes }: SignedIn, scope: string): boolean {
+  return admin_scopes.includes(scope);
 }
 
 export interface SignedOut {

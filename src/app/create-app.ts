@@ -122,14 +122,6 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const tracer = await openTracer(config);
   opened.defer(() => endTraces(tracer, log));
   const supervisor = openSupervisor(config, log);
-  const engines = new Engines({ clock, tokens, log, tracer, supervisor, given: overrides.engines ?? {} });
-  opened.defer(() => engines.close());
-  const catalog = new Catalog(await engines.use(config), config.realtime);
-  const fairUse = { ...config.fairUse }; // A reload changes it in place.
-  const accessClock = await steadyClock(clock, store);
-  let running = config;
-  const startedAtMs = clock.now();
-  const server = serverFacts({ startedAtMs, config: () => running, engines, catalog, readiness, source });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,
@@ -138,6 +130,14 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
+  const engines = new Engines({ clock, tokens, log, tracer, supervisor, metrics, ...overrides });
+  opened.defer(() => engines.close());
+  const catalog = new Catalog(await engines.use(config), config.realtime);
+  const fairUse = { ...config.fairUse }; // A reload changes it in place.
+  const accessClock = await steadyClock(clock, store);
+  let running = config;
+  const startedAtMs = clock.now();
+  const server = serverFacts({ startedAtMs, config: () => running, engines, catalog, readiness, source });
   const guard = await openGuard(config, log, tracer, opened);
   const facts = { store, clock, accessClock, fairUse, log, tracer, guard };
   const alerts = openAlerts(config, { ...facts, observer: metrics.alerts, ...overrides.alerts }, opened);
@@ -145,7 +145,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const memory = opened.adopt(new IdleMemory(overrides), (idle) => idle.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
   const access = await openAccess(config, { store, clock, accessClock, log, unsettled, observer });
-  const metricsAccess = config.metrics.access;
+  const { access: metricsAccess } = config.metrics;
   const probes = { readiness, engines: () => engines.counts(), metrics, metricsAccess };
   const pages = pagesOf(config, overrides);
   const shared = { ...access, clock, log, tls, tracer, probes, bytes, pages };

@@ -9,8 +9,10 @@ import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { missingModel } from '../engines/missing-model.ts';
+import { ObservedRequests } from '../engines/observed/observed-requests.ts';
 import { ModelStore } from '../models/model-store.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { engineName, type OpenedEngineSettings, openedEngines } from './local-programs.ts';
 import { toCatalogModel } from './models.ts';
 
@@ -20,8 +22,9 @@ interface EngineDeps {
   readonly log: Log;
   readonly tracer: Tracer;
   readonly supervisor: Supervisor;
+  readonly metrics: Pick<Metrics, 'engineRequest'>;
   /** Replacements for configured engines by name, for tests. */
-  readonly given: Readonly<Record<string, EngineSet>>;
+  readonly engines?: Readonly<Record<string, EngineSet>>;
 }
 
 interface Opened {
@@ -45,6 +48,8 @@ export class Engines {
   readonly #startedAtMs: number;
   readonly #kinds: Kinds = {};
   #opened: ReadonlyMap<string, Opened> = new Map();
+  /** By the name of the engine. An engine with changed settings keeps them. */
+  readonly #requests = new Map<string, ObservedRequests>();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
   constructor(deps: EngineDeps) {
@@ -64,7 +69,11 @@ export class Engines {
     try {
       for (const [name, settings] of engines) next.set(name, this.#open(name, settings, config));
       const models = config.models.map((model) => {
-        const find = (name: string) => next.get(engineName(config, model, name))?.set;
+        const find = (configured: string) => {
+          const name = engineName(config, model, configured);
+          const opened = next.get(name);
+          return opened && { set: opened.set, requests: this.#requestsOf(name) };
+        };
         return toCatalogModel(model, find, this.#startedAtMs);
       });
       this.#take(next, config.server.requestMsMax);
@@ -86,7 +95,13 @@ export class Engines {
   readings() {
     return [...this.#opened].map(([engine, { settings, set }]) => {
       const { kind } = settings;
-      return { engine, kind, ...(kind === 'local' && { fileBytes: settings.fileBytes }), ...set.reading() };
+      return {
+        engine,
+        kind,
+        ...(kind === 'local' && { fileBytes: settings.fileBytes }),
+        ...set.reading(),
+        requests: this.#requestsOf(engine).state(),
+      };
     });
   }
 
@@ -113,6 +128,14 @@ export class Engines {
     if (configured.has('remote')) this.#kinds.remote ??= await kinds.remote();
   }
 
+  #requestsOf(engine: string): ObservedRequests {
+    const { clock, metrics } = this.#deps;
+    const requests =
+      this.#requests.get(engine) ?? new ObservedRequests({ engine, clock, onEnd: metrics.engineRequest });
+    this.#requests.set(engine, requests);
+    return requests;
+  }
+
   #sets(): EngineSet[] {
     return [...this.#opened.values()].map(({ set }) => set);
   }
@@ -123,7 +146,7 @@ export class Engines {
     const opened = this.#opened.get(name);
     if (opened && opened.apiKey === apiKey && isDeepStrictEqual(opened.settings, settings)) return opened;
     const create = () => this.#create(name, settings, apiKey, server.requestMsMax);
-    return { settings, apiKey, set: this.#deps.given[name] ?? create() };
+    return { settings, apiKey, set: this.#deps.engines?.[name] ?? create() };
   }
 
   #create(
@@ -161,6 +184,7 @@ export class Engines {
     const kept = new Set([...next.values()].map(({ set }) => set));
     for (const set of this.#sets()) if (!kept.has(set)) this.#retire(set, requestMsMax);
     this.#opened = next;
+    for (const name of this.#requests.keys()) if (!next.has(name)) this.#requests.delete(name);
   }
 
   /** Closes the engine after the longest time that a request on it may take. */

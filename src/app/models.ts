@@ -8,9 +8,20 @@ import { failoverChat } from '../engines/failover/chat.ts';
 import type { EngineList } from '../engines/failover/engine-order.ts';
 import { failoverSpeech } from '../engines/failover/speech.ts';
 import { failoverTranscription } from '../engines/failover/transcription.ts';
+import { observedChat } from '../engines/observed/chat.ts';
+import type { ObservedRequest, ObservedRequests } from '../engines/observed/observed-requests.ts';
+import { observedSpeech } from '../engines/observed/speech.ts';
+import { observedTranscription } from '../engines/observed/transcription.ts';
+
+interface FoundEngine {
+  readonly set: EngineSet;
+  readonly requests: ObservedRequests;
+}
 
 /** @param name of an engine in the configuration */
-type FindEngine = (name: string) => EngineSet | undefined;
+type FindEngine = (name: string) => FoundEngine | undefined;
+
+type Observe<E> = (engine: E, begin: () => ObservedRequest) => E;
 
 /**
  * @param addedAtMs the creation time of a model without a configured one
@@ -26,24 +37,27 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
     ownedBy: model.ownedBy,
     description: model.description,
   };
-  const offering = <E extends Engine>(offer: (set: EngineSet) => E | undefined) =>
-    enginesOf(model, engines, offer);
+  const offering = <E extends Engine>(observe: Observe<E>, offer: (set: EngineSet) => E | undefined) =>
+    enginesOf(model, engines, ({ set, requests }) => {
+      const engine = offer(set);
+      return engine && observe(engine, () => requests.begin(id));
+    });
   switch (model.type) {
     case 'speech': {
       const voiceNames = model.voices && new Map(Object.entries(model.voices));
       const { defaultVoice } = model;
-      const speaking = offering((set) => set.speech?.(id));
+      const speaking = offering(observedSpeech, (set) => set.speech?.(id));
       const engine = failoverSpeech(speaking, choice);
       return { ...facts, type: 'speech', engine, voiceNames, defaultVoice };
     }
     case 'transcription': {
-      const transcribing = offering((set) => set.transcription?.(id));
+      const transcribing = offering(observedTranscription, (set) => set.transcription?.(id));
       const engine = failoverTranscription(transcribing, choice);
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
-      const { price, contextTokens, outputTokensMax = Infinity } = model;
-      const chatting = offering((set) => set.chat?.(id, contextTokens === undefined));
+      const { price, thinking = 'effort', contextTokens, outputTokensMax = Infinity } = model;
+      const chatting = offering(observedChat, (set) => set.chat?.(id, contextTokens === undefined));
       const engine = failoverChat(chatting, { ...choice, isSticky: model.affinity === 'account' });
       // An upstream may report another context for each request.
       const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
@@ -52,6 +66,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
         type: 'chat',
         engine,
         price,
+        thinking,
         get contextTokens() {
           return context();
         },
@@ -70,12 +85,12 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
 function enginesOf<E extends Engine>(
   { id, type, engine }: ModelConfig,
   engines: FindEngine,
-  offer: (set: EngineSet) => E | undefined,
+  offer: (found: FoundEngine) => E | undefined,
 ): EngineList<E> {
   const names = typeof engine === 'string' ? [engine] : engine;
   const [first, ...others] = names.map((name) => {
-    const set = engines(name);
-    const offered = set && offer(set);
+    const found = engines(name);
+    const offered = found && offer(found);
     if (offered !== undefined) return offered;
     throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);
   });

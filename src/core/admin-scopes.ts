@@ -1,7 +1,7 @@
 import type { AdminScope } from './entities/key.ts';
 import type { AdminMethod } from './services.ts';
 
-/** The scope that each admin RPC needs. The metrics need `server`. */
+/** The scope that each admin RPC needs. The metrics need `server:read`. */
 export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   createAccount: 'accounts:write',
   listAccounts: 'accounts:read',
@@ -14,9 +14,9 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   resumeAccount: 'accounts:write',
   deleteAccount: 'accounts:write',
   setAccountLimits: 'accounts:write',
-  getAlertSettings: 'alerts',
+  getAlertSettings: 'alerts:read',
   setAlertSettings: 'alerts',
-  listAlerts: 'alerts',
+  listAlerts: 'alerts:read',
   sendTestAlert: 'alerts',
   loadCredits: 'credits:load',
   adjustCredits: 'credits:load',
@@ -33,10 +33,10 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   getUsageTotals: 'usage:read',
   listNames: 'usage:read',
   pruneUsageRecords: 'server',
-  listAuditEntries: 'server',
-  getServerState: 'server',
-  listNodes: 'server',
-  diagnoseServer: 'server',
+  listAuditEntries: 'audit:read',
+  getServerState: 'server:read',
+  listNodes: 'server:read',
+  diagnoseServer: 'server:read',
   loadEngine: 'server',
   unloadEngine: 'server',
   checkEngine: 'server',

@@ -1,8 +1,10 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { EndedEngineRequest, EngineRequests } from '../core/entities/engine-requests.ts';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { ProgramState } from '../core/entities/server.ts';
 import type { AlertObserver } from '../core/entities/webhook.ts';
 import { observeAlerts } from './alert-metrics.ts';
+import { observeEngines } from './engine-metrics.ts';
 import { observeLive } from './live-metrics.ts';
 import { observePrograms } from './program-metrics.ts';
 import { metricsIn, observeRequests } from './request-metrics.ts';
@@ -15,11 +17,14 @@ export interface EngineReading {
   readonly waiting: number;
   /** Set if the engine is a program that Parley starts. */
   readonly program?: ProgramState;
+  readonly requests: EngineRequests;
 }
 
 export interface Metrics {
   readonly observer: RequestObserver;
   readonly alerts: AlertObserver;
+  /** A request to an engine has ended. */
+  readonly engineRequest: (ended: EndedEngineRequest) => void;
   /** In the text format of Prometheus. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -57,6 +62,10 @@ export function createMetrics(sources: MetricsSources): Metrics {
   gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine'], (calls) => {
     for (const { engine, waiting } of engines()) calls.set({ engine }, waiting);
   });
+  gauge('parley_engine_requests_running', 'Requests that have not ended.', ['engine'], (running) => {
+    running.reset();
+    for (const { engine, requests } of engines()) running.set({ engine }, requests.running);
+  });
   observePrograms(registry, engines);
   gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', [], (buffered) =>
     buffered.set(sources.bufferedBytes()),
@@ -64,6 +73,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   return {
     observer: observeRequests(registry, isModel, observeLive(metrics)),
     alerts: observeAlerts(registry),
+    engineRequest: observeEngines(metrics),
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

@@ -3,8 +3,8 @@ import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { Operation, RecordEnd, RecordStart } from '../core/entities/usage.ts';
 import { type NanoCredits, nanoCreditsPerCredit } from '../core/values/money.ts';
 
-const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
-const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+export const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
+export const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 const nanoPerCredit = Number(nanoCreditsPerCredit);
 /** Stands for every model outside the catalog, so that clients cannot create time series. */
 const otherModel = 'other';

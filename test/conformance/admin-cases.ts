@@ -368,9 +368,16 @@ const serverByAdmin: Case[] = [
   byAdmin('admin: the state of the server', calling(admin.getServerState, {}), {
     isOfServer: true,
     compare: (answer) => {
-      const [{ engines, models, settings }] = answer as [Record<string, { name: string; id: string }[]>];
+      const [{ engines = [], models, settings }] = answer as [
+        Record<string, { name: string; id: string; requests?: object }[]>,
+      ];
+      // The requests of other cases differ.
+      const states = engines.map(({ requests, ...engine }) => ({
+        ...engine,
+        has: Object.keys(requests ?? {}).includes('running'),
+      }));
       const names = settings?.map(({ name }) => name);
-      return [engines, models, names?.includes('server.port')];
+      return [states, models, names?.includes('server.port')];
     },
   }),
   byAdmin('admin: the servers of a shared database', calling(admin.listNodes, {}), {

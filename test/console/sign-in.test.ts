@@ -49,6 +49,16 @@ describe.skipIf(missingBrowser !== undefined)('signing in with an identity provi
     await page.getByRole('link', { name: 'account-1' }).waitFor();
     expect(await page.getByRole('link', { name: 'Admin keys' }).count()).toBe(0);
     expect(await page.getByRole('button', { name: /new account/i }).count()).toBe(0);
+    await page.getByRole('link', { name: 'account-1' }).click();
+    await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
+    await page.getByText('No alerts are raised.').first().waitFor();
+    expect(await page.getByRole('button', { name: 'Set up alerts' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText('rita@example.com (rita)').first().waitFor();
+    await page.getByRole('link', { name: 'Server' }).click();
+    await page.getByRole('heading', { name: 'Engines' }).waitFor();
+    await page.getByText('First output and failures').waitFor();
+    expect(await page.getByRole('button', { name: /load$/i }).count()).toBe(1);
   });
 
   it('tells a person without a rule that they have no access', async () => {

@@ -72,6 +72,12 @@ describe('the rights of a person', () => {
     expect(await status(rita, '/api/v1/admin/accounts')).toBe(200);
     expect(await status(rita, '/api/v1/admin/accounts', post({ name: 'by-rita' }))).toBe(403);
     expect(await status(rita, '/api/v1/admin/keys')).toBe(403);
+    for (const path of ['server', 'nodes', 'audit', 'accounts/account-1/alerts', 'usage']) {
+      expect([path, await status(rita, `/api/v1/admin/${path}`)]).toEqual([path, 200]);
+    }
+    for (const path of ['engines/unload', 'usage/prune', 'accounts/account-1/alerts/test']) {
+      expect([path, await status(rita, `/api/v1/admin/${path}`, post({}))]).toEqual([path, 403]);
+    }
   });
 
   it('come from a verified address', async () => {

@@ -10,7 +10,7 @@ import {
 import { type AccountId, type KeyId, newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { Random } from '../support/random.ts';
-import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
+import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
@@ -191,4 +191,41 @@ it('totals are the sums of the records, for any filter and group, also of summed
     for (const { of, isRest = false } of totals)
       expect(isRest).toBe(top !== undefined && of[top.dimension] === '');
   }
+});
+
+it('reads sums in steps, each once, for all accounts and for the largest', async () => {
+  const [accounts, sumDays] = [1_500, 10];
+  const text = (number: string) =>
+    testsPostgres ? `lpad(to_hex(${number}), 32, '0')` : `printf('%032x', ${number})`;
+  const id = (prefix: string, number: string) =>
+    testsPostgres ? `${text(number)}::uuid` : `'${prefix}_' || ${text(number)}`;
+  await store.usage.sumEndedDays(new AbortController().signal);
+  await folder.execute(`insert into usage_sums
+    with recursive accounts (number) as (select 1 union all select number + 1 from accounts where number < ${accounts}),
+      days (number) as (select 1 union all select number + 1 from days where number < ${sumDays})
+    select '2026-10-' || case when days.number < 10 then '0' else '' end || days.number, ${id('acc', 'accounts.number')}, ${id('key', '1')}, 'chat', 'a', 'ok',
+      accounts.number, 0, 0, 0, 1, 2, 0, 0, 0, 3
+    from days, accounts`);
+  const until = {
+    accountId: undefined,
+    fromMs: undefined,
+    untilMs: Date.UTC(2026, 9, 11),
+    totalsMax: 10_000,
+  };
+  const totalsBy = async (groupBy: readonly TotalDimension[], top?: RandomTop) => {
+    const totals = await store.usage.totals({ ...until, groupBy, top });
+    return totals === 'too_many' ? totals : totals.map(({ of, requests, cost }) => [of, requests, cost]);
+  };
+  const acc = (number: number) => `acc_${number.toString(16).padStart(32, '0')}`;
+  const all = Array.from({ length: accounts }, (_, at) => [
+    { account: acc(at + 1) },
+    BigInt((at + 1) * sumDays),
+    BigInt(3 * sumDays),
+  ]);
+  expect(await totalsBy(['account'])).toEqual(all);
+  const rest = ((accounts - 2) * (accounts - 1) * sumDays) / 2;
+  expect(await totalsBy(['account'], { dimension: 'account', by: 'requests', size: 2 })).toEqual([
+    [{ account: '' }, BigInt(rest), BigInt(3 * sumDays * (accounts - 2))],
+    ...all.slice(-2),
+  ]);
 });

@@ -15,11 +15,13 @@ import { destinationOf, destinations } from './destinations.ts';
 interface Props {
   readonly owner: AlertOwner;
   readonly session: SignedIn;
+  /** Default: false. */
+  readonly isReadOnly?: boolean;
 }
 
 type Step = { readonly what: 'set' | 'off' } | { readonly what: 'secret'; readonly secret: string };
 
-export function Alerts({ owner, session }: Props) {
+export function Alerts({ owner, session, isReadOnly = false }: Props) {
   const [turn, setTurn] = useState(0);
   const [step, setStep] = useState<Step>();
   const state = useLoaded(`alert settings ${owner.accountId}`, owner.read);
@@ -38,7 +40,9 @@ export function Alerts({ owner, session }: Props) {
         </button>
       </div>
       <Show of={state} what="the settings of the alerts">
-        {(value) => <Settings of={value} owner={owner} onStep={setStep} onTest={listAgain} />}
+        {(value) => (
+          <Settings of={value} owner={owner} isReadOnly={isReadOnly} onStep={setStep} onTest={listAgain} />
+        )}
       </Show>
       <AlertList owner={owner} session={session} turn={turn} />
       {step?.what === 'set' && <AlertSettingsDialog owner={owner} onClose={close} onDone={done} />}
@@ -56,12 +60,14 @@ export function Alerts({ owner, session }: Props) {
 interface SettingsProps {
   readonly of: AlertState;
   readonly owner: AlertOwner;
+  readonly isReadOnly: boolean;
   readonly onStep: (step: Step) => void;
   readonly onTest: () => void;
 }
 
-function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: SettingsProps) {
+function Settings({ of: { settings, webhookOffAt }, owner, isReadOnly, onStep, onTest }: SettingsProps) {
   if (settings === undefined) {
+    if (isReadOnly) return <Empty title="No alerts are raised." />;
     return (
       <Empty title="No alerts are raised.">
         <p>
@@ -85,15 +91,17 @@ function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: Set
         </p>
       )}
       <SettingFacts of={settings} />
-      <p class="actions above">
-        <button type="button" onClick={() => onStep({ what: 'set' })}>
-          Change alerts
-        </button>
-        <button type="button" onClick={() => onStep({ what: 'off' })}>
-          Turn alerts off
-        </button>
-        {destinationOf(settings) !== undefined && <Test owner={owner} onTest={onTest} />}
-      </p>
+      {!isReadOnly && (
+        <p class="actions above">
+          <button type="button" onClick={() => onStep({ what: 'set' })}>
+            Change alerts
+          </button>
+          <button type="button" onClick={() => onStep({ what: 'off' })}>
+            Turn alerts off
+          </button>
+          {destinationOf(settings) !== undefined && <Test owner={owner} onTest={onTest} />}
+        </p>
+      )}
     </>
   );
 }

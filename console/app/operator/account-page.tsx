@@ -69,8 +69,8 @@ function Parts({ of: { id: accountId, deletedAt }, session, turn }: PartsProps) 
   return (
     <>
       {mayDo(session, 'keys') && <KeyList owner={keysOfAccount(accountId)} isDeleted={isDeleted} />}
-      {!isDeleted && mayDo(session, 'alerts') && (
-        <Alerts owner={alertsOfAccount(accountId)} session={session} />
+      {!isDeleted && mayDo(session, 'alerts:read') && (
+        <Alerts owner={alertsOfAccount(accountId)} session={session} isReadOnly={!mayDo(session, 'alerts')} />
       )}
       <section class="card">
         <h2>Ledger</h2>

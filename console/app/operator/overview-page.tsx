@@ -19,7 +19,7 @@ export function OverviewPage({ session }: { readonly session: SignedIn }) {
       {session.key.scopes.length > 0 && (
         <p class="quiet">Your key may do: {session.key.scopes.join(', ')}.</p>
       )}
-      {mayDo(session, 'server') && <ServerFacts />}
+      {mayDo(session, 'server:read') && <ServerFacts />}
       {mayDo(session, 'usage:read') && (
         <>
           <UsageFacts />

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { EngineState } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { EngineRequests, EngineState } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { table } from '../terminal/table.ts';
 import { timeText } from '../terminal/times.ts';
 import { type AdminCommandFlags, adminCommand, callAndShow } from './admin-command.ts';
@@ -32,11 +32,17 @@ function engineTable(engines: readonly EngineState[]): string {
     { title: 'STATE', cell: ({ program, up }) => program?.state ?? (up ? 'up' : 'down') },
     { title: 'RUNNING', cell: ({ running }) => running?.toString(), align: 'right' },
     { title: 'WAITING', cell: ({ waiting }) => String(waiting), align: 'right' },
+    { title: 'FAILED', cell: ({ requests }) => failedText(requests), align: 'right' },
     { title: 'FILES', cell: ({ fileBytes }) => mebibytes(fileBytes), align: 'right' },
     { title: 'MEMORY', cell: ({ program }) => mebibytes(program?.memoryBytes), align: 'right' },
     { title: 'LAST USE (UTC)', cell: ({ program }) => program?.lastUsedAt && timeText(program.lastUsedAt) },
-    { title: 'FAILURE', cell: ({ program }) => program?.failure },
+    { title: 'FAILURE', cell: ({ program, requests }) => program?.failure ?? requests?.lastFailure?.reason },
   ]);
+}
+
+/** Those of the last 5 minutes. */
+function failedText({ ended, failed }: Pick<EngineRequests, 'ended' | 'failed'> = { ended: 0, failed: 0 }) {
+  return ended === 0 ? undefined : `${failed} of ${ended}`;
 }
 
 function mebibytes(bytes = 0n): string | undefined {

@@ -131,6 +131,11 @@ const chatModel = group({
     .describe(
       'Whether an account always has the same one of several engines while that is available, so that the engine finds earlier prompts in its cache. Default: none.',
     ),
+  thinking: oneOf(['effort', 'parameter', 'none'])
+    .optional()
+    .describe(
+      'How requests for thinking in POST /messages reach the model: the effort as `reasoning_effort` (effort), that and `thinking` as it is, for upstreams with that parameter (parameter), or not at all, for models that refuse both (none). Default: effort.',
+    ),
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(

@@ -13,6 +13,7 @@ import { type CallLimits, callLimits } from '../limits/call-limits.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { newRequestId, type RequestId } from '../values/ids.ts';
 import type { Signal } from '../values/signal.ts';
+import { hasAdminScope } from './admin-rights.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller, Turns } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
@@ -261,7 +262,7 @@ function liveOf(part: SessionPart | undefined, operation: Operation): RecordStar
 function adminCall(key: Key, scope: AdminScope): AdminCall {
   const actor = key.person?.label ?? key.id;
   if (key.scopes.length === 0) return { actor };
-  if (key.scopes.includes(scope)) return { actor, scopedKey: key };
+  if (hasAdminScope(key, scope)) return { actor, scopedKey: key };
   throw new ParleyError('insufficient_scope', {
     message: `This admin key does not have the scope \`${scope}\`.`,
   });

@@ -20,7 +20,10 @@ export const isOfAccount = (role: Role): boolean => powers[role].kind === 'accou
 const powers: Readonly<Record<Role, Pick<Key, 'kind' | 'scopes'>>> = {
   holder: { kind: 'account', scopes: defaultScopes },
   manager: { kind: 'account', scopes },
-  readOnlyOperator: { kind: 'admin', scopes: ['accounts:read', 'usage:read'] },
+  readOnlyOperator: {
+    kind: 'admin',
+    scopes: ['accounts:read', 'usage:read', 'alerts:read', 'server:read', 'audit:read'],
+  },
   operator: { kind: 'admin', scopes: [] },
 };
 

@@ -1,5 +1,6 @@
 /** The rights that a key may give to other keys: none that it lacks itself. */
 
+import { adminScopesOf, hasAdminScope } from '../access/admin-rights.ts';
 import { adminScopes, defaultScopes, type Key, scopes } from '../entities/key.ts';
 import { compactLimits, type Limits, rateNames } from '../entities/limits.ts';
 import { readLimits } from '../limits/messages.ts';
@@ -29,7 +30,7 @@ export function adminScopesWithin(wanted: readonly string[], own: Key | undefine
  */
 export function refuseWiderAdminKey(key: Omit<Powers, 'limits'>, own: Key | undefined): void {
   if (own === undefined) return;
-  const hasMore = key.scopes.length === 0 || key.scopes.some((scope) => !own.scopes.includes(scope));
+  const hasMore = key.scopes.length === 0 || adminScopesOf(key).some((scope) => !hasAdminScope(own, scope));
   if (!hasMore && (key.expiresAtMs ?? Infinity) <= (own.expiresAtMs ?? Infinity)) return;
   throw new ParleyError('insufficient_scope', {
     message: 'This admin key manages only admin keys that have no more scopes and end no later than itself.',

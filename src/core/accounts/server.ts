@@ -1,6 +1,7 @@
 /** The running server and the audit trail, as operators see them. */
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { EngineRequests } from '../entities/engine-requests.ts';
 import {
   type CheckedEngine,
   type ConfigurationFile,
@@ -123,13 +124,24 @@ function engineState(server: ServerFacts, name: string) {
     .map(describeEngine)[0];
 }
 
-function describeEngine({ isUp, program, fileBytes, ...engine }: EngineState) {
+function describeEngine({ isUp, program, fileBytes, requests, ...engine }: EngineState) {
   return {
     ...engine,
     up: isUp,
     ...(fileBytes !== undefined && { fileBytes: BigInt(fileBytes) }),
     ...(program && { program: describeProgram(program) }),
+    requests: describeRequests(requests),
   };
+}
+
+function describeRequests({ firstOutputMs, lastFailure, ...counts }: EngineRequests) {
+  const times = firstOutputMs && {
+    firstOutputMsMedian: Math.round(firstOutputMs.median),
+    firstOutputMsP95: Math.round(firstOutputMs.p95),
+  };
+  if (lastFailure === undefined) return { ...counts, ...times };
+  const { atMs, model, code, reason } = lastFailure;
+  return { ...counts, ...times, lastFailure: { at: timestampFromMs(atMs), model, code, reason } };
 }
 
 function describeProgram({ memoryBytes, lastUsedAtMs, ...state }: ProgramState) {

@@ -93,6 +93,11 @@ export class ChatOperations {
     return this.stream(request.params, call);
   }
 
+  /** How requests for thinking reach the model; undefined if there is none of that id. */
+  thinkingOf(model = ''): ChatModel['thinking'] | undefined {
+    return this.#deps.catalog.chatModel(model)?.thinking;
+  }
+
   /**
    * Runs a chat for any RPC: holds, answers, and meters. Changes `params`.
    * @param adapt wraps the catalog's model. Default: leaves it as it is

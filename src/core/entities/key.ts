@@ -20,7 +20,10 @@ export const adminScopes = [
   'keys',
   'usage:read',
   'alerts',
+  'alerts:read',
   'server',
+  'server:read',
+  'audit:read',
 ] as const;
 
 export type AdminScope = (typeof adminScopes)[number];

@@ -26,6 +26,8 @@ export interface ChatModel extends ModelFacts {
   readonly type: 'chat';
   readonly engine: ChatEngine;
   readonly price: Price;
+  /** How requests for thinking in the Messages API reach the model: as `reasoning_effort`, also as `thinking`, or not. */
+  readonly thinking: 'effort' | 'parameter' | 'none';
   /** @throws `engine_unavailable` while the engine does not know its context, as does `outputTokensMax` */
   readonly contextTokens: number;
   readonly outputTokensMax: number;

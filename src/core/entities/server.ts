@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../values/diagnostics.ts';
 import type { Price } from '../values/money.ts';
+import type { EngineRequests } from './engine-requests.ts';
 
 /** A program that Parley starts and ends. */
 export interface ProgramState {
@@ -36,6 +37,7 @@ export interface EngineState {
   readonly breaker?: 'closed' | 'open' | 'half_open';
   /** Undefined if the engine is not a program that Parley starts. */
   readonly program?: ProgramState;
+  readonly requests: EngineRequests;
 }
 
 export interface ModelState {

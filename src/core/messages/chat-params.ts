@@ -15,16 +15,22 @@ import type {
   MessageToolChoice,
   OutputFormat,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
+import type { ChatModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
 import { invalid } from '../values/parameters.ts';
+import { present } from '../values/present.ts';
 import { quote } from '../values/quote.ts';
 import { toMessages } from './chat-messages.ts';
 
 /**
  * Checks the parameters that only this API has. The rest is checked as in any chat.
+ * @param asked how requests for thinking reach the model
  * @throws `missing_model`, `missing_messages`, `invalid_messages`, `invalid_parameter`
  */
-export function toChatParams(params: MessageParams): ChatCompletionParams {
+export function toChatParams(
+  params: MessageParams,
+  asked: ChatModel['thinking'] = 'effort',
+): ChatCompletionParams {
   const { model, maxTokens, topK, toolChoice, outputConfig, stopSequences: items } = params;
   if (model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   checkLimit(maxTokens);
@@ -38,9 +44,9 @@ export function toChatParams(params: MessageParams): ChatCompletionParams {
     tools: params.tools.map(toTool),
     toolChoice: toolChoice && toToolChoice(toolChoice),
     parallelToolCalls: toolChoice?.disableParallelToolUse ? false : undefined,
-    reasoningEffort: outputConfig?.effort,
+    reasoningEffort: asked === 'none' ? undefined : outputConfig?.effort,
     responseFormat: outputConfig?.format && toResponseFormat(outputConfig.format),
-    other: topK === undefined ? undefined : { top_k: topK },
+    other: present({ top_k: topK, thinking: asked === 'parameter' ? params.thinking : undefined }),
   });
 }
 

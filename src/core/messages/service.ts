@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   type CountMessageTokensRequest,
   type CountMessageTokensResponse,
@@ -7,6 +8,7 @@ import {
   type CreateMessageResponse,
   CreateMessageResponseSchema,
   type MessageEvent,
+  type MessageParams,
   MessageParamsSchema,
   type StreamMessageRequest,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
@@ -56,17 +58,21 @@ export class MessageOperations {
     return create(CountMessageTokensResponseSchema, { tokens: { inputTokens } });
   }
 
+  #toChat(params: MessageParams): ChatCompletionParams {
+    return toChatParams(params, this.#deps.chat.thinkingOf(params.model));
+  }
+
   async #create(params = create(MessageParamsSchema), call: Call): Promise<CreateMessageResponse> {
     await breathe(call.requestBytes);
     const answer = new MessageAnswer(params, call);
-    answer.take([asChunk(await this.#deps.chat.complete(toChatParams(params), call))]);
+    answer.take([asChunk(await this.#deps.chat.complete(this.#toChat(params), call))]);
     return create(CreateMessageResponseSchema, { message: answer.whole() });
   }
 
   async *#stream(params = create(MessageParamsSchema), call: Call): AsyncGenerator<readonly MessageEvent[]> {
     await breathe(call.requestBytes);
     const answer = new MessageAnswer(params, call);
-    for await (const chunks of this.#deps.chat.stream(toChatParams(params), call)) {
+    for await (const chunks of this.#deps.chat.stream(this.#toChat(params), call)) {
       const events = answer.take(chunks.map(({ message }) => message));
       if (isNews(events, chunks)) yield events;
     }

@@ -54,7 +54,10 @@ export function recordsAsRollups(dialect: Dialect) {
   ]);
 }
 
-export const sums = sumColumns.map((column) => sql<bigint>`sum(${sql.ref(column)})`.as(column));
+export type SumColumn = (typeof sumColumns)[number];
+
+export const sumsOf = (columns: readonly SumColumn[]) =>
+  columns.map((column) => sql<bigint>`sum(${sql.ref(column)})`.as(column));
 
 /** Adds rows to the sums of a table. */
 export function addSums(table: SumsTable, rows: AliasableExpression<unknown>): RawBuilder<object> {
@@ -64,6 +67,6 @@ export function addSums(table: SumsTable, rows: AliasableExpression<unknown>): R
     (column) => sql`${sql.ref(column)} = ${sql.ref(`${table}.${column}`)} + excluded.${sql.ref(column)}`,
   );
   return sql`insert into ${sql.table(table)} (${key}, ${columns})
-    select ${key}, ${sql.join(sums)} from ${rows.as('added')} group by ${key}
+    select ${key}, ${sql.join(sumsOf(sumColumns))} from ${rows.as('added')} group by ${key}
     on conflict (${key}) do update set ${sql.join(added)}`;
 }

@@ -6,21 +6,21 @@ import type { Executor, Queries } from '../sql/executor.ts';
 import { isWithin } from '../sql/id-order.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
-import { dayOfMs, hourOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
+import { dayOfMs, hourOfMs, recordsAsRollups, type SumColumn, sumColumns, sumsOf } from './usage-rollups.ts';
 import { idsBetween, steps } from './usage-steps.ts';
 import { dayMs, dayText, type Span, spansOf } from './usage-sums.ts';
 
 const hourMs = 3_600_000;
 /** Sums that one step reads. */
-const sumsAtOnce = 2_000;
+const sumsAtOnce = 10_000;
 
-type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
+type Row = Record<SumColumn, bigint> & Record<string, string | bigint>;
 type Totals = Map<string, Row>;
 
 /** Accounts or keys that are compared to find the largest. */
 const comparedMax = 250_000;
 
-const topColumns: Readonly<Record<Top['by'], readonly (typeof sumColumns)[number][]>> = {
+const topColumns: Readonly<Record<Top['by'], readonly SumColumn[]>> = {
   requests: ['requests'],
   cost: ['cost_nano_credits'],
   tokens: ['prompt_tokens', 'completion_tokens'],
@@ -31,13 +31,16 @@ const topColumns: Readonly<Record<Top['by'], readonly (typeof sumColumns)[number
 
 /** The totals that one pass over the sums reads. */
 interface Pass extends TotalsQuery {
-  /** The accounts or keys with totals of their own. Default: all. */
-  readonly own?: ReadonlySet<string>;
+  readonly columns: readonly SumColumn[];
+  /** The accounts or keys with totals of their own; all others are summed under ''. Default: all. */
+  readonly own?: readonly string[];
 }
 
 interface Parameters {
   readonly accountId: string;
   readonly keyId: string;
+  /** A JSON list of ids. */
+  readonly own: string;
 }
 
 export async function readTotals(
@@ -47,7 +50,7 @@ export async function readTotals(
   return executor.readSnapshot(async (snapshot) => {
     const own = wanted.top && (await largest(snapshot, wanted, wanted.top));
     if (own === 'too_many') return own;
-    const totals = await read(snapshot, own ? { ...wanted, own } : wanted);
+    const totals = await read(snapshot, { ...wanted, columns: sumColumns, ...(own && { own }) });
     if (totals === 'too_many') return totals;
     const inOrder = [...totals].sort(([one], [other]) => (one < other ? -1 : 1));
     return inOrder.map(([, row]) => toTotal(row, wanted));
@@ -56,14 +59,16 @@ export async function readTotals(
 
 /** The accounts or keys with the largest sums. Old sums without a key belong to none. */
 async function largest(snapshot: Queries, wanted: TotalsQuery, { dimension, by, size }: Top) {
-  const totals = await read(snapshot, { ...wanted, groupBy: [dimension], totalsMax: comparedMax });
+  const columns = topColumns[by];
+  const pass = { ...wanted, top: undefined, groupBy: [dimension], totalsMax: comparedMax, columns };
+  const totals = await read(snapshot, pass);
   if (totals === 'too_many') return totals;
-  const sumOf = (row: Row) => topColumns[by].reduce((sum, column) => sum + row[column], 0n);
+  const sumOf = (row: Row) => columns.reduce((sum, column) => sum + row[column], 0n);
   const sums = [...totals].map(([id, row]) => ({ id, sum: sumOf(row) })).filter(({ id }) => id !== '');
   sums.sort((one, other) =>
     one.sum === other.sum ? (one.id < other.id ? -1 : 1) : one.sum < other.sum ? 1 : -1,
   );
-  return new Set(sums.slice(0, size).map(({ id }) => id));
+  return sums.slice(0, size).map(({ id }) => id);
 }
 
 async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many'> {
@@ -86,21 +91,23 @@ async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many
   return totals;
 }
 
-const parametersOf = ({ accountId, keyId }: TotalsQuery): Parameters => ({
+const parametersOf = ({ accountId, keyId, own = [] }: Pass): Parameters => ({
   accountId: accountId ?? '',
   keyId: keyId ?? '',
+  own: JSON.stringify(own),
 });
 
 /** The totals of each step of records. */
-async function* recordTotals(snapshot: Queries, wanted: TotalsQuery) {
-  const { accountId, keyId, fromMs, untilMs, groupBy } = wanted;
+async function* recordTotals(snapshot: Queries, wanted: Pass) {
+  const { accountId, keyId, fromMs, untilMs } = wanted;
   const totals = statement((p: Parameters & { readonly after: string; readonly last: string }, dialect) => {
     let records = recordsAsRollups(dialect).select('started_at_ms').where(isWithin(dialect, p));
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
     if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
-    return totalsOf(records, groupBy, { ...dimensions, ...dimensionsOfTime(dialect) });
+    const owners = dimensionOfOwners(wanted, p, dialect);
+    return totalsOf(records, wanted, { ...dimensions, ...dimensionsOfTime(dialect), ...owners });
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   for await (const step of steps(snapshot, { after, until, accountId })) {
@@ -108,9 +115,10 @@ async function* recordTotals(snapshot: Queries, wanted: TotalsQuery) {
   }
 }
 
+/** `fromDay` and `upToDay` bound what is read: a database need not search by the places alone. */
 interface StoredRange extends Parameters {
   readonly fromDay: string;
-  readonly untilDay: string;
+  readonly upToDay: string;
   readonly afterDay: string;
   readonly after: string;
   readonly lastDay: string;
@@ -118,7 +126,7 @@ interface StoredRange extends Parameters {
 }
 
 /** The totals of each step of stored sums. */
-async function* storedTotals(snapshot: Queries, wanted: TotalsQuery, { fromMs, untilMs, table }: Span) {
+async function* storedTotals(snapshot: Queries, wanted: Pass, { fromMs, untilMs, table }: Span) {
   const { accountId, keyId, groupBy } = wanted;
   const isOfAll = accountId === undefined && keyId === undefined && !groupBy.some(isOwner);
   const source = table === 'usage_sums' && isOfAll ? 'usage_day_sums' : table;
@@ -129,7 +137,7 @@ async function* storedTotals(snapshot: Queries, wanted: TotalsQuery, { fromMs, u
     const rows = query
       .selectFrom(source as 'usage_rollups')
       .where('day', '>=', p.fromDay)
-      .where('day', '<', p.untilDay)
+      .where('day', '<=', p.upToDay)
       .where(sql<boolean>`(${order}) > ${place(p.afterDay, p.after)}`);
     const ofAccount = accountId === undefined ? rows : rows.where('account_id', '=', p.accountId);
     return keyId === undefined ? ofAccount : ofAccount.where('key_id', '=', p.keyId);
@@ -142,28 +150,25 @@ async function* storedTotals(snapshot: Queries, wanted: TotalsQuery, { fromMs, u
       .limit(1)
       .offset(sumsAtOnce - 1);
   });
-  const totals = statement((p: StoredRange) => {
+  const totals = statement((p: StoredRange, dialect) => {
     const rows = rowsAfter(p).where(sql<boolean>`(${order}) <= ${place(p.lastDay, p.last)}`);
-    return totalsOf(rows.selectAll(), groupBy);
+    return totalsOf(rows.selectAll(), wanted, { ...dimensions, ...dimensionOfOwners(wanted, p, dialect) });
   });
-  const fromDay = fromMs === undefined ? '' : dayText(fromMs);
-  const untilDay = untilMs === undefined ? afterAll : dayText(untilMs);
-  let [afterDay, after] = ['', ''];
+  const ofAll = { ...parametersOf(wanted), afterDay: '', after: '', lastDay: afterAll, last: afterAll };
+  let range: StoredRange = {
+    ...ofAll,
+    fromDay: fromMs === undefined ? '' : dayText(fromMs),
+    upToDay: untilMs === undefined ? afterAll : dayText(untilMs - dayMs),
+  };
   for (;;) {
-    const range = {
-      ...parametersOf(wanted),
-      fromDay,
-      untilDay,
-      afterDay,
-      after,
-      lastDay: afterAll,
-      last: afterAll,
-    };
     const found = await snapshot.get(lastPlace, range);
-    const [lastDay, last] = found ? [found.day, found.account_id] : [afterAll, afterAll];
-    yield (await snapshot.all(totals, { ...range, lastDay, last })) as Row[];
-    if (found === undefined) return;
-    [afterDay, after] = [lastDay, last];
+    if (found === undefined) {
+      yield (await snapshot.all(totals, range)) as Row[];
+      return;
+    }
+    const { day, account_id: last } = found;
+    yield (await snapshot.all(totals, { ...range, upToDay: day, lastDay: day, last })) as Row[];
+    range = { ...range, fromDay: day, afterDay: day, after: last };
   }
 }
 
@@ -202,10 +207,10 @@ function dimensionsOfTime(dialect: Dialect): Readonly<Record<'hour' | 'day' | 'm
 
 type RollupRows = SelectQueryBuilder<Database, 'usage_records' | 'usage_rollups', { day: string }>;
 
-function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy'], known = dimensions) {
+function totalsOf(rows: RollupRows, { groupBy, columns }: Pass, known: typeof dimensions) {
   const totals = query
     .selectFrom(rows.as('usage'))
-    .select([...groupBy.map((name) => known[name].value.as(name)), ...sums])
+    .select([...groupBy.map((name) => known[name].value.as(name)), ...sumsOf(columns)])
     // Without a group, SQL would return one row of nulls for no rows.
     .having(sql`count(*)`, '>', sql`0`);
   return groupBy.length === 0
@@ -213,12 +218,31 @@ function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy'], known = dim
     : totals.groupBy(groupBy.map((name) => known[name].group ?? known[name].value));
 }
 
-function add(totals: Totals, { groupBy, top, own }: Pass, row: Row): void {
-  if (top && own && !own.has(String(row[top.dimension]))) row[top.dimension] = '';
+/** Sums accounts or keys without totals of their own under an empty id, so that few rows are read. */
+function dimensionOfOwners(
+  { top, own }: Pass,
+  p: Parameters,
+  dialect: Dialect,
+): Partial<Record<TotalDimension, Dimension>> {
+  if (top === undefined || own === undefined) return {};
+  const { value } = dimensions[top.dimension];
+  const [ids, none] =
+    dialect === 'sqlite'
+      ? [sql`select value from json_each(${p.own})`, sql`''`]
+      : [
+          sql`select substr(id, 5)::uuid from json_array_elements_text(${p.own}::json) as own (id)`,
+          sql`'00000000-0000-0000-0000-000000000000'::uuid`,
+        ];
+  const owner = sql<string>`case when ${value} in (${ids}) then ${value} else ${none} end`;
+  // PostgreSQL takes the same expression with other parameters for another one.
+  return { [top.dimension]: { value: owner, group: sql.ref(top.dimension) } };
+}
+
+function add(totals: Totals, { groupBy, columns }: Pass, row: Row): void {
   const key = groupBy.map((name) => row[name]).join('\0');
   const total = totals.get(key);
   if (total === undefined) totals.set(key, row);
-  else for (const column of sumColumns) total[column] += row[column];
+  else for (const column of columns) total[column] += row[column];
 }
 
 function toTotal(row: Row, { groupBy, top }: TotalsQuery): UsageTotal {

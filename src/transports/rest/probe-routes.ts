@@ -25,7 +25,7 @@ export function probeRoutes({ readiness, engines, metrics, metricsAccess }: Prob
   ];
   if (metricsAccess === 'off') return routes;
   const answer = get('/metrics', async (exchange) => {
-    if (metricsAccess === 'key') await exchange.served.openAdmin('server');
+    if (metricsAccess === 'key') await exchange.served.openAdmin('server:read');
     exchange.sendText(200, metrics.contentType, await metrics.text(), uncached);
   });
   return [...routes, answer];

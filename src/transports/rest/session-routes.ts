@@ -1,5 +1,6 @@
 /** Signs the console in and out: `POST /console/session` with a key, `GET /console/session`, `POST /console/session/end`. */
 
+import { adminScopesOf } from '../../core/access/admin-rights.ts';
 import type { Sessions } from '../../core/access/sessions.ts';
 import type { Key, KeyHolder } from '../../core/entities/key.ts';
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
@@ -115,6 +116,7 @@ function describe({ key, account }: KeyHolder, port: SessionPort): object {
     kind,
     account_name: account?.name ?? null,
     is_person: person !== undefined,
+    admin_scopes: kind === 'admin' ? adminScopesOf(key) : [],
     ...providerOf(port),
     key: {
       id,

@@ -11,6 +11,7 @@ import { liveCalls } from './live-calls.ts';
 import { media } from './media.ts';
 import { openRpcs } from './open-rpcs.ts';
 import { products } from './products.ts';
+import { signIns } from './sign-in.ts';
 import { storeTroubles } from './store.ts';
 import { upstreams } from './upstreams.ts';
 
@@ -28,5 +29,6 @@ export const attackClasses: readonly AttackClass[] = [
   live,
   liveCalls,
   upstreams,
+  signIns,
   storeTroubles,
 ];

@@ -8,6 +8,8 @@ import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scri
 import type { Answer, Question } from './questions.ts';
 
 const fromHere = (path: string) => new URL(path, import.meta.url).pathname;
+/** The host of the console's address, which requests to it must name. */
+export const consoleHost = 'parley.example.com';
 const startMsMax = 60_000;
 export const upstreamKey = 'sk-the-key-of-the-upstream-0123456789';
 const free = { input: 0, output: 0 };
@@ -169,6 +171,13 @@ export class AbusedServer {
       server: { port: 0 },
       dataDir: this.dataDir,
       limits: { failedKeysPerMinuteMax: 0, ...this.#limits },
+      oidc: {
+        name: 'Provider',
+        issuer: this.upstream.baseUrl,
+        clientId: 'parley',
+        consoleUrls: [`https://${consoleHost}`],
+        rules: [{ claim: 'groups', value: 'staff', role: 'operator' }],
+      },
       fairUse: { trialUnitsPerMonth: 1_000_000_000 },
       engines: {
         builtin: { kind: 'builtin' },

@@ -1,4 +1,5 @@
 /** Admin keys with scopes: each admin RPC needs exactly one, on every wire, and no key gives more than it has. */
+import { globSync, readFileSync } from 'node:fs';
 import { create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
@@ -65,9 +66,17 @@ it('has one scope for each RPC, and an RPC for each scope', () => {
   expect([...new Set(Object.values(adminRpcScopes))].sort()).toEqual([...adminScopes].sort());
 });
 
+const widerScopes: Readonly<Record<string, string>> = {
+  'alerts:read': 'alerts',
+  'server:read': 'server',
+  'audit:read': 'server',
+};
+
 it.each(adminScopes)('opens with `%s` its own RPCs and no other, on every wire', async (scope) => {
   const { secret: holder } = await issue({ scopes: [scope] });
-  const { secret: other } = await issue({ scopes: adminScopes.filter((name) => name !== scope) });
+  const { secret: other } = await issue({
+    scopes: adminScopes.filter((name) => name !== scope && name !== widerScopes[scope]),
+  });
   const ofScope = methods.filter(({ localName }) => scopeOf(localName) === scope);
   expect(ofScope.length).toBeGreaterThan(0);
   for (const method of ofScope) {
@@ -103,10 +112,33 @@ it('names the missing scope, and changes nothing', async () => {
   expect(await get('/accounts/account-1')).toEqual(before);
 });
 
-it('reads the metrics with `server` alone', async () => {
+it.each(Object.entries(widerScopes))(
+  'has `%s` with `%s`, but not the other way round',
+  async (scope, wider) => {
+    const ofScope = methods.filter(({ localName }) => scopeOf(localName) === scope);
+    expect(ofScope.length).toBeGreaterThan(0);
+    const { secret } = await issue({ scopes: [wider, 'keys'] });
+    const [rest] = clients;
+    for (const method of ofScope)
+      expect(rest && (await codeOf(rest, method, secret))).not.toBe('insufficient_scope');
+    const { secret: narrow } = await issue({ scopes: [scope, 'keys'] }, secret);
+    expect(await refusal(post('/keys', narrow, { name: 'wider', scopes: [wider] }))).toEqual(forbidden);
+  },
+);
+
+it('has every scope that the console asks for', () => {
+  const sources = globSync('console/app/**/*.tsx').map((path) => readFileSync(path, 'utf8'));
+  const asked = sources.flatMap((text) => [...text.matchAll(/(?:mayDo\(session, |scope: )'([\w:]+)'/g)]);
+  expect(asked.length).toBeGreaterThan(10);
+  expect(
+    asked.map(([, scope]) => scope).filter((scope) => !adminScopes.some((one) => one === scope)),
+  ).toEqual([]);
+});
+
+it('reads the metrics with `server:read` alone', async () => {
   const metricsOf = async (secret: string) =>
     (await fetch(new URL('/metrics', parley.baseUrl), bearer(secret))).status;
-  expect(await metricsOf((await issue({ scopes: ['server'] })).secret)).toBe(200);
+  expect(await metricsOf((await issue({ scopes: ['server:read'] })).secret)).toBe(200);
   expect(await metricsOf((await issue({ scopes: ['usage:read'] })).secret)).toBe(403);
 });
 

@@ -56,6 +56,7 @@ describe('parley doctor', () => {
       'clocks: ok',
       'schema: ok',
       'admin keys: warning',
+      'sums of days: ok',
       'servers: ok',
     ]);
     expect(await database.query('select from nodes')).toEqual([]);

@@ -5,6 +5,7 @@ import type { GetServerStateResponse, ModelState } from '../../../../gen/parley/
 import { admin } from '../../api.ts';
 import { Time } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
+import { mayDo, type SignedIn } from '../../session.ts';
 import { Show, useLoaded } from '../../states.tsx';
 import { TableHead } from '../../table-head.tsx';
 import { ConfigurationFile } from './configuration-file.tsx';
@@ -15,16 +16,18 @@ import { Nodes } from './nodes.tsx';
 
 type Prices = Pick<ModelState, 'inputPrice' | 'outputPrice' | 'cachedInputPrice' | 'cacheWritePrice'>;
 
-export function ServerPage() {
+export function ServerPage({ session }: { readonly session: SignedIn }) {
   const [isTrying, setTrying] = useState(false);
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
   return (
     <>
       <div class="title">
         <h1>Server</h1>
-        <button type="button" onClick={() => setTrying(true)}>
-          Try a server
-        </button>
+        {mayDo(session, 'server') && (
+          <button type="button" onClick={() => setTrying(true)}>
+            Try a server
+          </button>
+        )}
         <button type="button" onClick={server.reload}>
           Reload
         </button>
@@ -37,7 +40,7 @@ export function ServerPage() {
               Parley {state.version}, started <Time at={state.startedAt} />
             </p>
             <ConfigurationFile of={state.configurationFile} />
-            <Engines state={state} onChanged={server.reload} />
+            <Engines state={state} isReadOnly={!mayDo(session, 'server')} onChanged={server.reload} />
             {state.settings.some(({ name, value }) => name === 'store.kind' && value === 'postgres') && (
               <Nodes />
             )}

@@ -199,7 +199,8 @@ export type MessageParams = Message$1<"parley.messages.v1.MessageParams"> & {
   outputConfig?: OutputConfig | undefined;
 
   /**
-   * No effect: the answer has the reasoning exactly as the model shows it.
+   * Reaches the model as it is if the operator says that its upstream has this parameter; else no effect. The answer has
+   * the reasoning as the model shows it.
    *
    * @generated from field: google.protobuf.Struct thinking = 12;
    */

@@ -1,0 +1,121 @@
+import type {
+  EndedEngineRequest,
+  EngineFailure,
+  EngineOutcome,
+  EngineRequests,
+} from '../../core/entities/engine-requests.ts';
+import type { Clock } from '../../core/values/clock.ts';
+import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { briefError } from '../../core/values/failure-log.ts';
+import { RecentEnds } from './recent-ends.ts';
+
+/** An upstream answers these where something in the request is wrong. Others, such as 401 or 429, are for the operator. */
+const requestStatuses: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
+const reasonCharactersMax = 300;
+
+interface ObservedRequestsDeps {
+  readonly engine: string;
+  readonly clock: Clock;
+  /** Runs within each request, so it must be fast and must not throw. */
+  readonly onEnd: (ended: EndedEngineRequest) => void;
+}
+
+/** The requests of all models to one engine. */
+export class ObservedRequests {
+  readonly #deps: ObservedRequestsDeps;
+  readonly #recent = new RecentEnds();
+  #running = 0;
+  #lastFailure: EngineFailure | undefined;
+
+  constructor(deps: ObservedRequestsDeps) {
+    this.#deps = deps;
+  }
+
+  begin(model: string): ObservedRequest {
+    this.#running++;
+    return new ObservedRequest((end) => this.#end(model, end));
+  }
+
+  state(): EngineRequests {
+    return {
+      running: this.#running,
+      ...this.#recent.summary(performance.now()),
+      lastFailure: this.#lastFailure,
+    };
+  }
+
+  #end(model: string, { outcome, firstOutputMs, durationMs, error }: RequestEnd): void {
+    const { engine, clock, onEnd } = this.#deps;
+    const hasFailed = outcome === 'failed';
+    this.#running--;
+    this.#recent.add({ atMs: performance.now(), hasFailed, firstOutputMs });
+    if (hasFailed && error) {
+      this.#lastFailure = { atMs: clock.now(), model, code: error.code, reason: reasonOf(error) };
+    }
+    onEnd({ engine, model, outcome, firstOutputMs, durationMs });
+  }
+}
+
+interface RequestEnd extends Omit<EndedEngineRequest, 'engine' | 'model'> {
+  readonly error?: ParleyError;
+}
+
+/** A request that runs on an engine. The first of its ends counts. */
+export class ObservedRequest {
+  readonly #onEnd: (end: RequestEnd) => void;
+  #startedMs = performance.now();
+  #firstOutputMs: number | undefined;
+  #hasEnded = false;
+
+  constructor(onEnd: (end: RequestEnd) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  /** From now on the engine can answer. */
+  isWhole(): void {
+    this.#startedMs = performance.now();
+  }
+
+  hasOutput(): void {
+    this.#firstOutputMs ??= performance.now() - this.#startedMs;
+  }
+
+  succeed(): void {
+    this.hasOutput();
+    this.#end('ok');
+  }
+
+  fail(thrown: unknown): void {
+    const error = toParleyError(thrown);
+    this.#end(outcomeOf(error), error);
+  }
+
+  /** The answer is not wanted any more. */
+  cancel(): void {
+    this.#end('cancelled');
+  }
+
+  #end(outcome: EngineOutcome, error?: ParleyError): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#onEnd({
+      outcome,
+      firstOutputMs: this.#firstOutputMs,
+      durationMs: performance.now() - this.#startedMs,
+      ...(error && { error }),
+    });
+  }
+}
+
+function outcomeOf(error: ParleyError): EngineOutcome {
+  if (error.code === 'request_cancelled') return 'cancelled';
+  if (error.code === 'upstream_error') return requestStatuses.has(error.httpStatus) ? 'refused' : 'failed';
+  return error.isRefusal ? 'refused' : 'failed';
+}
+
+/** The cause of an upstream's failure has no words of a request. Causes of other errors may have some. */
+function reasonOf(error: ParleyError): string {
+  const { message, cause } = error;
+  const isForeign = error.code === 'upstream_error' && cause !== undefined;
+  return (isForeign ? briefError(cause).message : message).slice(0, reasonCharactersMax);
+}

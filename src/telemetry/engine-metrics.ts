@@ -1,0 +1,28 @@
+import type { EndedEngineRequest } from '../core/entities/engine-requests.ts';
+import { durationBuckets, firstOutputBuckets, type Metrics } from './request-metrics.ts';
+
+/** Requests by engine and model. Both names come from the configuration, so there are few time series. */
+export function observeEngines(metrics: Metrics): (ended: EndedEngineRequest) => void {
+  const requests = metrics.counter('parley_engine_requests_total', 'Ended requests to an engine.', [
+    'engine',
+    'model',
+    'outcome',
+  ]);
+  const firstOutputs = metrics.histogram(
+    'parley_engine_first_output_seconds',
+    'Time from a request to an engine to the first part of its answer.',
+    ['engine', 'model'],
+    firstOutputBuckets,
+  );
+  const durations = metrics.histogram(
+    'parley_engine_duration_seconds',
+    'Time from a request to an engine to the end of its whole answer.',
+    ['engine', 'model'],
+    durationBuckets,
+  );
+  return ({ engine, model, outcome, firstOutputMs, durationMs }) => {
+    requests.cell({ engine, model, outcome }).value++;
+    if (firstOutputMs !== undefined) firstOutputs.observe({ engine, model }, firstOutputMs / 1000);
+    if (outcome === 'ok') durations.observe({ engine, model }, durationMs / 1000);
+  };
+}
