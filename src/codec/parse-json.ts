@@ -4,7 +4,7 @@ import { isObject, setMember } from './shape.ts';
 
 /** Doubles represent every integer with fewer digits. */
 const digitsMin = 16;
-const manyDigits = /\d{16}/;
+const ascii = { zero: 0x30, nine: 0x39 } as const;
 const longInteger = /(?<![\d.eE+-])-?[1-9]\d{15,}(?![\d.eE])/g;
 /** Longer texts are parsed with doubles alone, as the search for digits would block the event loop for too long. */
 const charactersMax = 4 * 1024 * 1024;
@@ -16,9 +16,26 @@ const mark = randomUUID();
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
-  if (text.length > charactersMax || !manyDigits.test(text)) return JSON.parse(text);
+  if (text.length > charactersMax || !hasManyDigits(text)) return JSON.parse(text);
   const marked = withMarks(text);
   return marked === text ? JSON.parse(text) : unmarked(JSON.parse(marked));
+}
+
+/** Looks at every 16th character, as so many digits in a row reach over one of them. */
+function hasManyDigits(text: string): boolean {
+  for (let at = digitsMin - 1; at < text.length; at += digitsMin) {
+    if (!isDigit(text, at)) continue;
+    let [start, end] = [at, at + 1];
+    while (isDigit(text, start - 1)) start--;
+    while (end - start < digitsMin && isDigit(text, end)) end++;
+    if (end - start >= digitsMin) return true;
+  }
+  return false;
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= ascii.zero && code <= ascii.nine;
 }
 
 /** The text with marked strings in place of long integers. */

@@ -18,6 +18,7 @@ import { logFailure } from '../core/values/failure-log.ts';
 import { newRequestId, type RequestId } from '../core/values/ids.ts';
 import type { Log } from '../core/values/log.ts';
 import type { Signal, TimeLimit } from '../core/values/signal.ts';
+import { andThen, type Soon } from '../core/values/soon.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { CallTrace } from './call-trace.ts';
 import { beginKeylessCall } from './keyless-calls.ts';
@@ -52,6 +53,8 @@ type State =
   | { readonly kind: 'opened'; readonly call: Call }
   /** The code that reads or runs the call ends its record. */
   | { readonly kind: 'running'; readonly call: Call };
+
+const admin: State = { kind: 'admin' };
 
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
@@ -101,40 +104,36 @@ export class ServedCall {
    * @param name the operation's name in traces
    * @throws the gate's errors; `request_cancelled` if the client has left in the meantime
    */
-  async open(rpc: Rpc | OpenRpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
+  open(rpc: Rpc | OpenRpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Soon<void> {
     const { header } = this.#head;
     const isOpen = rpc.kind === 'unary' && rpc.runKeyless && header('authorization') === undefined;
     if (rpc.kind === 'open' || isOpen) return this.openKeyless();
     const parents = { traceparent: header('traceparent'), tracestate: header('tracestate') };
     const span = this.#deps.tracer.span(name, parents);
-    this.#trace = span && new CallTrace(span);
-    await this.#traced(() => this.#askGate(rpc));
+    if (span === undefined) return this.#askGate(rpc);
+    this.#trace = new CallTrace(span);
+    return this.#trace.run(async () => this.#askGate(rpc));
   }
 
-  async #askGate(rpc: Rpc): Promise<void> {
+  #askGate(rpc: Rpc): Soon<void> {
+    const opening = rpc.kind === 'admin' ? this.openAdmin(rpc.scope).then(() => admin) : this.#opened(rpc);
+    return andThen<State, void>(opening, (state) => {
+      this.#state = state;
+      if (!this.#isClosed) return;
+      this.#recordUnread();
+      throw new ParleyError('request_cancelled');
+    });
+  }
+
+  #opened({ kind, operation }: Exclude<Rpc, AdminRpc>): Soon<State> {
     const { gate } = this.#deps;
-    if (rpc.kind === 'admin') {
-      await this.openAdmin(rpc.scope);
-      this.#state = { kind: 'admin' };
-    } else {
-      const { wire, client, header } = this.#head;
-      const arrival = {
-        id: this.id,
-        wire,
-        client,
-        authorization: header('authorization'),
-        answer: this,
-        operation: rpc.operation,
-        signal: this.signal,
-        idempotencyKey: header('idempotency-key'),
-      };
-      const call = await (rpc.kind === 'session' ? gate.openSession(arrival) : gate.open(arrival));
-      this.#state = { kind: 'opened', call };
+    const idempotencyKey = this.#head.header('idempotency-key');
+    const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey };
+    const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
+    return andThen<Call, State>(opening, (call) => {
       this.#deadline.ownedBy(call.caller.account.id);
-    }
-    if (!this.#isClosed) return;
-    this.#recordUnread();
-    throw new ParleyError('request_cancelled');
+      return { kind: 'opened', call };
+    });
   }
 
   get isKeyless(): boolean {

@@ -33,6 +33,12 @@ describe('JSON', () => {
     '[+9007199254740993]',
   ])('%s is refused', (text) => expect(() => parseJson(text)).toThrow(SyntaxError));
 
+  it('keeps the digits of an integer wherever it begins', () => {
+    for (let at = 0; at < 40; at++) {
+      expect(again(`[${' '.repeat(at)}9007199254740993,1234567]`)).toBe('[9007199254740993,1234567]');
+    }
+  });
+
   it('of any kind with integers of any length is written as it was', () => {
     const digits = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
     const value = fc.letrec((tie) => ({

@@ -174,7 +174,10 @@ describe('the store', () => {
 
   it('refuses a record of a missing account', async () => {
     const record = { ...start(), accountId: newAccountId(2) };
-    const started = store.requests.reserve(record, {}).then(() => store.requests.started(record.id));
-    await expect(started).rejects.toThrow(/FOREIGN KEY|no account/);
+    const started = async () => {
+      await store.requests.reserve(record, {});
+      await store.requests.started(record.id);
+    };
+    await expect(started()).rejects.toThrow(/FOREIGN KEY|no account/);
   });
 });

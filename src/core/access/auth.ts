@@ -4,6 +4,7 @@ import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { KeyId } from '../values/ids.ts';
 import { hashKey, isWellFormedKey } from '../values/key-secret.ts';
+import { andThen, type Soon } from '../values/soon.ts';
 import { keyFlaw } from './key-flaws.ts';
 import type { KnownHeaders } from './known-headers.ts';
 
@@ -21,17 +22,18 @@ export interface AuthDeps {
  * not looked up.
  * @param authorization the value of the `Authorization` header: `Bearer <key>`
  */
-export async function authenticate(
+export function authenticate(
   { store, accessClock, givenAdmin, knownHeaders }: AuthDeps,
   authorization = '',
-): Promise<KeyHolder> {
+): Soon<KeyHolder> {
   const known = knownHeaders.hashOf(authorization);
   const hash = known ?? hashOfKey(authorization, givenAdmin);
-  const holder = hash === givenAdmin?.key.hash ? givenAdmin : await store.keys.find(hash);
-  if (holder === undefined || !isLive(holder.key, accessClock.now()))
-    throw new ParleyError('invalid_api_key');
-  if (known === undefined) knownHeaders.add(authorization, hash);
-  return holder;
+  return andThen(hash === givenAdmin?.key.hash ? givenAdmin : store.keys.find(hash), (holder) => {
+    if (holder === undefined || !isLive(holder.key, accessClock.now()))
+      throw new ParleyError('invalid_api_key');
+    if (known === undefined) knownHeaders.add(authorization, hash);
+    return holder;
+  });
 }
 
 /** The configured admin key need not have the format of others. */

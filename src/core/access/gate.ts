@@ -4,16 +4,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { Rights } from '../billing/rights.ts';
 import { type AccountFacts, isSuspended } from '../entities/account.ts';
-import { type AdminScope, type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
+import type { AdminScope, Key, KeyHolder } from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
 import type { Store } from '../entities/store.ts';
-import { entitlementAt, isEntitled } from '../entities/subscription.ts';
+import { entitlementAt } from '../entities/subscription.ts';
 import type { Operation, RecordStart, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { newRequestId, type RequestId } from '../values/ids.ts';
 import type { Signal } from '../values/signal.ts';
+import { andThen, type Soon } from '../values/soon.ts';
 import { hasAdminScope } from './admin-rights.ts';
+import { checkAllowed, isIncludedInPlan } from './allowed.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller, Turns } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
@@ -52,9 +54,6 @@ interface IncomingRequest extends AdminRequest {
 /** Requests within a session have its place among the concurrent ones. */
 type SessionPart = 'session' | 'turn' | 'response';
 
-/** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
-const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
-
 export interface GateDeps extends MeteringDeps, AuthDeps {
   readonly store: Store;
   readonly failedKeys: FailedKeys;
@@ -73,8 +72,8 @@ export class Gate {
    * @throws in this order: `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`,
    * `insufficient_scope`, `subscription_required`, `rate_limit_exceeded` of the key or the account
    */
-  open(arrival: IncomingRequest): Promise<Call> {
-    return this.#open(arrival);
+  open(arrival: IncomingRequest): Soon<Call> {
+    return this.#open(arrival, undefined);
   }
 
   /** Opens a session, whose turns ask the gate again with the same key. @throws as `open` does */
@@ -82,7 +81,7 @@ export class Gate {
     const { clock } = this.#deps;
     const turnOf = () => ({ ...arrival, id: newRequestId(clock.now()), idempotencyKey: undefined });
     const turns: Turns = {
-      open: (request) => this.#open({ ...turnOf(), ...request }, request ? 'response' : 'turn'),
+      open: async (request) => this.#open({ ...turnOf(), ...request }, request ? 'response' : 'turn'),
       noteHeard: (delayMs) => this.#deps.observer.heard(delayMs),
       checkAgain: () => this.#checkAgain(arrival),
     };
@@ -96,11 +95,19 @@ export class Gate {
     checkAllowed(this.#callerOf(key, account), operation);
   }
 
-  /** @param part Default: a request of its own */
-  async #open(arrival: IncomingRequest, part?: SessionPart): Promise<Call> {
-    const { id, operation, wire, signal, idempotencyKey } = arrival;
+  /** @param part undefined for a request of its own */
+  #open(arrival: IncomingRequest, part: SessionPart | undefined): Soon<Call> {
     const startedAtMs = this.#deps.clock.now();
-    const holder = await this.#authenticate(arrival);
+    return andThen(this.#authenticate(arrival), (holder) => this.#admit(holder, arrival, startedAtMs, part));
+  }
+
+  #admit(
+    holder: KeyHolder,
+    arrival: IncomingRequest,
+    startedAtMs: number,
+    part: SessionPart | undefined,
+  ): Soon<Call> {
+    const { id, operation, wire, signal, idempotencyKey } = arrival;
     const { key, account } = holder;
     const limits = this.#limitsOf(holder);
     if (limits && arrival.answer) arrival.answer.limits = limits;
@@ -121,8 +128,9 @@ export class Gate {
       checkAllowed(caller, operation);
       limits?.begin(operation, part === 'turn' || part === 'response');
     } catch (error) {
-      await metering.void(error);
-      throw error;
+      return metering.void(error).then(() => {
+        throw error;
+      });
     }
     return {
       id,
@@ -158,7 +166,7 @@ export class Gate {
       if (!hasSameLimits(next, holder)) throw rightsChanged();
       // The month's limit depends on the plan.
       const isKept = caller.entitlement.state === this.#callerOf(holder.key, account).entitlement.state;
-      if (!isKept && includedInPlan.has(arrival.operation)) throw rightsChanged();
+      if (!isKept && isIncludedInPlan(arrival.operation)) throw rightsChanged();
       return this.#rightsOf(next, arrival);
     };
     return { policyVersion, renew };
@@ -168,7 +176,7 @@ export class Gate {
    * Finds the holder of a key that signs in to the console. Leaves no record, as it serves no request.
    * @throws `invalid_api_key` or `rate_limit_exceeded`
    */
-  identify(arrival: AdminRequest): Promise<KeyHolder> {
+  async identify(arrival: AdminRequest): Promise<KeyHolder> {
     return this.#authenticate(arrival);
   }
 
@@ -238,18 +246,26 @@ export class Gate {
     return callLimits({ rates, clock }, key, account);
   }
 
-  async #authenticate(credentials: Credentials): Promise<KeyHolder> {
-    const { observer, failedKeys } = this.#deps;
-    try {
-      const holder = await authenticate(this.#deps, credentials.authorization);
+  #authenticate(credentials: Credentials): Soon<KeyHolder> {
+    const noted = (holder: KeyHolder) => {
       credentials.client.noteKey();
       return holder;
+    };
+    try {
+      const holder = authenticate(this.#deps, credentials.authorization);
+      if (!(holder instanceof Promise)) return noted(holder);
+      return holder.then(noted, (error: unknown) => this.#refuse(credentials, error));
     } catch (error) {
-      if (toParleyError(error).code !== 'invalid_api_key') throw error;
-      observer.refusedKey(credentials.wire);
-      await failedKeys.note(credentials.client.address);
-      throw error;
+      return this.#refuse(credentials, error);
     }
+  }
+
+  async #refuse({ wire, client }: Credentials, error: unknown): Promise<never> {
+    if (toParleyError(error).code === 'invalid_api_key') {
+      this.#deps.observer.refusedKey(wire);
+      await this.#deps.failedKeys.note(client.address);
+    }
+    throw error;
   }
 }
 
@@ -278,19 +294,4 @@ function hasSameLimits(one: KeyHolder, other: KeyHolder): boolean {
 function rightsChanged(): ParleyError {
   const message = 'The plan or the limits changed during the request. Send it again.';
   return new ParleyError('overloaded', { message, retryAfterSeconds: 1 });
-}
-
-function checkAllowed(caller: Caller, operation: Operation): void {
-  if (isScope(operation) && !caller.scopes.includes(operation)) {
-    throw new ParleyError('insufficient_scope', {
-      message: `This API key does not have the scope \`${operation}\`.`,
-    });
-  }
-  if (includedInPlan.has(operation) && !isEntitled(caller.entitlement)) {
-    throw new ParleyError('subscription_required');
-  }
-}
-
-function isScope(operation: Operation): operation is Scope {
-  return scopes.some((scope) => scope === operation);
 }

@@ -7,6 +7,7 @@ import type { ChatModel } from '../entities/model.ts';
 import type { Affordable } from '../limits/affordable.ts';
 import { ParleyError } from '../values/errors.ts';
 import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
+import { andThen, type Soon } from '../values/soon.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
 const templateTokensPerMessage = 8;
@@ -53,40 +54,58 @@ export interface HoldFacts {
  * @throws `insufficient_credits` or `budget_exceeded` if `affordable` does not cover the prompt and one token of each choice,
  * `rate_limit_exceeded` if the minute has not enough tokens left, or `invalid_messages` if the prompt cannot fit into the model's context
  */
-export async function planHold(facts: HoldFacts, affordable: Affordable): Promise<HoldPlan> {
+export function planHold(facts: HoldFacts, affordable: Affordable): Soon<HoldPlan> {
+  // Do not count a long prompt if even the shortest one is not affordable.
+  const least = planFor(facts, 1, 1);
+  if (least.amount > affordable.credits) throw affordable.creditsError();
+  return andThen(mayBeTooLong(facts) ? refuseTooLong(facts) : undefined, () =>
+    andThen(longestAnswer(facts), (outputTokens) => {
+      const whole = planFor(facts, promptBound(facts, facts.requestBytes), outputTokens);
+      return fits(whole, affordable) ? whole : planCounted(facts, affordable, outputTokens);
+    }),
+  );
+}
+
+function planFor({ model, params }: HoldFacts, promptTokens: number, outputLimit: number): HoldPlan {
+  const completionTokens = outputLimit * (params.n ?? 1);
+  const amount = cost(highestPrice(model.price), { promptTokens, completionTokens });
+  return { amount, outputLimit, tokens: promptTokens + completionTokens };
+}
+
+function fits({ amount, tokens }: HoldPlan, affordable: Affordable): boolean {
+  return amount <= affordable.credits && tokens <= (affordable.tokens?.left ?? Infinity);
+}
+
+/** The least of the client's limit, the model's maximum, and the room in its context. */
+function longestAnswer(facts: HoldFacts): Soon<number> {
+  const { requestedLimit } = facts;
+  const { outputTokensMax } = facts.model;
+  if (requestedLimit <= outputTokensMax) return requestedLimit;
+  return andThen(roomForAnswer(facts), (room) => Math.min(outputTokensMax, room));
+}
+
+/** Counts the prompt, and limits the answer if that is still too much. */
+async function planCounted(
+  facts: HoldFacts,
+  affordable: Affordable,
+  outputTokens: number,
+): Promise<HoldPlan> {
   const { model, params } = facts;
   const choices = params.n ?? 1;
-  const price = highestPrice(model.price);
-  const planFor = (promptTokens: number, outputLimit: number): HoldPlan => ({
-    amount: cost(price, { promptTokens, completionTokens: outputLimit * choices }),
-    outputLimit,
-    tokens: promptTokens + outputLimit * choices,
-  });
-  const fits = ({ amount, tokens }: HoldPlan) =>
-    amount <= affordable.credits && tokens <= (affordable.tokens?.left ?? Infinity);
-  // Do not count a long prompt if even the shortest one is not affordable.
-  const least = planFor(1, 1);
-  if (least.amount > affordable.credits) throw affordable.creditsError();
-  if (mayBeTooLong(facts)) await refuseTooLong(facts);
   const byBytes = promptBound(facts, facts.requestBytes);
-  const { requestedLimit } = facts;
-  const { outputTokensMax } = model;
-  // The least of the client's limit, the model's maximum, and the room in its context.
-  const outputTokens =
-    requestedLimit <= outputTokensMax
-      ? requestedLimit
-      : Math.min(outputTokensMax, await roomForAnswer(facts));
-  const whole = planFor(byBytes, outputTokens);
-  if (fits(whole)) return whole;
   const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countRequest(), params)));
-  const counted = planFor(promptTokens, outputTokens);
-  if (fits(counted)) return counted;
+  const counted = planFor(facts, promptTokens, outputTokens);
+  if (fits(counted, affordable)) return counted;
   const byCredits =
     counted.amount <= affordable.credits
       ? outputTokens
-      : affordableTokens(price, promptTokens, choices, affordable.credits);
+      : affordableTokens(highestPrice(model.price), promptTokens, choices, affordable.credits);
   if (byCredits < 1) throw affordable.creditsError();
-  return planFor(promptTokens, limitToMinute(planFor(promptTokens, byCredits), choices, affordable));
+  return planFor(
+    facts,
+    promptTokens,
+    limitToMinute(planFor(facts, promptTokens, byCredits), choices, affordable),
+  );
 }
 
 /**
@@ -126,7 +145,7 @@ async function refuseTooLong(facts: HoldFacts): Promise<void> {
  * Tokens of the context that the prompt leaves. Some servers refuse a limit above that, so this errs on the low side: a
  * prompt close to the context gets half of the remaining tokens by its count.
  */
-async function roomForAnswer(facts: HoldFacts): Promise<number> {
+function roomForAnswer(facts: HoldFacts): Soon<number> {
   const { params, refers } = facts;
   const { contextTokens, outputTokensMax } = facts.model;
   // Uses the bytes of the text, not of the request, so that the limit is the same on every wire.
@@ -134,9 +153,10 @@ async function roomForAnswer(facts: HoldFacts): Promise<number> {
   const afterBytes = contextTokens - bytes;
   const isSmall = afterBytes >= outputTokensMax || bytes * smallPromptShare <= contextTokens;
   if (!refers && isSmall) return Math.max(1, afterBytes);
-  const tokens = await facts.countText();
-  const half = Math.floor((contextTokens - tokens) / 2);
-  return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
+  return facts.countText().then((tokens) => {
+    const half = Math.floor((contextTokens - tokens) / 2);
+    return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
+  });
 }
 
 /** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */

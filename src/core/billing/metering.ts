@@ -6,10 +6,10 @@
 import { type Amounts, type CountedAmount, fairUseCount } from '../entities/count.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
 import type { RequestObserver } from '../entities/request-observer.ts';
-import type { LimitReached, Reservation } from '../entities/reservation.ts';
+import type { LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
 import { ratedTokens } from '../entities/shared-rates.ts';
 import type { Store } from '../entities/store.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../entities/usage.ts';
+import type { RecordEnd, RecordStart } from '../entities/usage.ts';
 import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import { limitError } from '../limits/refusals.ts';
@@ -18,18 +18,11 @@ import { type ParleyError, toParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
+import { andThen, type Soon } from '../values/soon.ts';
 import type { Reserve } from './reserve.ts';
 import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';
-
-/** Usage so far. Operations update it as they run, so that a request that ends early can be settled, too. */
-export interface Used {
-  audioMsIn?: number | undefined;
-  audioMsOut?: number | undefined;
-  tokens?: TokenUsage | undefined;
-  /** The cost of the tokens, even if it exceeds the hold. */
-  cost?: NanoCredits | undefined;
-}
+import type { Used } from './used.ts';
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
 const modelNameMax = 200;
@@ -116,7 +109,8 @@ export class Metering {
     if (shortage) return shortage;
     this.#limitUnits = fairUse?.limitUnits ?? 0;
     const counted = this.#counted({ ...wanted, units: fairUse?.units });
-    const reached = await this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
+    const reserving = this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
+    const reached = reserving instanceof Promise ? await reserving : reserving;
     if (reached) {
       if (tokens !== undefined) limits?.useTokens(0);
       if (hold && reached.unit !== 'requests' && reached.unit !== 'running') return reached;
@@ -132,15 +126,19 @@ export class Metering {
   }
 
   /** Checks the rights of the caller again whenever they have changed meanwhile. */
-  async #reserve(reservation: Reservation): Promise<LimitReached | undefined> {
-    for (;;) {
-      const { policyVersion } = this.#rights;
-      const outcome = await this.#deps.store.requests.reserve(this.#start, { ...reservation, policyVersion });
+  #reserve(reservation: Reservation): Soon<LimitReached | undefined> {
+    const { policyVersion } = this.#rights;
+    const decided = this.#deps.store.requests.reserve(this.#start, { ...reservation, policyVersion });
+    return andThen<ReserveOutcome, LimitReached | undefined>(decided, (outcome) => {
       if (outcome.rates) this.#limits?.noteShared(outcome.rates);
       if (outcome.kind === 'limit_reached') return outcome;
-      if (outcome.kind === 'reserved') return undefined;
-      this.#rights = await this.#rights.renew();
-    }
+      return outcome.kind === 'reserved' ? undefined : this.#reserveAgain(reservation);
+    });
+  }
+
+  async #reserveAgain(reservation: Reservation): Promise<LimitReached | undefined> {
+    this.#rights = await this.#rights.renew();
+    return this.#reserve(reservation);
   }
 
   /** The error of a request that does not fit into a limit. */
@@ -198,9 +196,9 @@ export class Metering {
   }
 
   /** Ends a successful request and spends its costs. Durable when it resolves; if it rejects, nothing was spent. */
-  async settle(): Promise<void> {
+  settle(): Promise<void> {
     const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
-    await this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
+    return this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
   }
 
   /**

@@ -27,6 +27,8 @@ import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
+import type { Soon } from '../values/soon.ts';
+import { askGuard } from './ask-guard.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
 import { setOutputLimit } from './output-limit.ts';
@@ -107,7 +109,8 @@ export class ChatOperations {
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
-    answer.setUsage(await this.#meter(job, answer.takeUsage(), answer.text));
+    const metered = this.#meter(job, answer.takeUsage(), answer.text);
+    answer.setUsage(metered instanceof Promise ? await metered : metered);
     return answer;
   }
 
@@ -164,21 +167,25 @@ export class ChatOperations {
   }
 
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call, adapt?: Adapt): Promise<ChatJob> {
-    await breathe(call.requestBytes);
+    const pause = breathe(call.requestBytes);
+    if (pause) await pause;
     const found = checkChatParams(params, this.#deps.catalog);
-    await this.#askGuard(found.id, params, call);
+    const { guard } = this.#deps;
+    if (guard) await askGuard(guard, found.id, params, call);
     const model = adapt?.(found, params) ?? found;
     const facts = this.#factsOf(model, params, call, adapt ? params.messages.length - 1 : 0);
     // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
     // the next attempt, other requests may take the rest.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
     for (let attempt = 1; ; attempt++) {
-      const plan = await planHold(facts, affordable);
+      const planning = planHold(facts, affordable);
+      const plan = planning instanceof Promise ? await planning : planning;
       const hold = { amount: plan.amount, price: model.price };
       const shortage = await call.metering.reserve({ model: model.id, hold, tokens: plan.tokens });
       if (shortage === undefined) {
         setOutputLimit(params, plan.outputLimit);
-        await breathe(call.requestBytes);
+        const another = breathe(call.requestBytes);
+        if (another) await another;
         const completionTokens = plan.outputLimit * (params.n ?? 1);
         return { model, params, call, bounds: { promptTokens: model.contextTokens, completionTokens } };
       }
@@ -186,16 +193,6 @@ export class ChatOperations {
       affordable = await call.metering.affordable(available);
       if (attempt === holdAttemptsMax) throw call.metering.errorOf(shortage);
     }
-  }
-
-  async #askGuard(
-    model: string,
-    { messages }: ChatCompletionParams,
-    { id, caller, signal }: Call,
-  ): Promise<void> {
-    const { keyId, keyName, account } = caller;
-    const facts = { account: { id: account.id, name: account.name }, key: { id: keyId, name: keyName } };
-    await this.#deps.guard?.check({ requestId: id, ...facts, model, messages }, signal);
   }
 
   #factsOf(model: ChatModel, params: ChatCompletionParams, call: Call, repeats: number): PromptFacts {
@@ -206,17 +203,27 @@ export class ChatOperations {
   }
 
   /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
-  async #meter(job: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
-    let reported = readReport(usage, text);
-    let tokens = reported;
-    if (tokens === undefined || !isPossible(tokens, job.bounds)) {
-      const counted = await this.#count(job, text, job.call.signal);
-      reported = this.#believed(job, reported, counted);
-      tokens = reported ?? counted;
+  #meter(job: ChatJob, usage: Usage | undefined, text: string): Soon<Usage> {
+    const reported = readReport(usage, text);
+    if (reported === undefined || !isPossible(reported, job.bounds)) {
+      return this.#meterCounted(job, usage, reported, text);
     }
+    noteTokens(job, reported);
+    return usageOf(reported, usage);
+  }
+
+  async #meterCounted(
+    job: ChatJob,
+    usage: Usage | undefined,
+    reported: TokenUsage | undefined,
+    text: string,
+  ): Promise<Usage> {
+    const counted = await this.#count(job, text, job.call.signal);
+    const believed = this.#believed(job, reported, counted);
+    const tokens = believed ?? counted;
     noteTokens(job, tokens);
     // Drops the details of a rejected report.
-    return usageOf(tokens, reported && usage);
+    return usageOf(tokens, believed && usage);
   }
 
   /** Undefined for an impossible report, which is logged, as the operator may have to correct the model's settings. */

@@ -1,6 +1,7 @@
 import type { AccountId, KeyId } from '../values/ids.ts';
 import type { KeyKind } from '../values/key-secret.ts';
 import type { Page, PageRequest } from '../values/page.ts';
+import type { Soon } from '../values/soon.ts';
 import type { AccountFacts } from './account.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Person, ProviderLogout } from './identity-provider.ts';
@@ -71,7 +72,7 @@ export interface KeyStore {
    * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never
    * outdated, any other at most by a second.
    */
-  find(hash: string): Promise<KeyHolder | undefined>;
+  find(hash: string): Soon<KeyHolder | undefined>;
   /**
    * @param liveMax maximum keys of the account that are neither revoked nor expired, including this one, without those
    * of sessions. Default: any number

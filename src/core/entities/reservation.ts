@@ -1,5 +1,6 @@
 import type { RequestId } from '../values/ids.ts';
 import type { NanoCredits, Price } from '../values/money.ts';
+import type { Soon } from '../values/soon.ts';
 import type { Count, CountedAmount, CountedUnit } from './count.ts';
 import type { ClaimEnd } from './idempotency.ts';
 import type { SharedRate, WantedRates } from './shared-rates.ts';
@@ -55,7 +56,7 @@ export interface RequestStore {
    * reservation ends with the process.
    * @throws `overloaded` while the database cannot be written
    */
-  reserve(record: RecordStart, reservation: Reservation): Promise<ReserveOutcome>;
+  reserve(record: RecordStart, reservation: Reservation): Soon<ReserveOutcome>;
   /** Resolves once the `started` record of a reserved request is durable. A stream awaits this before its first output leaves. */
   started(id: RequestId): Promise<void>;
   /** Raises counted amounts of a running request to these. Changes nothing, and returns the limit, if one is exceeded. */

@@ -32,7 +32,7 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
   const entries = new Entries({ reader, readSet, writer, rows });
   const requests = new Requests({ reader, writer, health, readSet, rows });
   const stores = entityStores(new SqliteExecutor({ reader, writer, path: connection.name }), {
-    findKey: async (hash) => keyCache.find(hash),
+    findKey: (hash) => keyCache.find(hash),
     policyChanged: () => keyCache.expire(),
     credits: {
       available: async (id) => nanoCredits(readSet.available(id)),

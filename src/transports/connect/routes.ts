@@ -105,7 +105,11 @@ export function createConnectHandler(
     };
     const open = async () => {
       if (!isServed) return served.refuseUnserved(noSuchMethod());
-      await served.open(rpc).finally(() => setHeaders(response, served.rateHeaders));
+      try {
+        await served.open(rpc);
+      } finally {
+        setHeaders(response, served.rateHeaders);
+      }
       if (rpc.kind === 'session' && 'stream' in request) keepOpen(request.stream);
       const timeout = readTimeout(head);
       if (bytesMax !== undefined) await admitBody(request, served, bytesMax);

@@ -21,7 +21,8 @@ export function restHandler(
   for (const route of [...routes, ...pages]) {
     const { rule } = route;
     // The router only finds routes; each is kept in its `store`.
-    router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
+    const named: NamedRoute = { ...route, name: `${rule.verb} ${rule.path}` };
+    router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, named);
   }
   const served: ServedPaths = {
     isServed: (verb, path) => find(router, verb, path, (route) => route.isFor === undefined) !== undefined,
@@ -38,17 +39,21 @@ export function restHandler(
   };
 }
 
+/** A route with the name of its operation in traces. */
+type NamedRoute = Route & { readonly name: string };
+
 type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
 type Found = ReturnType<typeof find>;
 type Request = Parameters<PortHandler>[0];
 
 async function answer(exchange: Exchange, found: Found, served: ServedPaths): Promise<void> {
   if (found === undefined) return exchange.served.refuseUnserved(wrongPath(exchange.path, served));
-  const { rule, rpc, handle, handleKeyless } = found.store as Route;
+  const { name, rpc, handle, handleKeyless } = found.store as NamedRoute;
   if (handleKeyless && exchange.request.headers.authorization === undefined) {
     return handleKeyless(exchange, found.params);
   }
-  if (rpc) await exchange.served.open(rpc, `${rule.verb} ${rule.path}`);
+  const opening = rpc && exchange.served.open(rpc, name);
+  if (opening) await opening;
   await handle(exchange, found.params);
 }
 

@@ -4,7 +4,7 @@ import { parseJson } from '../../../codec/parse-json.ts';
 import { CollectedBytes } from '../../../core/values/collected-bytes.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
-import { answerLimits } from '../../answer-limits.ts';
+import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
 import type { UpstreamResponse } from './response.ts';
 
@@ -92,12 +92,15 @@ export class UpstreamAnswer {
     const announced = Number(this.#response.headers['content-length'] ?? bytesMax);
     const body = new CollectedBytes(Math.min(announced, bytesMax));
     const scan = new JsonScan(answerLimits);
+    let scanned = 0;
     try {
       for (;;) {
         for (let piece = this.#response.take(); piece; piece = this.#response.take()) {
           if (body.length + piece.length > bytesMax) throw tooLarge(bytesMax);
-          refuseExcess(scan.read(piece));
           body.add(piece);
+          if (body.length <= harmlessBytes) continue;
+          refuseExcess(scan.read(body.bytes.subarray(scanned)));
+          scanned = body.length;
         }
         const more = this.#response.more();
         if (more === undefined) return body.bytes;

@@ -115,10 +115,10 @@ export class Upstream {
    * @throws `upstream_error`, with `hasNotRun` if the upstream cannot have begun; `overloaded` if too many calls wait;
    * the signal's reason
    */
-  async call(call: UpstreamCall): Promise<UpstreamAnswer> {
-    return this.#inSlot(call.signal, async (limit, end) => {
-      const send = () => this.#send(call, limit);
-      return new UpstreamAnswer(await sendWithRetries(send, this.#settings.retriesMax, limit), limit, end);
+  call(call: UpstreamCall): Promise<UpstreamAnswer> {
+    return this.#inSlot(call.signal, (limit, end) => {
+      const sent = sendWithRetries(() => this.#send(call, limit), this.#settings.retriesMax, limit);
+      return sent.then((response) => new UpstreamAnswer(response, limit, end));
     });
   }
 
@@ -230,7 +230,7 @@ export class Upstream {
     return statusError({ status, retryAfter: headers['retry-after'], body, ownKey }, hasNotRun);
   }
 
-  async #request(
+  #request(
     { method, path, isBesideVersion, headers, body }: UpstreamCall,
     signal: Signal,
   ): Promise<UpstreamResponse> {
@@ -246,13 +246,11 @@ export class Upstream {
       body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
     };
     this.#pool.dispatch(options, response);
-    try {
-      return await response.begun;
-    } catch (error) {
+    return response.begun.catch((error: unknown) => {
       if (error instanceof ConnectionError) throw error;
       if (signal.aborted) throw signal.reason;
       throw new ConnectionError(error instanceof errors.HeadersTimeoutError ? 'late' : 'waiting', error);
-    }
+    });
   }
 
   /** Logs failures that only the operator can fix. A request that the model refused is for the client to fix. */

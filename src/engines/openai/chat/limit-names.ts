@@ -30,18 +30,19 @@ export class LimitName {
     this.#onChange = onChange;
   }
 
-  async withName<T>(ask: (name: LimitNames) => Promise<T>): Promise<T> {
+  withName<T>(ask: (name: LimitNames) => Promise<T>): Promise<T> {
     const name = this.#name;
-    try {
-      return await ask(name);
-    } catch (error) {
-      if (this.#isConfigured || !isLimitNameRefused(error)) throw error;
-      const other = name === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
-      const answer = await ask(other);
-      if (this.#name === name) this.#onChange(other);
-      this.#name = other;
-      return answer;
-    }
+    const answer = ask(name);
+    return this.#isConfigured ? answer : answer.catch((error: unknown) => this.#askAgain(ask, name, error));
+  }
+
+  async #askAgain<T>(ask: (name: LimitNames) => Promise<T>, name: LimitNames, error: unknown): Promise<T> {
+    if (!isLimitNameRefused(error)) throw error;
+    const other = name === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+    const answer = await ask(other);
+    if (this.#name === name) this.#onChange(other);
+    this.#name = other;
+    return answer;
   }
 }
 

@@ -11,6 +11,7 @@ import type {
 import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { RequestId } from '../../../core/values/ids.ts';
+import { andThen, type Soon } from '../../../core/values/soon.ts';
 import { dropUnfinishedClaims } from '../../entities/idempotency.ts';
 import { noteKeyUse } from '../../entities/keys.ts';
 import { LastUses } from '../../entities/last-uses.ts';
@@ -55,8 +56,12 @@ export class Requests implements RequestStore {
     this.#rows = rows;
   }
 
-  async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
-    if (this.#health.isFailing) await this.#health.assertWritable();
+  reserve(start: RecordStart, reservation: Reservation): Soon<ReserveOutcome> {
+    const failing = this.#health.isFailing ? this.#health.assertWritable() : undefined;
+    return andThen(failing, () => this.#reserve(start, reservation));
+  }
+
+  #reserve(start: RecordStart, reservation: Reservation): ReserveOutcome {
     this.#readSet.trim();
     const { counted = [] } = reservation;
     const wanted =
@@ -92,16 +97,23 @@ export class Requests implements RequestStore {
     this.#unwritten.delete(request);
     // Only the writer knows whether the started record was written.
     if (request.started !== undefined && !request.isStarted) await request.started.catch(() => undefined);
-    const recorded = charge(this.#readSet, request.reserved, end);
+    const { start, reserved } = request;
+    const recorded = charge(this.#readSet, reserved, end);
+    // Holds the whole debit until it is durable.
+    const rise = riseOf(reserved, recorded);
+    raiseHold(this.#readSet, reserved, rise);
     try {
-      await this.#writeEnd(request, recorded, claim);
+      const job = ending(request, recorded, { claim, readSet: this.#readSet, rows: this.#rows });
+      await this.#writer.run(this.#noting(start, job));
     } catch (error) {
       request.isEnding = false;
       throw error;
+    } finally {
+      raiseHold(this.#readSet, reserved, -rise);
     }
     this.#running.delete(id);
-    release(this.#readSet, request.reserved, recorded);
-    this.#readSet.release(request.reserved);
+    release(this.#readSet, reserved, recorded);
+    this.#readSet.release(reserved);
     return recorded;
   }
 
@@ -118,19 +130,6 @@ export class Requests implements RequestStore {
 
   close(): void {
     this.#unwritten.close();
-  }
-
-  /** Holds the whole debit until it is durable. */
-  async #writeEnd(request: RunningRequest, recorded: RecordEnd, claim?: ClaimEnd): Promise<void> {
-    const { start, reserved } = request;
-    const rise = riseOf(reserved, recorded);
-    raiseHold(this.#readSet, reserved, rise);
-    try {
-      const job = ending(request, recorded, { claim, readSet: this.#readSet, rows: this.#rows });
-      await this.#writer.run(this.#noting(start, job));
-    } finally {
-      raiseHold(this.#readSet, reserved, -rise);
-    }
   }
 
   #noting({ keyId, startedAtMs }: RecordStart, job: Job): Job {

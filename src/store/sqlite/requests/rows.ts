@@ -42,12 +42,33 @@ const usageColumns = [
 ];
 const bytesOf = (id: unknown) => sql`unhex(substr(${id}, 5))`;
 
-const insertUsage = statement((p: UsageRow) => {
-  const values = usageColumns.map((column) =>
-    column === 'id' ? bytesOf(p.id) : sql`${Reflect.get(p, column)}`,
-  );
-  return sql`insert into usage_rows (${sql.raw(usageColumns.join(', '))}) values (${sql.join(values)})`;
-});
+/** Maximum of the statements that insert a record, each for records with values in the same columns. */
+const insertsMax = 64;
+const inserts = new Map<number, Statement<UsageRow>>();
+const insertAll = insertInto(usageColumns);
+
+/** The statement for a record. It leaves out the columns that are null, as each value costs time in two threads. */
+function insertFor(row: UsageRow): Statement<UsageRow> {
+  let filled = 0;
+  for (const [at, column] of usageColumns.entries()) if (Reflect.get(row, column) != null) filled |= 1 << at;
+  let insert = inserts.get(filled);
+  if (insert === undefined) {
+    if (inserts.size >= insertsMax) return insertAll;
+    insert = insertInto(usageColumns.filter((_, at) => (filled & (1 << at)) !== 0));
+    inserts.set(filled, insert);
+  }
+  return insert;
+}
+
+function insertInto(columns: readonly string[]): Statement<UsageRow> {
+  return statement((p: UsageRow) => {
+    const values = columns.map((column) =>
+      column === 'id' ? bytesOf(p.id) : sql`${Reflect.get(p, column)}`,
+    );
+    return sql`insert into usage_rows (${sql.raw(columns.join(', '))}) values (${sql.join(values)})`;
+  });
+}
+
 const endUsage = statement((p: Numbered<EndRow> & { readonly id: RequestId }) => {
   const ended = endColumns.map((column) => sql`${sql.ref(column)} = ${p[column]}`);
   return sql`update usage_rows set ${sql.join(ended)}, hold_nano_credits = 0
@@ -122,7 +143,7 @@ export class Rows {
       model: model == null ? null : numberOf(model),
       wire: numbers.word(row.wire),
     };
-    return this.#steps(insertUsage, stored);
+    return this.#steps(insertFor(stored), stored);
   }
 
   #numbered({ state, code, tokens_source: source }: EndRow) {
