@@ -1,8 +1,7 @@
 /**
- * `npm run build:binary`: builds one executable for this platform, with everything inside (docs/binary.md). One commit always
- * gives the same bytes.
+ * `npm run build:binary`: builds one executable with everything inside (docs/binary.md). One commit always gives the same bytes.
  *
- *   node scripts/build-binary.mjs [FILE]      release/parley by default
+ *   node scripts/build-binary.mjs [FILE] [ARCH]      release/parley for this machine by default
  */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -11,6 +10,7 @@ import { assets, nativeCode } from './binary/assets.mjs';
 import { bundleAll, bundleBoot } from './binary/bundles.mjs';
 import { makeExecutable, tool } from './binary/executable.mjs';
 import { packed } from './binary/packed.mjs';
+import { targetFor } from './binary/target.mjs';
 import { consoleFiles } from './console/files.mjs';
 import { root, run, SetupFailure, say } from './setup/run.mjs';
 
@@ -22,13 +22,13 @@ async function gitRevision() {
   return ok ? output : 'unknown';
 }
 
-/** Writes the assets of the executable to a folder and returns their names. @param {string} folder */
-async function writeAssets(folder) {
-  const bundles = await bundleAll({ commit: await gitRevision(), nativeFileName: nativeCode().name });
+/** Writes the assets of the executable to a folder and returns their names. @param {string} folder @param {import('./binary/target.mjs').Target} target */
+async function writeAssets(folder, target) {
+  const bundles = await bundleAll({ commit: await gitRevision(), nativeFileName: nativeCode(target).name });
   const boot = await bundleBoot();
   const pages = Object.entries(await consoleFiles()).map(([path, content]) => [`console/${path}`, content]);
   const files = {
-    ...assets(),
+    ...assets(target),
     ...Object.fromEntries(pages),
     'boot.js': boot,
     ...Object.fromEntries(Object.entries(bundles).map(([name, code]) => [`${name}.js.zst`, packed(code)])),
@@ -39,17 +39,24 @@ async function writeAssets(folder) {
   }
   writeFileSync(join(folder, 'start.js'), `${boot}\nboot.boot('main', 'main.cache.zst');\n`);
   writeFileSync(join(folder, 'main.js'), bundles['main'] ?? '');
-  await tool(folder, process.execPath, '--predictable', compiler, folder);
+  await tool(folder, ...target.run, '--predictable', compiler, folder);
   return [...Object.keys(files), 'main.cache.zst'].sort();
 }
 
-/** @param {string} output */
-async function buildBinary(output) {
+/** @param {string} output @param {string} [arch] */
+async function buildBinary(output, arch) {
   if (process.platform !== 'linux') throw new SetupFailure('The executable can be built on Linux only.');
+  const target = await targetFor(arch);
   mkdirSync(dirname(output), { recursive: true });
   const folder = mkdtempSync(`${output}.`);
   try {
-    await makeExecutable({ folder, main: 'start.js', assets: await writeAssets(folder), output });
+    await makeExecutable({
+      folder,
+      main: 'start.js',
+      assets: await writeAssets(folder, target),
+      output,
+      target,
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -57,7 +64,7 @@ async function buildBinary(output) {
 }
 
 try {
-  await buildBinary(resolve(process.argv[2] ?? join(root, 'release', 'parley')));
+  await buildBinary(resolve(process.argv[2] ?? join(root, 'release', 'parley')), process.argv[3]);
 } catch (error) {
   if (!(error instanceof SetupFailure)) throw error;
   say(error.message);

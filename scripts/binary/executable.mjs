@@ -14,8 +14,9 @@ const resource = 'NODE_SEA_BLOB';
  * @param {string} parts.main the name of the main script
  * @param {readonly string[]} parts.assets names of files in the folder
  * @param {string} parts.output the path of the executable
+ * @param {import('./target.mjs').Target} parts.target
  */
-export async function makeExecutable({ folder, main, assets, output }) {
+export async function makeExecutable({ folder, main, assets, output, target }) {
   const config = {
     main,
     output: 'blob',
@@ -24,12 +25,12 @@ export async function makeExecutable({ folder, main, assets, output }) {
   };
   writeFileSync(join(folder, 'sea.json'), JSON.stringify(config));
   const copy = join(folder, 'parley');
-  copyFileSync(process.execPath, copy);
+  copyFileSync(target.node, copy);
   chmodSync(copy, 0o755);
   // Before the injection, as `strip` would remove the injected program.
-  await tool(folder, 'strip', copy);
+  await tool(folder, target.strip, copy);
   // Runs in the folder, so that the executable contains names instead of paths.
-  await tool(folder, process.execPath, '--experimental-sea-config', 'sea.json');
+  await tool(folder, ...target.run, '--experimental-sea-config', 'sea.json');
   await tool(folder, 'postject', copy, resource, 'blob', '--sentinel-fuse', fuse);
   renameSync(copy, output);
 }

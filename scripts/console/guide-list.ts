@@ -6,7 +6,7 @@ export const guideGroups: Readonly<Record<string, readonly string[]>> = {
   Clients: ['clients', 'clients/typescript', 'clients/python', 'clients/go', 'clients/java'],
   Models: ['upstreams', 'local-models', 'local-chat', 'local-speech', 'local-programs', 'guard'],
   Money: ['money', 'top-up', 'alerts'],
-  Operation: ['operation', 'tls', 'sign-in', 'storage', 'grow', 'binary'],
+  Operation: ['operation', 'tls', 'sign-in', 'storage', 'grow', 'binary', 'versions'],
 };
 
 /** The guide that is the first page, `/docs`. */

@@ -120,15 +120,22 @@ const flags = [
   '--loglevel=error',
 ];
 
-/** @param {string} folder @param {number} lock */
-async function npmCi(folder, lock) {
+/** Installs the pinned Node for another processor and returns its path. @param {string} arch @param {string} folder */
+export async function installRuntime(arch, folder) {
+  cpSync(join(root, 'scripts', 'runtime', `linux-${arch}`), folder, { recursive: true });
+  await npmCi(folder, undefined, ['--force']);
+  return join(folder, 'node_modules', `node-linux-${arch}`, 'bin', 'node');
+}
+
+/** @param {string} folder @param {number} [lock] @param {readonly string[]} [more] flags */
+async function npmCi(folder, lock, more = []) {
   // The npm that runs this script, on the Node it was started with; `npm` on PATH where yarn or nothing runs it.
   const { npm_execpath: script = '', npm_node_execpath: itsNode = 'node' } = process.env;
   const npm = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
   // On other signals npm would undo its work, which takes a minute. The next `npm ci` starts from the beginning in any case.
-  const { ok, output } = await run([...npm, 'ci', ...flags, ...cacheFlags()], {
+  const { ok, output } = await run([...npm, 'ci', ...flags, ...more, ...cacheFlags()], {
     cwd: folder,
-    lock,
+    ...(lock !== undefined && { lock }),
     killSignal: 'SIGKILL',
   });
   if (!ok) throw new SetupFailure(explainNpmFailure(output));

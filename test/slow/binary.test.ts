@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chownSync,
+  copyFileSync,
   createReadStream,
   existsSync,
   mkdirSync,
@@ -14,6 +15,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildExecutable, buildMsMax, builtExecutable } from '../support/built-executable.ts';
 import { ended, scratchFolder, until } from '../support/command-line.ts';
 import { type CleanRoot, cleanRoot, noCleanRoot } from './binary/clean-root.ts';
 import { runTestsWith } from './binary/program-tests.ts';
@@ -21,7 +23,6 @@ import { runTestsWith } from './binary/program-tests.ts';
 const megabyte = 1e6;
 const diskBytesMax = 175 * megabyte;
 const downloadBytesMax = 92 * megabyte;
-const buildMsMax = 600_000;
 const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
 
 /** Tests that start the program as a process, or a server with nothing injected. */
@@ -40,12 +41,6 @@ const testsOfTheProgram = [
 const folder = scratchFolder();
 const executable = folder.file('parley');
 afterAll(() => folder.remove());
-
-async function build(output: string): Promise<void> {
-  const script = new URL('../../scripts/build-binary.mjs', import.meta.url).pathname;
-  const { code, stderr } = await ended(spawn(process.execPath, [script, output]));
-  if (code !== 0) throw new Error(`the build failed: ${stderr}`);
-}
 
 function run(args: readonly string[], env: NodeJS.ProcessEnv = { PATH: process.env['PATH'] }) {
   return ended(spawn(executable, args, { cwd: folder.path, env }));
@@ -104,7 +99,7 @@ function filesIn(root: string): string[] {
   );
 }
 
-beforeAll(() => build(executable), buildMsMax);
+beforeAll(async () => copyFileSync(await builtExecutable(), executable), buildMsMax);
 
 describe('the executable', () => {
   it('prints its version, the commit and the schema', async () => {
@@ -121,7 +116,7 @@ describe('the executable', () => {
 
   it('is identical when it is built again', { timeout: buildMsMax }, async () => {
     const again = folder.file('again');
-    await build(again);
+    await buildExecutable(again);
     expect(await digest(again)).toBe(await digest(executable));
   });
 

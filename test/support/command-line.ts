@@ -162,8 +162,8 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
 }
 
 /** Resolves once the condition is true. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 120_000;
+export async function until(holds: () => boolean | Promise<boolean>, msMax = 120_000): Promise<void> {
+  const deadline = Date.now() + msMax;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`waited in vain: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
