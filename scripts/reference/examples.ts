@@ -82,6 +82,13 @@ const values: Readonly<Record<string, JsonValue>> = {
   'EngineState.name': 'builtin',
   'EngineState.kind': 'builtin',
   'EngineState.up': true,
+  'EngineState.requests': {
+    running: 2,
+    ended: 40,
+    failed: 1,
+    first_output_ms_median: 120,
+    first_output_ms_p95: 480,
+  },
   'ModelState.id': 'flite',
   'ModelState.type': 'speech',
   'ModelState.available': false,
