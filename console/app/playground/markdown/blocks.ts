@@ -1,4 +1,4 @@
-/** Splits Markdown into blocks. HTML is text; what a model has not finished to write is shown as far as it is there. */
+/** Splits Markdown into blocks. HTML stays text, and an unfinished block shows what has arrived. */
 
 export type Block =
   | { readonly kind: 'paragraph' | 'heading'; readonly text: string }

@@ -6,7 +6,7 @@ export type Inline =
   | { readonly kind: 'link'; readonly href: string; readonly parts: readonly Inline[] }
   | { readonly kind: 'strong' | 'em' | 'del'; readonly parts: readonly Inline[] };
 
-/** Emphasis that has begun. */
+/** Emphasis whose end is not read yet. */
 interface Open {
   readonly mark: string;
   parts: Inline[];
@@ -136,7 +136,7 @@ function emphasize(stack: [Open, ...Open[]], text: string, at: number, run: stri
   return mark.length;
 }
 
-/** What has begun and does not end is text. */
+/** Emphasis without an end is text. */
 function unwind(stack: [Open, ...Open[]]): void {
   const { mark, parts } = stack.pop() ?? { mark: '', parts: [] };
   for (const part of [mark, ...parts]) addTo(top(stack).parts, part);
