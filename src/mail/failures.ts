@@ -1,4 +1,4 @@
-/** Why a mail was not taken, in sentences that reveal nothing of the server's answer but its code and the address. */
+/** Reasons for a failed mail, in sentences that reveal only the code and the address of the server's answer. */
 
 interface SmtpError {
   readonly code?: unknown;

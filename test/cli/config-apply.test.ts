@@ -1,4 +1,5 @@
 /** An edited parley.yaml: who says that it differs from what runs, and how the running server takes it. */
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -81,6 +82,15 @@ describe('parley config apply', () => {
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('parley.yaml:1:1')]);
     expect((await state()).configuration_file?.problem).toContain('parley.yaml:1:1');
     expect(await modelIds()).toEqual(['one']);
+  });
+
+  it('sends no signal to another program that has the process id of a dead server', async () => {
+    const other = spawn('sleep', ['60']);
+    const url = 'http://127.0.0.1:1';
+    const left = { baseUrl: url, adminBaseUrl: url, pid: other.pid, file: join(folder.path, 'parley.yaml') };
+    writeFileSync(join(folder.path, 'data', 'server.json'), JSON.stringify(left));
+    expect((await run('config', 'apply')).stderr).toContain('No server runs on the data folder');
+    expect(other.kill()).toBe(true);
   });
 
   it('finds no server, or one with another file', async () => {

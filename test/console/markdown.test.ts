@@ -45,6 +45,13 @@ describe('the blocks of Markdown', () => {
       ],
     ],
     ['a bar in a text', 'a | b', [paragraph('a | b')]],
+    ['an item with a line separator', '- a\u2028b', [{ kind: 'list', items: [[paragraph('a\u2028b')]] }]],
+    [
+      'a table of too many columns, as text',
+      `${'|a'.repeat(101)}|\n${'|-'.repeat(101)}|`,
+      [paragraph(`${'|a'.repeat(101)}|\n${'|-'.repeat(101)}|`)],
+    ],
+    ['no code in a line of many signs', `${'~'.repeat(20_000)}\``, [paragraph(`${'~'.repeat(20_000)}\``)]],
   ])('are read: %s', (_, text, expected) => {
     expect(blocks(text)).toEqual(expected);
   });
@@ -65,6 +72,7 @@ describe('the text of a block', () => {
     ],
     ['emphasis in emphasis', '***a***', [{ kind: 'strong', parts: [{ kind: 'em', parts: ['a'] }] }]],
     ['names and sums', 'a_b_c 2 * 3 * 4 **', ['a_b_c 2 * 3 * 4 **']],
+    ['lines to write on', 'Name: ________. ____. ~~~~.', ['Name: ________. ____. ~~~~.']],
     ['what is not yet ended', 'so **much', ['so **much']],
     ['code', '`**a**` and `` ` ``', [{ kind: 'code', text: '**a**' }, ' and ', { kind: 'code', text: '`' }]],
     ['signs after a backslash', '\\*a\\*', ['*a*']],

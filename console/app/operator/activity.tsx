@@ -41,7 +41,7 @@ interface Props {
 
 function Facts({ period, session }: Props) {
   const { from, until } = period;
-  const seesLoads = mayDo(session, 'server');
+  const seesLoads = mayDo(session, 'audit:read');
   const facts = useLoaded(`facts ${JSON.stringify(period)}`, async (signal) => {
     const [totals, chats, loads] = await Promise.all([
       readTotals('admin', { from, until, groupBy: ['operation'] }, signal),

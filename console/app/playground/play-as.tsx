@@ -1,4 +1,4 @@
-/** An operator plays as an account: with a key of it that lasts an hour, as admin keys have no account. */
+/** Lets an operator play as an account, with a key of that account for an hour: admin keys have no account. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';

@@ -13,7 +13,7 @@ export type NamesById = ReadonlyMap<string, string>;
 
 const none: NamesById = new Map();
 
-/** The names of these accounts and keys, as far as they are known. A holder knows the own keys. */
+/** The known names of these accounts and keys. Holders see the names of their own keys only. */
 export function useNamesOf(session: SignedIn, ids: readonly string[], keys: NamesById = none): NamesById {
   const found = useRef(new Map<string, string>());
   const unknown = [...new Set(ids)].filter((id) => !keys.has(id) && !found.current.has(id)).sort();

@@ -24,7 +24,7 @@ export const periodLabels: Readonly<Record<PeriodName, string>> = {
   dates: 'Dates',
 };
 
-/** With more days, a bar is a month; with few, an hour, of which the server sums no more than these days. */
+/** A bar is a month above `dayBarsMax` days, and an hour up to `hourDaysMax`: the server sums no hours of more days. */
 const dayBarsMax = 92;
 const hourDaysMax = 2;
 

@@ -9,7 +9,7 @@ const serverFile = z.object({
   pid: z.int().positive(),
   /** The absolute path of its configuration file. */
   file: z.string().optional(),
-  /** How often it has read its configuration again, and why it could not use it the last time. Several processes do not tell. */
+  /** Number of reloads of the configuration, and why the last one failed. Absent with several processes. */
   reloads: z.object({ count: z.int(), problem: z.string().optional() }).optional(),
 });
 export type ServerFile = z.infer<typeof serverFile>;

@@ -1,4 +1,5 @@
 /** `parley config apply`: the running server reads its configuration again. */
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -27,7 +28,7 @@ async function applyConfig(flags: ConfigFlags): Promise<void> {
   const { readServerFile } = await import('../client/server-file.ts');
   const { config, file } = loadWithFlags(flags);
   const server = readServerFile(config.dataDir);
-  if (server === undefined) {
+  if (server === undefined || !isServer(server.pid)) {
     throw new CliError(
       `No server runs on the data folder ${config.dataDir}. It reads the configuration when it starts.`,
     );
@@ -46,6 +47,15 @@ async function applyConfig(flags: ConfigFlags): Promise<void> {
   const { problem } = await nextReload(config.dataDir, server.reloads.count);
   if (problem !== undefined) throw new CliError(`The server continues as before: ${problem}`);
   printStatus(`The server uses ${file ?? 'the configuration'}.`);
+}
+
+/** After a crash the process id may belong to another program, which the signal would end. True where there is no /proc. */
+function isServer(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('serve');
+  } catch {
+    return true;
+  }
 }
 
 function signalReload({ pid }: ServerFile): void {

@@ -61,7 +61,7 @@ async function checkConfig(file: string | undefined, { json }: JsonFlag): Promis
       printStatus(`${read ?? 'The configuration (without a parley.yaml)'} is valid.`);
       if (await isUsed(config.dataDir, read)) {
         printStatus(
-          'A server runs with an earlier reading of it. `parley config apply` lets it use this one.',
+          'A server runs with this file as it last read it. `parley config apply` makes it read the file again.',
         );
       }
     }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { AdminConnection } from '../client/admin-calls.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { parseExpiry, timestampOf } from '../terminal/times.ts';
@@ -51,11 +52,16 @@ async function activatePlan(accountId: string, flags: ActivateFlags): Promise<vo
 
 function endPlan(accountId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {
   return withAdmin(flags, async (admin) => {
-    const { account } = await admin.invoke('getAccount', { accountId });
-    const isTrial = account?.subscription?.state === 'trial';
-    const lost = isTrial ? 'It has no other trial, and speech' : 'Speech';
-    const question = `End the ${isTrial ? 'trial' : 'plan'} of ${account?.name} now? ${lost} and transcription are refused from now on.`;
-    await confirm(question, flags);
+    if (!flags.yes) await confirmEnd(admin, accountId, flags);
     await show(flags, 'endPlan', await admin.invoke('endPlan', { accountId }), accountFacts);
   });
+}
+
+/** Reads the account, which takes a scope that ending a plan does not need. */
+async function confirmEnd(admin: AdminConnection, accountId: string, flags: YesFlag): Promise<void> {
+  const { account } = await admin.invoke('getAccount', { accountId });
+  const isTrial = account?.subscription?.state === 'trial';
+  const lost = isTrial ? 'It has no other trial, and speech' : 'Speech';
+  const question = `End the ${isTrial ? 'trial' : 'plan'} of ${account?.name} now? ${lost} and transcription are refused from now on.`;
+  await confirm(question, flags);
 }

@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { CliError } from './command.ts';
+import { printable } from './terminal.ts';
 
 export interface YesFlag {
   readonly yes?: boolean;
@@ -19,11 +20,12 @@ export function withYes(command: Command): Command {
 export async function confirm(question: string, { yes }: YesFlag): Promise<void> {
   if (yes) return;
   const { stdin: input, stderr: output } = process;
-  if (!input.isTTY) throw new CliError(`${question} Nobody can answer here: repeat the command with --yes.`);
+  if (!input.isTTY || !output.isTTY)
+    throw new CliError(`${question} Nobody can answer here: repeat the command with --yes.`);
   const lines = createInterface({ input, output, terminal: true });
   const answer = new Promise<string>((resolve) => {
     lines.once('close', () => resolve('')).once('SIGINT', () => lines.close());
-    lines.question(`${question} [y/N] `).then(resolve, () => resolve(''));
+    lines.question(`${printable(question)} [y/N] `).then(resolve, () => resolve(''));
   });
   const isYes = /^y(es)?$/i.test((await answer).trim());
   lines.close();

@@ -28,7 +28,7 @@ export function ChatPanel({ models, owner }: Props) {
   const follow = useFollow(end, composer, turns);
   const last = turns.at(-1);
   useEffect(() => {
-    // An opened conversation goes on with its models.
+    // An opened conversation continues with its own models.
     const used = Object.keys(last?.answers ?? {}).filter((one) => models.some((model) => model.id === one));
     if (used.length > 0) setChosen(used.slice(0, modelsMax));
   }, [id]);

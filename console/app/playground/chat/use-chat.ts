@@ -118,7 +118,7 @@ class Chat {
     const { id, turns } = this.#shown;
     if (id === undefined) return;
     const title = [...(turns[0]?.question || 'Images')].slice(0, titleCharactersMax).join('');
-    // The conversation goes on where the browser keeps nothing.
+    // Without storage in the browser, the conversation continues unsaved.
     await keep({ id, owner: this.#owner, title }, turns).catch(() => undefined);
   }
 }
@@ -126,7 +126,7 @@ class Chat {
 /** Browsers have `crypto.randomUUID` only on pages over TLS and from this machine. */
 const newId = (): string => [...crypto.getRandomValues(new Uint32Array(3))].join('-');
 
-/** An answer that ran when its page was closed runs no more. */
+/** Marks the answers that were running when their page closed as stopped. */
 function ended({ answers, ...turn }: Turn): Turn {
   const all = Object.entries(answers).map(([model, answer]): [string, Answer] => [
     model,

@@ -39,7 +39,7 @@ export function useFollow(
   }, [content]);
   return () => {
     isFollowing.current = true;
-    // A late event tells of an earlier scroll.
+    // A late event may report an earlier scroll.
     lastY.current = scrollY;
   };
 }

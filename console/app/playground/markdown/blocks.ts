@@ -1,4 +1,4 @@
-/** Splits Markdown into blocks. HTML is text; what a model has not finished to write is shown as far as it is there. */
+/** Splits Markdown into blocks. HTML stays text, and an unfinished block shows what has arrived. */
 
 export type Block =
   | { readonly kind: 'paragraph' | 'heading'; readonly text: string }
@@ -19,12 +19,16 @@ type Reader = (lines: readonly string[], at: number, depth: number) => Read;
 /** Quotes and lists in each other. Deeper ones are text. */
 const depthMax = 8;
 
-const fence = /^ {0,3}(`{3,}|~{3,}) *([^`\s]*)[^`]*$/;
-const heading = /^ {0,3}#{1,6}(?: +(.*))?$/;
+/** Cells of a row. Tables with more are text: short rows are filled, so a wide head would make many cells of few characters. */
+const columnsMax = 100;
+
+// None of these patterns can match a text in several ways: a model may write lines of many thousand characters.
+const fence = /^ {0,3}(`{3,}|~{3,}(?!~))\s*(?:([^`\s]+)(?:\s[^`]*)?)?$/;
+const heading = /^ {0,3}#{1,6}(?: +(.*))?$/s;
 const rule = /^ {0,3}([-*_])(?: *\1){2,} *$/;
 const quote = /^ {0,3}> ?/;
-const item = /^(\s*)([-*+]|\d{1,9}[.)])(?: +(.*)|$)/;
-const columns = /^ {0,3}\|? *:?-+:? *(?:\| *:?-+:? *)*\|? *$/;
+const item = /^(\s*)([-*+]|\d{1,9}[.)])(?: +(.*)|$)/s;
+const columns = /^ {0,3}\|? *:?-+:? *(?:\| *:?-+:? *)*(?:\| *)?$/;
 
 const readers: readonly Reader[] = [readCode, readHeading, readRule, readQuote, readList, readTable];
 
@@ -155,7 +159,9 @@ function readTable(lines: readonly string[], at: number): Read {
 }
 
 function isTable(line: string, below: string): boolean {
-  return line.includes('|') && columns.test(below) && cellsOf(below).length === cellsOf(line).length;
+  if (!line.includes('|') || !columns.test(below)) return false;
+  const { length } = cellsOf(below);
+  return length <= columnsMax && length === cellsOf(line).length;
 }
 
 function cellsOf(row: string): string[] {

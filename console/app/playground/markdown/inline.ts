@@ -6,7 +6,7 @@ export type Inline =
   | { readonly kind: 'link'; readonly href: string; readonly parts: readonly Inline[] }
   | { readonly kind: 'strong' | 'em' | 'del'; readonly parts: readonly Inline[] };
 
-/** Emphasis that has begun. */
+/** Emphasis whose end is not read yet. */
 interface Open {
   readonly mark: string;
   parts: Inline[];
@@ -20,8 +20,10 @@ type Mark = keyof typeof kinds;
 const escaped = /\\([!-/:-@[-`{-~])/y;
 const marks = /\*+|_+|~~/y;
 const ticks = /`+/y;
-/** Only these schemes become links. */
-const address = /https?:\/\/[^\s<>]+/y;
+/** Longer runs of signs are text, such as a line to write on. */
+const runMax = 4;
+/** Only these schemes become links. Longer addresses stay text. */
+const address = /https?:\/\/[^\s<>]{1,2000}(?![^\s<>])/y;
 const target = /\(<?(https?:\/\/[^\s<>()]+(?:\([^\s<>()]*\)[^\s<>()]*)*)>?(?: +"[^"]*")?\)/y;
 const plain = /[^\\*_~`[<h!]+/y;
 
@@ -111,6 +113,10 @@ function readAddress(text: string, at: number): readonly [Inline, number] | unde
 
 /** Begins or ends emphasis, and returns the number of read characters. */
 function emphasize(stack: [Open, ...Open[]], text: string, at: number, run: string): number {
+  if (run.length > runMax) {
+    addTo(top(stack).parts, run);
+    return run.length;
+  }
   const isOpen = (mark: string) => stack.some((open) => open.mark === mark);
   const before = text.charAt(at - 1);
   const size = run.length > 2 && run.startsWith(top(stack).mark) ? top(stack).mark.length || 2 : 2;
@@ -118,7 +124,8 @@ function emphasize(stack: [Open, ...Open[]], text: string, at: number, run: stri
   const after = text.charAt(at + run.length);
   // Underscores within words are parts of names.
   const isWithin = run.startsWith('_') && /\w/.test(before) && /\w/.test(after);
-  const canClose = /\S/.test(before) && !isWithin && isOpen(mark);
+  const isEmpty = top(stack).mark === mark && top(stack).parts.length === 0;
+  const canClose = /\S/.test(before) && !isWithin && !isEmpty && isOpen(mark);
   if (canClose) {
     while (top(stack).mark !== mark) unwind(stack);
     const { parts } = stack.pop() ?? { parts: [] };
@@ -129,7 +136,7 @@ function emphasize(stack: [Open, ...Open[]], text: string, at: number, run: stri
   return mark.length;
 }
 
-/** What has begun and does not end is text. */
+/** Emphasis without an end is text. */
 function unwind(stack: [Open, ...Open[]]): void {
   const { mark, parts } = stack.pop() ?? { mark: '', parts: [] };
   for (const part of [mark, ...parts]) addTo(top(stack).parts, part);

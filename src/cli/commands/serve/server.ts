@@ -46,11 +46,13 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   const addresses = { ...opened, file };
   let reloaded = Promise.resolve();
   let count = 0;
+  let isStopping = false;
   const reload = () => {
     reloaded = reloaded.then(async () => {
       const problem = await reloadConfiguration(flags, opened, log, manager);
       count++;
-      if (!isWorker) writeAddresses(config, addresses, { count, ...(problem !== undefined && { problem }) });
+      if (!isWorker && !isStopping)
+        writeAddresses(config, addresses, { count, ...(problem !== undefined && { problem }) });
     });
   };
   process.on('SIGHUP', reload);
@@ -74,6 +76,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   } finally {
     // Without a listener SIGHUP would end the process, and the running requests with it.
     process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
+    isStopping = true;
     if (!isWorker) removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
