@@ -233,7 +233,7 @@ describe('manifestOfUrls', () => {
   });
 
   it('needs the size of the file', async () => {
-    await expect(manifestOfUrl('plain-chunked')).rejects.toThrow(/does not tell the size of its file/);
+    await expect(manifestOfUrl('plain-chunked')).rejects.toThrow(/does not report the size of its file/);
   });
 });
 
