@@ -83,6 +83,18 @@ describe('parley config apply', () => {
     expect(await modelIds()).toEqual(['one']);
   });
 
+  it('shows no secret of the file, right or wrong', async () => {
+    const engine =
+      'far: { kind: openai, baseUrl: "http://127.0.0.1:9/v1", headers: { Authorization: hidden } }';
+    write(configured(['one'], `engines:\n  builtin: { kind: builtin }\n  ${engine}\n`));
+    server = await serve([], { cwd: folder.path });
+    write('store: { kind: postgres, url: "postgres:/parley:hidden@db/parley" }\n');
+    const shown = await state();
+    expect(shown.configuration_file?.problem).toContain('`store.url` is (not shown), but must be a URL');
+    expect(JSON.stringify(shown)).toContain('"engines.far.headers.Authorization"');
+    expect(JSON.stringify(shown)).not.toContain('hidden');
+  });
+
   it('finds no server, or one with another file', async () => {
     const none = await run('config', 'apply');
     expect([none.code, none.stderr]).toEqual([
