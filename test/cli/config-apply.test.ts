@@ -1,9 +1,11 @@
 /** An edited parley.yaml: who says that it differs from what runs, and how the running server takes it. */
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Folder,
+  inShell,
   parley,
   printedJson,
   type Serving,
@@ -93,6 +95,15 @@ describe('parley config apply', () => {
     expect(shown.configuration_file?.problem).toContain('`store.url` is (not shown), but must be a URL');
     expect(JSON.stringify(shown)).toContain('"engines.far.headers.Authorization"');
     expect(JSON.stringify(shown)).not.toContain('hidden');
+  });
+
+  it('is read once from a pipe', async () => {
+    execFileSync('mkfifo', [folder.file('pipe.yaml')]);
+    const writer = inShell('cat parley.yaml > pipe.yaml', { cwd: folder.path });
+    server = await serve(['--config', 'pipe.yaml'], { cwd: folder.path });
+    await writer;
+    const { models, configuration_file: file } = await state();
+    expect([models.map(({ id }) => id), file]).toEqual([['one'], undefined]);
   });
 
   it('finds no server, or one with another file', async () => {
