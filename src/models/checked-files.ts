@@ -18,7 +18,7 @@ export async function checkFiles(store: ModelStore, id: string): Promise<void> {
     const path = store.path(id, file.name);
     const mark = markOf(path);
     if (mark === remembered(store, file)) continue;
-    if ((await hashOf(path)) !== file.sha256) {
+    if ((await sharedHashOf(path, mark)) !== file.sha256) {
       const advice = `Run \`parley models rm ${id}\` and \`parley models pull ${id}\`.`;
       throw new ModelError(
         `${file.name} of the model ${id} has another content than its manifest says. ${advice}`,
@@ -26,6 +26,16 @@ export async function checkFiles(store: ModelStore, id: string): Promise<void> {
     }
     write(store, file, mark);
   }
+}
+
+/** Hashes that are being computed. A start that was given up goes on with its own, and the next one awaits the same. */
+const hashing = new Map<string, Promise<string>>();
+
+function sharedHashOf(path: string, mark: string): Promise<string> {
+  const key = `${path} ${mark}`;
+  const hash = hashing.get(key) ?? hashOf(path).finally(() => hashing.delete(key));
+  hashing.set(key, hash);
+  return hash;
 }
 
 /** To be called when a file was hashed and has its name. */

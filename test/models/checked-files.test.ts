@@ -34,6 +34,11 @@ describe('the files of a model', () => {
     expect(await bytesOf(() => checkFiles(copy, 'small'))).toBeLessThan(content.length / 10);
   });
 
+  it('are read once for starts at the same time', async () => {
+    const both = async () => void (await Promise.all([1, 2].map(() => checkFiles(store, 'small'))));
+    expect(await bytesOf(both)).toBeLessThan(content.length * 1.5);
+  });
+
   it('are refused with another content of the same size and time', async () => {
     await checkFiles(store, 'small');
     const path = join(store.path('small'), 'model.gguf');
