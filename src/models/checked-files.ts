@@ -24,7 +24,11 @@ export async function checkFiles(store: ModelStore, id: string): Promise<void> {
         `${file.name} of the model ${id} has another content than its manifest says. ${advice}`,
       );
     }
-    write(store, file, mark);
+    try {
+      write(store, file, mark);
+    } catch {
+      // On a disk that is full or read-only, the next start compares again.
+    }
   }
 }
 
