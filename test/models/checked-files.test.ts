@@ -39,6 +39,14 @@ describe('the files of a model', () => {
     expect(await bytesOf(both)).toBeLessThan(content.length * 1.5);
   });
 
+  it('are read no further once the server stops', async () => {
+    const stop = new AbortController();
+    const checking = checkFiles(store, 'small', stop.signal);
+    stop.abort();
+    await expect(checking).rejects.toThrow('aborted');
+    await checkFiles(store, 'small');
+  });
+
   it('are accepted on a disk that takes no mark', async () => {
     rmSync(join(store.root, 'checked'), { recursive: true, force: true });
     writeFileSync(join(store.root, 'checked'), '');
