@@ -51,6 +51,8 @@ export class Engines {
   /** By the name of the engine. An engine with changed settings keeps them. */
   readonly #requests = new Map<string, ObservedRequests>();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
+  /** Reading the files of a model, which can take minutes, must not keep the process. */
+  readonly #closing = new AbortController();
 
   constructor(deps: EngineDeps) {
     this.#deps = deps;
@@ -114,6 +116,7 @@ export class Engines {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     for (const timer of this.#retired.values()) clearTimeout(timer);
     const sets = [...this.#sets(), ...this.#retired.keys()];
     await Promise.all(sets.map((set) => set.close()));
@@ -166,7 +169,7 @@ export class Engines {
         // Runtimes work with changed weights without a word.
         const check = async () => {
           const { checkFiles } = await import('../models/checked-files.ts');
-          await checkFiles(new ModelStore(dataDir), model);
+          await checkFiles(new ModelStore(dataDir), model, this.#closing.signal);
         };
         const supervised = supervisor.open(name, program, check);
         return loaded(this.#kinds.process)(program, { ...deps, program: supervised });

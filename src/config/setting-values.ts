@@ -8,6 +8,8 @@ export interface SettingValue {
   readonly value: string | number | boolean;
 }
 
+export const notShown = '(not shown)';
+
 /** All values of a configuration. Those that must not appear on a screen read `(not shown)`. */
 export function* settingValues(value: unknown, path: SettingPath = []): Generator<SettingValue> {
   const name = pathText(path);
@@ -20,12 +22,13 @@ export function* settingValues(value: unknown, path: SettingPath = []): Generato
   } else if (typeof value === 'bigint') {
     yield { path, name, value: formatCredits(nanoCredits(value)) };
   } else if (value !== '' && isSecret(name)) {
-    yield { path, name, value: '(not shown)' };
+    yield { path, name, value: notShown };
   } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     yield { path, name, value };
   }
 }
 
-function isSecret(name: string): boolean {
-  return /(key|secret|password|token)$|^store\.?url$/i.test(name);
+/** Headers with the names that HTTP has for credentials are among them. */
+export function isSecret(name: string): boolean {
+  return /(key|secret|password|token|authorization|cookie)$|^store\.?url$/i.test(name);
 }

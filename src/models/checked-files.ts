@@ -10,22 +10,37 @@ type Hashed = Pick<ModelFile, 'sha256'>;
 /**
  * Compares files that have changed since they were last compared, in any way that the file system notes, with their
  * hashes.
+ * @param signal ends the reading of all starts
  * @throws ModelError that names a file which is missing or has another content
  */
-export async function checkFiles(store: ModelStore, id: string): Promise<void> {
+export async function checkFiles(store: ModelStore, id: string, signal?: AbortSignal): Promise<void> {
   store.resolve(id);
   for (const file of store.manifest(id).files) {
     const path = store.path(id, file.name);
     const mark = markOf(path);
     if (mark === remembered(store, file)) continue;
-    if ((await hashOf(path)) !== file.sha256) {
+    if ((await sharedHashOf(path, mark, signal)) !== file.sha256) {
       const advice = `Run \`parley models rm ${id}\` and \`parley models pull ${id}\`.`;
       throw new ModelError(
         `${file.name} of the model ${id} has another content than its manifest says. ${advice}`,
       );
     }
-    write(store, file, mark);
+    try {
+      write(store, file, mark);
+    } catch {
+      // On a disk that is full or read-only, the next start compares again.
+    }
   }
+}
+
+/** Hashes that are being computed. A start that was given up goes on with its own, and the next one awaits the same. */
+const hashing = new Map<string, Promise<string>>();
+
+function sharedHashOf(path: string, mark: string, signal: AbortSignal | undefined): Promise<string> {
+  const key = `${path} ${mark}`;
+  const hash = hashing.get(key) ?? hashOf(path, signal).finally(() => hashing.delete(key));
+  hashing.set(key, hash);
+  return hash;
 }
 
 /** To be called when a file was hashed and has its name. */

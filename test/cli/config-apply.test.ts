@@ -1,10 +1,11 @@
 /** An edited parley.yaml: who says that it differs from what runs, and how the running server takes it. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Folder,
+  inShell,
   parley,
   printedJson,
   type Serving,
@@ -91,6 +92,27 @@ describe('parley config apply', () => {
     writeFileSync(join(folder.path, 'data', 'server.json'), JSON.stringify(left));
     expect((await run('config', 'apply')).stderr).toContain('No server runs on the data folder');
     expect(other.kill()).toBe(true);
+  });
+
+  it('shows no secret of the file, right or wrong', async () => {
+    const engine =
+      'far: { kind: openai, baseUrl: "http://127.0.0.1:9/v1", headers: { Authorization: hidden } }';
+    write(configured(['one'], `engines:\n  builtin: { kind: builtin }\n  ${engine}\n`));
+    server = await serve([], { cwd: folder.path });
+    write('store: { kind: postgres, url: "postgres:/parley:hidden@db/parley" }\n');
+    const shown = await state();
+    expect(shown.configuration_file?.problem).toContain('`store.url` is (not shown), but must be a URL');
+    expect(JSON.stringify(shown)).toContain('"engines.far.headers.Authorization"');
+    expect(JSON.stringify(shown)).not.toContain('hidden');
+  });
+
+  it('is read once from a pipe', async () => {
+    execFileSync('mkfifo', [folder.file('pipe.yaml')]);
+    const writer = inShell('cat parley.yaml > pipe.yaml', { cwd: folder.path });
+    server = await serve(['--config', 'pipe.yaml'], { cwd: folder.path });
+    await writer;
+    const { models, configuration_file: file } = await state();
+    expect([models.map(({ id }) => id), file]).toEqual([['one'], undefined]);
   });
 
   it('finds no server, or one with another file', async () => {

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkFiles } from '../../src/models/checked-files.ts';
@@ -32,6 +32,27 @@ describe('the files of a model', () => {
     const copy = new ModelStore(folder.file('copy'));
     expect(await bytesOf(() => checkFiles(copy, 'small'))).toBeGreaterThan(content.length);
     expect(await bytesOf(() => checkFiles(copy, 'small'))).toBeLessThan(content.length / 10);
+  });
+
+  it('are read once for starts at the same time', async () => {
+    const both = async () => void (await Promise.all([1, 2].map(() => checkFiles(store, 'small'))));
+    expect(await bytesOf(both)).toBeLessThan(content.length * 1.5);
+  });
+
+  it('are read no further once the server stops', async () => {
+    const stop = new AbortController();
+    const checking = checkFiles(store, 'small', stop.signal);
+    stop.abort();
+    await expect(checking).rejects.toThrow('aborted');
+    await checkFiles(store, 'small');
+  });
+
+  it('are accepted on a disk that takes no mark', async () => {
+    rmSync(join(store.root, 'checked'), { recursive: true, force: true });
+    writeFileSync(join(store.root, 'checked'), '');
+    for (const _ of [1, 2]) {
+      expect(await bytesOf(() => checkFiles(store, 'small'))).toBeGreaterThan(content.length);
+    }
   });
 
   it('are refused with another content of the same size and time', async () => {

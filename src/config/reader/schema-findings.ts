@@ -1,6 +1,7 @@
 /** Turns the issues of the schema into findings: in plain words, with their place and the likely correction. */
 import type { z } from 'zod';
 import { didYouMean } from '../../core/values/suggestion.ts';
+import { isSecret, notShown } from '../setting-values.ts';
 import { scalarSettings } from './scalar-settings.ts';
 import { isMap, issuePath, pathText, type SettingPath } from './setting-path.ts';
 import type { SettingsTree } from './settings-tree.ts';
@@ -45,10 +46,11 @@ function elsewhere(name: string, tree: SettingsTree): string | undefined {
 
 function invalidValue(path: SettingPath, issue: Issue, tree: SettingsTree): void {
   const value = tree.get(path);
+  const name = pathText(path);
   const message =
     value === undefined
       ? missing(path, issue.message, tree)
-      : `\`${pathText(path)}\` is ${shown(value)}, but must be ${issue.message}.`;
+      : `\`${name}\` is ${isSecret(name) ? notShown : shown(value)}, but must be ${issue.message}.`;
   const suggestion = typeof value === 'string' ? didYouMean(value, allowedWords(issue)) : undefined;
   tree.refuse(path, message, { suggestion });
 }

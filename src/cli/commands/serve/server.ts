@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ConfigSource } from '../../../app/configuration-file.ts';
 import type { App } from '../../../app/create-app.ts';
@@ -32,11 +33,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   for (const warning of warnings) log.warn({}, warning);
   if (flags.workers !== undefined && !isWorker)
     return serveByWorkers(flags.workers, flags, { config, file, log, stopped });
-  const opening = open(
-    config,
-    log,
-    file === undefined ? undefined : { path: file, read: () => loadWithFlags(flags).config },
-  );
+  const opening = open(config, log, sourceOf(file, flags));
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while opening: close it once it is open.
   if (opened === undefined) return (await opening).close();
@@ -156,6 +153,12 @@ async function reloadConfiguration(
   } finally {
     manager.ready();
   }
+}
+
+/** Undefined for a pipe, which a server reads once: another reading would wait for a writer, and block all requests. */
+function sourceOf(file: string | undefined, flags: ServeFlags): ConfigSource | undefined {
+  if (file === undefined || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
+  return { path: file, read: () => loadWithFlags(flags).config };
 }
 
 /** Loads the app, which takes long, only for this command and a valid configuration. */
