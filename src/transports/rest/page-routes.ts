@@ -36,7 +36,7 @@ const pageHeaders: Readonly<Record<string, string>> = {
 /** A name with a hash of the content: the file never changes. */
 const hashed = /-[0-9A-Z]{8}\.\w+$/;
 
-/** The pages for paths that do not exist. People see them; programs, and requests for old files of a page, get an error as JSON. */
+/** The pages for paths that do not exist. People see them; programs get an error as JSON. */
 const missingPages: Readonly<Record<string, string>> = {
   'docs/missing.html': '/docs/*',
   'console/index.html': '/console/*',
@@ -84,8 +84,7 @@ function pathsOf(name: string): readonly string[] {
 }
 
 function missingRoute(path: string, page: Page): Route {
-  const isFor = ({ url = '', headers }: Exchange['request']) =>
-    !url.includes('/assets/') && /\btext\/html\b/.test(String(headers.accept));
+  const isFor = ({ headers }: Exchange['request']) => /\btext\/html\b/.test(String(headers.accept));
   return { ...routeOf(path, (exchange) => send(exchange, 404, page)), isFor };
 }
 

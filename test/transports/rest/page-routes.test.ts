@@ -95,7 +95,7 @@ describe('/console', () => {
       expect([response.status, await response.text()]).toEqual([404, html]);
       expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
     }
-    expect(await errorOf(await ask('/console/assets/main-00000000.js', 'text/html'))).toMatchObject({
+    expect(await errorOf(await ask('/console/assets/main-00000000.js', '*/*'))).toMatchObject({
       status: 404,
       code: 'not_found',
     });
