@@ -1,5 +1,5 @@
 /** Runs a conversation, and keeps it in this browser. */
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useState } from 'preact/hooks';
 import type { Model } from '../../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { type PlayClients, PlayContext } from '../clients.ts';
 import { type Answer, ask, type ChatSettings, messagesFor, type Question, type Turn } from './chat-run.ts';
@@ -12,6 +12,7 @@ interface Shown {
   readonly isRunning: boolean;
 }
 
+const hide = () => undefined;
 const nothing: Shown = { id: undefined, turns: [], isRunning: false };
 /** A model may send hundreds of pieces in a second. */
 const showEveryMs = 50;
@@ -29,12 +30,32 @@ class Chat {
   #keepTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #clients: PlayClients;
   readonly #owner: string;
-  readonly #show: (shown: Shown) => void;
+  #show: (shown: Shown) => void = hide;
 
-  constructor(clients: PlayClients, owner: string, show: (shown: Shown) => void) {
+  constructor(clients: PlayClients, owner: string) {
     this.#clients = clients;
     this.#owner = owner;
+  }
+
+  get shown(): Shown {
+    return this.#shown;
+  }
+
+  isOf(clients: PlayClients, owner: string): boolean {
+    return this.#clients === clients && this.#owner === owner;
+  }
+
+  /** Shows the conversation in a page that has opened. */
+  enter(show: (shown: Shown) => void): void {
     this.#show = show;
+    show(this.#shown);
+    if (this.#shown === nothing) this.#resume();
+  }
+
+  /** Stops the answers, as their page closes. */
+  leave(): void {
+    this.#show = hide;
+    this.stop();
   }
 
   send(next: Question, models: readonly Model[], settings: ChatSettings): void {
@@ -83,8 +104,8 @@ class Chat {
     this.#show(shown);
   }
 
-  /** Shows the conversation that this tab has shown last. */
-  resume(): void {
+  /** Shows the conversation that this tab had shown before it was loaded again. */
+  #resume(): void {
     const [owner, id] = JSON.parse(sessionStorage.getItem(openKey) ?? '[]') as string[];
     if (owner === this.#owner && id !== undefined) this.open(id).catch(() => undefined);
   }
@@ -135,17 +156,22 @@ function ended({ answers, ...turn }: Turn): Turn {
   return { ...turn, answers: Object.fromEntries(all) };
 }
 
+/** The chat of this tab. It outlives its page, so that a reader who returns finds it as it was left. */
+let latest: Chat | undefined;
+
+function chatOf(clients: PlayClients, owner: string): Chat {
+  if (!latest?.isOf(clients, owner)) latest = new Chat(clients, owner);
+  return latest;
+}
+
 /** @param owner of the kept conversations */
 export function useChat(owner: string) {
-  const [shown, setShown] = useState(nothing);
   const clients = useContext(PlayContext);
-  const chat = useRef<Chat>(undefined);
-  chat.current ??= new Chat(clients, owner, setShown);
-  const { current } = chat;
+  const [chat] = useState(() => chatOf(clients, owner));
+  const [shown, setShown] = useState(chat.shown);
   useEffect(() => {
-    current.resume();
-    // Leaving the page stops the answers.
-    return () => current.stop();
+    chat.enter(setShown);
+    return () => chat.leave();
   }, []);
-  return { ...shown, chat: current };
+  return { ...shown, chat };
 }
