@@ -4,6 +4,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { type AccountOfCallDeps, accountToChange, actorOf } from '../access/account-of-call.ts';
+import { hasAdminScope } from '../access/admin-rights.ts';
 import type { AnyCall } from '../access/call.ts';
 import type { Account } from '../entities/account.ts';
 import type { AlertMark, AlertSettings, Destination, StoredAlertSettings } from '../entities/alert.ts';
@@ -40,7 +41,7 @@ export function alertsApi(deps: AlertsDeps) {
       if (stored === undefined) return {};
       const { offAtMs } = stored;
       return {
-        settings: described(deps, stored),
+        settings: described(deps, stored, maySetAlerts(call)),
         ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
       };
     },
@@ -62,7 +63,7 @@ export function alertsApi(deps: AlertsDeps) {
       const entry = auditEntry(deps.clock.now(), { actor: actorOf(call) }, change);
       await store.alerts.setSettings(account.id, stored, entry);
       return {
-        ...(stored && { settings: described(deps, stored) }),
+        ...(stored && { settings: described(deps, stored, true) }),
         ...(made !== undefined && { secret: made }),
       };
     },
@@ -80,9 +81,16 @@ export function alertsApi(deps: AlertsDeps) {
   };
 }
 
-function described({ seal }: AlertsDeps, stored: StoredAlertSettings) {
+/** False for an admin key that only reads. Who knows Slack's URL can post there. */
+function maySetAlerts(call: AnyCall): boolean {
+  const { scopedKey } = 'actor' in call ? call : {};
+  return scopedKey === undefined || hasAdminScope(scopedKey, 'alerts');
+}
+
+function described({ seal }: AlertsDeps, stored: StoredAlertSettings, isWhole: boolean) {
   const { destination, sealedSecret = '', accountId } = stored;
-  const slackUrl = destination?.kind === 'slack' ? seal.open(sealedSecret, accountId) : undefined;
+  const isOpened = isWhole && destination?.kind === 'slack';
+  const slackUrl = isOpened ? seal.open(sealedSecret, accountId) : undefined;
   return describeAlertSettings(stored, slackUrl);
 }
 

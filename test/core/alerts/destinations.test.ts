@@ -142,6 +142,20 @@ describe('Slack', () => {
     expect(audit).toContain(`slack\\":\\"${new URL(receiver.origin).host}`);
     expect(audit).not.toContain('T0/B0');
   });
+
+  it('shows its host alone to an admin key that only reads', async () => {
+    await start();
+    await setByOperator({ slack_url: url() });
+    const seenWith = async (scope: string) => {
+      const body = { name: scope, scopes: [scope] };
+      const issued = await parley.postJson('/admin/keys', body, bearer(parley.adminKey));
+      const { secret } = (await issued.json()) as { secret: string };
+      const path = `/admin/accounts/${parley.accountId}/alerts/settings`;
+      return (await parley.call(path, bearer(secret))).json();
+    };
+    expect(await seenWith('alerts')).toMatchObject({ settings: { slack_url: url() } });
+    expect(await seenWith('alerts:read')).toMatchObject({ settings: { slack_url: receiver.origin } });
+  });
 });
 
 describe('Matrix', () => {

@@ -56,7 +56,8 @@ export type AlertSettings = Message<"parley.alerts.v1.AlertSettings"> & {
   mailAddresses: string[];
 
   /**
-   * Each alert is posted to this URL of a Slack incoming webhook, in words. Bounds as of `webhook_url`.
+   * Each alert is posted to this URL of a Slack incoming webhook, in words. Bounds as of `webhook_url`. An admin key without the
+   * scope `alerts` sees only the origin.
    *
    * @generated from field: optional string slack_url = 5 [json_name = "slack_url"];
    */
