@@ -1,11 +1,11 @@
 /** Live sessions of a server that reloads its configuration, and then stops. */
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { readBooks } from '../support/books.ts';
 import { scratchFolder, serve, until } from '../support/command-line.ts';
-import { checkExact } from '../support/kept-promises.ts';
+import { checkExact, openAccounts } from '../support/kept-promises.ts';
 import { LiveClient } from '../support/live-client.ts';
 import { startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { json } from '../support/upstream-answers.ts';
@@ -21,7 +21,7 @@ it('go on through SIGHUP, and after SIGTERM have the text of the turn that was s
   writeFileSync(folder.file('parley.yaml'), JSON.stringify(settings));
   const dataDir = folder.file('data');
   const server = await serve(['--data-dir', dataDir, '--demo'], { cwd: folder.path });
-  const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));
+  const { apiKey } = await openAccounts(server.baseUrl, dataDir);
 
   const rpc = new LiveClient({ baseUrl: server.baseUrl, apiKey });
   rpc.configure();

@@ -1,7 +1,6 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { alertWords } from '../../core/alerts/alert-words.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -134,7 +133,8 @@ function settingsFacts(settings: AlertSettings | undefined, off?: string, secret
   ]);
 }
 
-function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): string {
+async function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): Promise<string> {
+  const { alertWords } = await import('../../core/alerts/alert-words.ts');
   return table(alerts, [
     { title: 'TIME (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
     { title: 'TYPE', cell: ({ type }) => type },
