@@ -71,10 +71,8 @@ describe('parley serve', () => {
     const server = await start();
     const file = `${dataDir}/server.json`;
     const { baseUrl, pid } = server;
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
-      ...{ baseUrl, adminBaseUrl: baseUrl, pid },
-      reloads: { count: 0 },
-    });
+    const expected = { baseUrl, adminBaseUrl: baseUrl, pid, reloads: { count: 0 } };
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(expected);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     server.kill('SIGTERM');
     expect(await server.ended).toEqual({ code: 0, signal: null });
