@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { printed, shellCommand } from '../support/command-line.ts';
+import { printed, serve, shellCommand } from '../support/command-line.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -112,6 +112,14 @@ describe.each(shells)('parley completion $shell', ({ shell, missing }) => {
     expect(offered(shell, 'account', 'show', '--js')).toEqual(['--json']);
     rmSync(join(folder, 'data'), { recursive: true });
   });
+});
+
+it('offers names beside a running server, without a key', async () => {
+  await printed(['account', 'create', 'green'], { cwd: folder });
+  const server = await serve([], { cwd: folder });
+  expect(await printed(['account', 'list', '--names'], { cwd: folder })).toBe('green\n');
+  await server.close();
+  rmSync(join(folder, 'data'), { recursive: true });
 });
 
 describe('parley completion', () => {

@@ -27,6 +27,8 @@ export interface AdminConnectionOptions {
    * server sees at once; it keeps other data in memory. Default: false
    */
   readonly mayBeGuest?: boolean;
+  /** Whether to use the data folder as a guest alone, with or without a server: it changes no schema. Default: false */
+  readonly isGuest?: boolean;
 }
 
 /** A starting server, or another command, may own the folder for a moment without an address to call. */
@@ -35,7 +37,7 @@ const retryMs = 50;
 
 export async function connectAdmin(
   flags: AdminFlags,
-  { mayMakeFolder = false, mayBeGuest = false }: AdminConnectionOptions = {},
+  { mayMakeFolder = false, mayBeGuest = false, isGuest = false }: AdminConnectionOptions = {},
 ): Promise<AdminConnection> {
   if (flags.own || flags.baseUrl !== undefined) return onServer(flags, flags.baseUrl);
   const config = configOf(flags);
@@ -46,6 +48,7 @@ export async function connectAdmin(
     );
   }
   const { openAdmin, DataInUseError } = await import('../../app/administration.ts');
+  if (isGuest) return onFolder(await openAdmin(config, { as: 'guest' }));
   for (let waitedMs = 0; ; waitedMs += retryMs) {
     try {
       return onFolder(await openAdmin(config));

@@ -137,6 +137,8 @@ async function listAccounts(flags: ListFlags): Promise<void> {
     (admin, page) => admin.invoke('listAccounts', { ...page, ...filter }),
     ({ accounts }) => accounts,
     flags.names ? nameLines : accountTable,
+    // Shells ask for names at each TAB, which must not upgrade the database.
+    { isGuest: flags.names ?? false },
   );
 }
 

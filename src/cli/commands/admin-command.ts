@@ -96,8 +96,9 @@ export function listAndShow<K extends AdminMethod, Page extends AdminResponse<K>
   read: (admin: AdminConnection, page: PageRequest) => Promise<Page>,
   itemsOf: (page: Page) => Item[],
   text: TextOf<Page>,
+  options?: AdminConnectionOptions,
 ): Promise<Item[]> {
-  return withAdmin(flags, async (admin) => {
+  const run = async (admin: AdminConnection) => {
     let whole: Page | undefined;
     for await (const page of pages((request) => read(admin, request), itemsOf, flags.limit)) {
       if (whole) itemsOf(whole).push(...itemsOf(page));
@@ -107,7 +108,8 @@ export function listAndShow<K extends AdminMethod, Page extends AdminResponse<K>
     whole.nextPageToken = undefined;
     await show(flags, method, whole, () => text(whole, admin));
     return itemsOf(whole);
-  });
+  };
+  return withAdmin(flags, run, options);
 }
 
 export interface LimitFlag {
