@@ -111,7 +111,7 @@ describe.skipIf(missingBrowser !== undefined)(
     it('has no pages of operators for a holder, and none of holders for an operator', async () => {
       const holder = await openSignedIn(browser, parley, parley.apiKey, '/console/accounts');
       await holder.page.getByRole('heading', { name: 'Not found' }).waitFor();
-      const operator = await openSignedIn(browser, parley, parley.adminKey, '/console/playground');
+      const operator = await openSignedIn(browser, parley, parley.adminKey, '/console/credits');
       await operator.page.getByRole('heading', { name: 'Not found' }).waitFor();
     });
 
