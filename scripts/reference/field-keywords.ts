@@ -142,7 +142,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.catalog.v1.ListModelsRequest.type': { enum: [...modelTypes] },
   'parley.admin.v1.CheckEngineRequest.kind': { enum: [...checkedKinds] },
   'parley.admin.v1.CheckEngineRequest.api_key': bounds.upstreamKey,
-  'parley.admin.v1.CheckEngineRequest.models': bounds.checkedModels,
+  'parley.admin.v1.CheckEngineRequest.models': { minItems: 1, ...bounds.checkedModels },
   'parley.admin.v1.CheckedModel.name': bounds.modelName,
   'parley.admin.v1.CheckedModel.type': { enum: [...modelTypes] },
   'parley.admin.v1.CreateAdminKeyRequest.scopes': {

@@ -2424,14 +2424,14 @@ export const CheckEngineRequestSchema: GenMessage<CheckEngineRequest> = /*@__PUR
  */
 export type CheckedModel = Message<"parley.admin.v1.CheckedModel"> & {
   /**
-   * The name that the server has for the model, of 1 to 200 characters.
+   * The name that the server has for the model, of 1 to 200 characters. Required.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * `speech`, `transcription` or `chat`.
+   * `speech`, `transcription` or `chat`. Required.
    *
    * @generated from field: string type = 2;
    */

@@ -23,7 +23,8 @@ STATEFUL_WORDS = (
     "has already had its trial",
     "is revoked or has expired",
     "An admin key has no limits",
-    "The account has no webhook",
+    "The alerts have no destination",
+    "This server sends no mail",
     "must be in the future",
     "must not be in the future",
     "has reached its limit of",
@@ -31,11 +32,12 @@ STATEFUL_WORDS = (
     "`best_of`",
     "`prompt` and `n` ask for",
     "With tools or searches `prompt` must be one text",
-    # The model of the run tells no speakers.
-    "The transcription model tells no speakers",
+    # The model of the run identifies no speakers.
+    "The transcription model identifies no speakers",
     # Members that depend on each other.
     "`top` needs either",
     "`hour` in `group_by` needs",
+    "`settings` takes only one of",
     # A schema does not say which URLs and addresses an engine can have.
     "`url` must be",
     "needs as many recordings as",
