@@ -7,8 +7,7 @@ import type {
 } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../../api.ts';
 import { durationText, Time, wholeText } from '../../format.tsx';
-import { Scroll } from '../../scroll.tsx';
-import { TableHead } from '../../table-head.tsx';
+import { type DataColumn, DataTable } from '../../table/data-table.tsx';
 
 interface EnginesProps {
   readonly state: GetServerStateResponse;
@@ -16,6 +15,39 @@ interface EnginesProps {
   /** Called when a program was started or ended by hand. */
   readonly onChanged: () => void;
 }
+
+const facts: readonly DataColumn<EngineState>[] = [
+  { title: 'Name', form: 'row', cell: ({ name }) => name },
+  { title: 'Kind', rank: 8, cell: ({ kind }) => kind },
+  { title: 'Health', form: 'wrap', cell: (engine) => <Health of={engine} /> },
+  {
+    title: 'Requests',
+    form: 'right',
+    rank: 4,
+    cell: ({ requests }) => countText(requests?.running, undefined),
+  },
+  { title: 'First output', form: 'right', rank: 3, cell: ({ requests }) => firstOutputText(requests) },
+  { title: 'Failed', form: 'right', rank: 2, cell: ({ requests }) => failedText(requests) },
+  {
+    title: 'Running calls',
+    form: 'right',
+    rank: 5,
+    cell: ({ running, runningMax }) => countText(running, runningMax),
+  },
+  {
+    title: 'Waiting calls',
+    form: 'right',
+    rank: 6,
+    cell: ({ waiting, waitingMax }) => countText(waiting, waitingMax),
+  },
+  { title: 'Files', form: 'right', rank: 9, cell: ({ fileBytes }) => sizeText(fileBytes) },
+  { title: 'Memory', form: 'right', rank: 7, cell: ({ program }) => sizeText(program?.memoryBytes) },
+  {
+    title: 'Last use',
+    rank: 10,
+    cell: ({ program }) => (program?.lastUsedAt ? <Time at={program.lastUsedAt} /> : '–'),
+  },
+];
 
 export function Engines({ state: { engines }, isReadOnly, onChanged }: EnginesProps) {
   const [problem, setProblem] = useState<string>();
@@ -28,47 +60,24 @@ export function Engines({ state: { engines }, isReadOnly, onChanged }: EnginesPr
     }
     onChanged();
   };
+  const columns: readonly DataColumn<EngineState>[] = [
+    ...facts,
+    {
+      title: 'Program',
+      cell: (engine) => (isReadOnly ? '–' : <ProgramButton of={engine} onClick={switchProgram} />),
+    },
+  ];
   return (
     <section class="card">
       <h2>Engines</h2>
-      <Scroll label="Engines">
-        <table class="rows">
-          <TableHead
-            columns={[
-              'Name',
-              'Kind',
-              'Health',
-              ['Requests', 'right'],
-              ['First output', 'right'],
-              ['Failed', 'right'],
-              ['Running calls', 'right'],
-              ['Waiting calls', 'right'],
-              ['Files', 'right'],
-              ['Memory', 'right'],
-              'Last use',
-              'Program',
-            ]}
-          />
-          <tbody>
-            {engines.map((engine) => (
-              <tr key={engine.name}>
-                <th scope="row">{engine.name}</th>
-                <td>{engine.kind}</td>
-                <td>
-                  <Health of={engine} />
-                </td>
-                <RequestCells of={engine.requests} />
-                <td class="right">{countText(engine.running, engine.runningMax)}</td>
-                <td class="right">{countText(engine.waiting, engine.waitingMax)}</td>
-                <td class="right">{sizeText(engine.fileBytes)}</td>
-                <td class="right">{sizeText(engine.program?.memoryBytes)}</td>
-                <td>{engine.program?.lastUsedAt ? <Time at={engine.program.lastUsedAt} /> : '–'}</td>
-                <td>{isReadOnly ? '–' : <ProgramButton of={engine} onClick={switchProgram} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <DataTable
+        id="engines"
+        label="Engines"
+        columns={columns}
+        rows={engines}
+        keyOf={({ name }) => name}
+        contents={isReadOnly}
+      />
       <p class="quiet">
         First output and failures are those of the last 5 minutes, at most of the last 512 requests: the
         median time to the first part of the answer, and the time that 95 of 100 requests do not exceed.
@@ -82,19 +91,14 @@ export function Engines({ state: { engines }, isReadOnly, onChanged }: EnginesPr
   );
 }
 
-function RequestCells({ of }: { readonly of: EngineRequests | undefined }) {
-  const { running, ended = 0, failed, firstOutputMsMedian: median, firstOutputMsP95: p95 } = of ?? {};
-  return (
-    <>
-      <td class="right">{countText(running, undefined)}</td>
-      <td class="right">
-        {median === undefined || p95 === undefined
-          ? '–'
-          : `${durationText(median)}, 95 %: ${durationText(p95)}`}
-      </td>
-      <td class="right">{ended === 0 ? '–' : countText(failed, ended)}</td>
-    </>
-  );
+function firstOutputText(of: EngineRequests | undefined): string {
+  const { firstOutputMsMedian: median, firstOutputMsP95: p95 } = of ?? {};
+  if (median === undefined || p95 === undefined) return '–';
+  return `${durationText(median)}, 95 %: ${durationText(p95)}`;
+}
+
+function failedText(of: EngineRequests | undefined): string {
+  return of === undefined || of.ended === 0 ? '–' : countText(of.failed, of.ended);
 }
 
 interface ProgramButtonProps {
