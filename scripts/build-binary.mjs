@@ -4,6 +4,7 @@
  *   node scripts/build-binary.mjs [FILE] [ARCH]      release/parley for this machine by default
  */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assets, nativeCode } from './binary/assets.mjs';
@@ -48,7 +49,8 @@ async function buildBinary(output, arch) {
   if (process.platform !== 'linux') throw new SetupFailure('The executable can be built on Linux only.');
   const target = await targetFor(arch);
   mkdirSync(dirname(output), { recursive: true });
-  const folder = mkdtempSync(`${output}.`);
+  // Not beside the output: what the program finds above its folder as it runs decides what V8 caches.
+  const folder = mkdtempSync(join(tmpdir(), 'parley-binary-'));
   try {
     await makeExecutable({
       folder,

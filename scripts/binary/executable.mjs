@@ -32,7 +32,9 @@ export async function makeExecutable({ folder, main, assets, output, target }) {
   // Runs in the folder, so that the executable contains names instead of paths.
   await tool(folder, ...target.run, '--experimental-sea-config', 'sea.json');
   await tool(folder, 'postject', copy, resource, 'blob', '--sentinel-fuse', fuse);
-  renameSync(copy, output);
+  // The output may be on another disk, and may be running.
+  copyFileSync(copy, `${output}.new`);
+  renameSync(`${output}.new`, output);
 }
 
 /**
