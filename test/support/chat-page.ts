@@ -64,6 +64,8 @@ export class ChatPages {
 }
 
 export async function send(page: Page, text: string): Promise<void> {
+  // The page shows the end of an answer a moment before the next question may be sent.
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
   await page.getByLabel('Message', { exact: true }).fill(text);
   await page.keyboard.press('Enter');
 }
