@@ -17,7 +17,7 @@ import { root, run, SetupFailure, say } from './setup/run.mjs';
 
 /** @typedef {import('./release/version.mjs').Release} Release */
 
-/** What can be made, by the words of the command line. @type {Readonly<Record<string, (release: Release) => Promise<void>>>} */
+/** The parts of a release, by their names on the command line. @type {Readonly<Record<string, (release: Release) => Promise<void>>>} */
 const parts = {
   async clients(release) {
     await makeNpmPackage(release);

@@ -4,7 +4,7 @@ import { settingValues } from '../config/setting-values.ts';
 import type { ConfigurationFile } from '../core/entities/server.ts';
 
 export interface ConfigSource {
-  /** Of the file, as given. */
+  /** The path of the file, as given. */
   readonly path: string;
   /** Reads the configuration again. @throws ConfigError */
   readonly read: () => Config;

@@ -25,7 +25,7 @@ const budgets: Readonly<Record<string, string>> = {
   'budgets.total': 'the budget',
 };
 
-/** What happened, as a sentence without its full stop. */
+/** Says why the alert was raised, in a sentence without its full stop. */
 export function alertWords(alert: Alert, style = plainStyle): string {
   const { type, keyId, percent = 100, limitName = '', balance = '0', balanceBelow = '0', endsAt } = alert;
   const share = style.percent(percent);
@@ -63,7 +63,7 @@ function dateWords(at: Timestamp, { date }: AlertStyle): string {
   return date(timestampDate(at));
 }
 
-/** What to do, in whole sentences. */
+/** Says how to react, in whole sentences. */
 export function alertAdvice({ type, resetsAt }: Alert): string {
   const again = resetsAt && `It starts again at 0 on ${dateWords(resetsAt, plainStyle)}.`;
   switch (type) {

@@ -7,7 +7,7 @@ import { describeAlert } from './messages.ts';
 export interface Notice {
   /** One line: the account and what happened. */
   readonly subject: string;
-  /** What to do. */
+  /** Advice for the reader. */
   readonly advice: string;
 }
 

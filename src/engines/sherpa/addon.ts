@@ -49,7 +49,7 @@ export interface StreamingRecogniser {
   isReady(stream: RecognisedStream): boolean;
   /** Takes a step: some tenths of a second of audio. */
   decode(stream: RecognisedStream): void;
-  /** Of all steps so far. */
+  /** The result of all steps so far. */
   getResult(
     stream: RecognisedStream,
   ): Pick<RecognitionResult, 'text' | 'tokens' | 'timestamps'> & { readonly ys_probs: readonly number[] };

@@ -47,7 +47,7 @@ export async function serveModel(model: ServedModel, options: ServeOptions): Pro
 interface OpenModel {
   readonly path: string;
   readonly handle: Handle;
-  /** Of a model that hears speech while it is spoken. */
+  /** For models that transcribe speech while it is spoken. */
   readonly hearing?: OpenHearing;
 }
 
