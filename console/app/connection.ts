@@ -1,5 +1,5 @@
 /** Whether the server can be reached. If not, asks again until it answers. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 const retryMs = 2_000;
 const changes = new EventTarget();
@@ -25,9 +25,8 @@ async function tryAgain(): Promise<void> {
 
 export function useConnectionLost(): boolean {
   const [lost, setLost] = useState(isLost);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const update = () => setLost(isLost);
-    update();
     changes.addEventListener('change', update);
     return () => changes.removeEventListener('change', update);
   }, []);

@@ -1,5 +1,5 @@
 /** The address of the page: its path and the filters in its query. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 const base = '/console';
 const changes = new EventTarget();
@@ -45,7 +45,7 @@ export function useQuery(name: string): readonly [string, (value: string) => voi
 }
 
 function useAddress(update: () => void): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     changes.addEventListener('change', update);
     window.addEventListener('popstate', update);
     return () => {

@@ -1,5 +1,5 @@
 /** The session of the signed-in key. Scripts cannot read its cookie. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 export interface SessionKey {
   readonly id: string;
@@ -51,9 +51,8 @@ function set(session: Session): void {
 /** Undefined until the server has answered. */
 export function useSession(): Session | undefined {
   const [session, setSession] = useState(current);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const update = () => setSession(current);
-    update();
     changes.addEventListener('change', update);
     return () => changes.removeEventListener('change', update);
   }, []);

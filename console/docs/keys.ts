@@ -1,5 +1,5 @@
 /** The keys of the reader. They stay in this tab. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { KeyKind } from './document.ts';
 
 const changed = new EventTarget();
@@ -9,7 +9,8 @@ export const keyNames: Readonly<Record<KeyKind, string>> = { apiKey: 'API key', 
 export function useKey(kind: KeyKind): readonly [string, (key: string) => void] {
   const read = () => sessionStorage.getItem(`parley-${kind}`) ?? '';
   const [key, setKey] = useState(read);
-  useEffect(() => {
+  // Before the browser paints: whoever types into the field changes it for all.
+  useLayoutEffect(() => {
     const update = () => setKey(read());
     changed.addEventListener(kind, update);
     return () => changed.removeEventListener(kind, update);

@@ -1,5 +1,5 @@
 /** Search over guides and reference. Its index is loaded when someone begins to search. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { fetchJson } from './document.ts';
 import { found, type SearchEntry } from './search-index.ts';
 
@@ -98,7 +98,7 @@ function moveFocus(form: HTMLFormElement | null, by: 1 | -1): void {
 }
 
 function useSlash(focus: () => void): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== '/' || isTyping(event.target)) return;
       event.preventDefault();

@@ -1,5 +1,5 @@
 /** The reader's session in the console, with which the forms send their requests. Scripts cannot read its key. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { KeyKind } from './document.ts';
 
 interface SignedIn {
@@ -24,9 +24,8 @@ export async function loadSession(): Promise<boolean> {
 /** The key of the session, if it is of the kind that an operation needs. */
 export function useSessionKey(kind: KeyKind | undefined): SignedIn['key'] | undefined {
   const [session, setSession] = useState(current);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const update = () => setSession(current);
-    update();
     changes.addEventListener('change', update);
     return () => changes.removeEventListener('change', update);
   }, []);

@@ -72,7 +72,7 @@ describe.skipIf(missingBrowser !== undefined)(
       });
       await page.getByRole('button', { name: 'New key' }).click();
       const dialog = page.getByRole('dialog');
-      expect(await page.evaluate('document.activeElement.name')).toBe('name');
+      await expect.poll(() => page.evaluate('document.activeElement?.name')).toBe('name');
       await dialog.getByLabel('Name').fill('App');
       await dialog.getByText('Limits', { exact: true }).click();
       await dialog.getByText('An empty field is copied from the key of this session.').waitFor();
@@ -103,7 +103,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('Credits per day').fill('10');
       await submit(page, 'Set the limits');
       await rowOf(page, first).getByText('2.00 of 10.00 credits').waitFor();
-      expect(await focused(page)).toBe('Limits App');
+      await expect.poll(() => focused(page)).toBe('Limits App');
       await page.getByRole('button', { name: 'Rotate App' }).click();
       const { asked, answer } = await holdCall(page, 'RotateKey');
       await submit(page, 'Create the new key');
@@ -118,7 +118,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200]);
       await submit(page, 'I have stored it');
       await dialog.waitFor({ state: 'detached' });
-      expect(await focused(page)).toBe('Rotate App');
+      await expect.poll(() => focused(page)).toBe('Rotate App');
       await rowOf(page, first).getByText('expires').waitFor();
       await rowOf(page, second).getByRole('button', { name: 'Revoke' }).click();
       await submit(page, 'Revoke the key');

@@ -172,7 +172,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('dialog').waitFor();
       await keyboard.press('Escape');
       await page.locator('dialog').waitFor({ state: 'detached' });
-      expect(await focused()).toBe('New account');
+      await expect.poll(focused).toBe('New account');
       await keyboard.press('Enter');
       await page.getByRole('dialog').waitFor();
       await tabTo('name');

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { guideGroups } from '../../scripts/console/guide-list.ts';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openConsole } from '../support/console-browser.ts';
+import { launchBrowser, missingBrowser, openConsole, pressSlash } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
@@ -27,14 +27,14 @@ describe.skipIf(missingBrowser !== undefined)(`the guides ${missingBrowser ?? ''
     const requests: string[] = [];
     page.on('request', (request) => requests.push(new URL(request.url()).pathname));
     expect(requests).toEqual([]);
-    await page.keyboard.press('/');
+    await pressSlash(page);
     await page.keyboard.type('dry_run');
     const results = page.locator('.results a');
     await results.first().waitFor();
     expect(requests.filter((path) => /search-.*json/.test(path))).toHaveLength(1);
     await page.keyboard.press('Enter');
     await page.waitForURL('**/docs/api/adminPruneUsageRecords');
-    await page.keyboard.press('/');
+    await pressSlash(page);
     await page.keyboard.type('429');
     await expect.poll(() => results.first().textContent()).toContain('rate_limit_exceeded');
     await page.keyboard.press('ArrowDown');

@@ -5,7 +5,13 @@ import { consoleFiles } from '../../scripts/console/files.mjs';
 import { play, playingEngines, recording } from '../conformance/play.ts';
 import { readDocument } from '../support/api-document.ts';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openConsole, openSignedIn } from '../support/console-browser.ts';
+import {
+  launchBrowser,
+  missingBrowser,
+  openConsole,
+  openSignedIn,
+  pressSlash,
+} from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
@@ -221,7 +227,7 @@ describe.skipIf(missingBrowser !== undefined)(`the reference ${missingBrowser ??
     );
     await keyboard.press('Enter');
     await expect.poll(() => page.evaluate<string>('document.activeElement?.id')).toBe('content');
-    await keyboard.press('/');
+    await pressSlash(page);
     await keyboard.type('getAccount');
     await page.locator('.results a').first().waitFor();
     await keyboard.press('Enter');

@@ -97,6 +97,12 @@ export async function openSignedIn(
   return opened;
 }
 
+/** Moves the focus to the search of a page under `/docs`, once its script has drawn it. */
+export async function pressSlash(page: Page): Promise<void> {
+  await page.getByRole('searchbox').waitFor();
+  await page.keyboard.press('/');
+}
+
 /** Waits until everything on the page has loaded. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();

@@ -1,5 +1,5 @@
 /** The kept conversations, to open, rename and delete. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { CallForm, Dialog } from '../../dialog.tsx';
 import { Field } from '../../fields.tsx';
 import { spanText } from '../../format.tsx';
@@ -24,7 +24,7 @@ export function ConversationList({ owner, current, onOpen }: Props) {
   const kept = useLoaded(`kept ${owner}`, () => listKept(owner));
   const [edited, setEdited] = useState<Kept>();
   const [isDeleting, setDeleting] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     keptChanges.addEventListener('change', kept.reload);
     return () => keptChanges.removeEventListener('change', kept.reload);
   }, []);
