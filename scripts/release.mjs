@@ -3,7 +3,7 @@
  * gives the same bytes.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { consoleFiles } from './console/files.mjs';
 import { makeNpmPackage, makeWheel } from './release/clients.mjs';
@@ -75,13 +75,17 @@ async function makeRelease(version, wanted) {
   if (refusal !== undefined) throw new SetupFailure(refusal);
   const { output: epoch } = await run(['git', 'log', '-1', '--format=%ct']);
   const output = join(root, 'release', version);
-  rmSync(output, { recursive: true, force: true });
-  mkdirSync(output, { recursive: true });
+  // An earlier release stays until this one is whole.
+  const made = `${output}.new`;
+  rmSync(made, { recursive: true, force: true });
+  mkdirSync(made, { recursive: true });
   for (const name of wanted.length > 0 ? wanted : Object.keys(parts)) {
     say(`making ${name}`);
-    await parts[name]?.({ version, epoch, output });
+    await parts[name]?.({ version, epoch, output: made });
   }
-  writeSums(output);
+  writeSums(made);
+  rmSync(output, { recursive: true, force: true });
+  renameSync(made, output);
   say(`${output} has ${readdirSync(output).join(', ')}`);
 }
 

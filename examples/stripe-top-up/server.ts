@@ -27,7 +27,11 @@ export function createTopUp(settings: Settings): Server {
   const shop = settings.stripe && new StripeShop(settings.stripe);
   return createServer({ requestTimeout: 30_000 }, async (request, response) => {
     const { status, body } = await answer(settings, shop, request).catch(failed);
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const headers = {
+      'content-type': 'application/json',
+      ...(request.complete ? {} : { connection: 'close' }),
+    };
+    response.writeHead(status, headers).end(JSON.stringify(body));
   });
 }
 
@@ -93,7 +97,8 @@ async function entered(settings: Settings, entry: Entry | undefined): Promise<An
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of request) {
+  // The socket must stay for the refusal.
+  for await (const piece of request.iterator({ destroyOnReturn: false })) {
     bytes += piece.length;
     if (bytes > bodyBytesMax) throw new Refusal(413, 'The body is too large.');
     pieces.push(piece);

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -266,6 +267,15 @@ describe('a signed webhook', () => {
     expect(await send('payment.succeeded', payment)).toEqual(done);
     expect(await send('payment.succeeded', { ...payment, credits: '2' })).toEqual(later);
     expect((await ledger()).map(([, amount]) => amount)).toEqual(['1']);
+  });
+
+  it('refuses a body that is too large before it has arrived, and says so', async () => {
+    const url = new URL('/webhook', origin);
+    const request = httpRequest(url, { method: 'POST', headers: { 'content-length': 2 ** 30 } });
+    request.on('error', () => {}).write(Buffer.alloc(600_000));
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    expect([response.statusCode, response.headers.connection]).toEqual([413, 'close']);
+    expect(JSON.parse(await text(response))).toEqual({ error: 'The body is too large.' });
   });
 });
 

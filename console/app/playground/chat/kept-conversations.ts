@@ -1,4 +1,4 @@
-/** Conversations in this browser's IndexedDB. The oldest go first when they are too many or too large. */
+/** Conversations in this browser's IndexedDB. The oldest go first when they are too many or too large; the newest stays. */
 import type { Turn } from './chat-run.ts';
 
 /** Of one person. */
@@ -90,7 +90,7 @@ export function keep({ id, owner, title }: Pick<Kept, 'id' | 'owner' | 'title'>,
     let sum = 0;
     for (const [index, kept] of (await newestFirst(stores.heads, owner)).entries()) {
       sum += kept.bytes;
-      if (index >= conversationsMax || sum > bytesMax) remove(stores, kept.id);
+      if (index > 0 && (index >= conversationsMax || sum > bytesMax)) remove(stores, kept.id);
     }
   });
 }
