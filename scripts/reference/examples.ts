@@ -96,6 +96,10 @@ const values: Readonly<Record<string, JsonValue>> = {
   'CheckEngineRequest.kind': 'openai',
   'CheckEngineRequest.url': 'http://127.0.0.1:8000/v1',
   'CheckEngineResponse.models': ['llama-3.2-3b-instruct'],
+  'CheckEngineLinesRequest.yaml':
+    'engines:\n  upstream:\n    kind: openai\n    baseUrl: http://127.0.0.1:8000/v1\nmodels:\n  - {id: whisper, type: transcription, engine: upstream}\n',
+  'LineFinding.setting': 'models[0].type',
+  'LineFinding.message': '`whisper` is a second transcription model.',
   'NamedId.id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
   'NamedId.name': 'acme',
   'ConfigurationFile.path': 'parley.yaml',

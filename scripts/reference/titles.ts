@@ -78,6 +78,7 @@ export const operationTitles: Readonly<Record<string, string>> = {
   adminLoadEngine: 'Start of an engine',
   adminUnloadEngine: 'End of an engine',
   adminCheckEngine: 'Check of a new engine',
+  adminCheckEngineLines: 'Check of lines for parley.yaml',
   adminListNodes: 'Servers of a cluster',
   adminDiagnoseServer: 'Diagnosis of the server',
   getOpenApi: 'OpenAPI document',

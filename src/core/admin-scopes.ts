@@ -40,4 +40,5 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   loadEngine: 'server',
   unloadEngine: 'server',
   checkEngine: 'server',
+  checkEngineLines: 'server',
 };
