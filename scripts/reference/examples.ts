@@ -96,6 +96,10 @@ const values: Readonly<Record<string, JsonValue>> = {
   'CheckEngineRequest.kind': 'openai',
   'CheckEngineRequest.url': 'http://127.0.0.1:8000/v1',
   'CheckEngineResponse.models': ['llama-3.2-3b-instruct'],
+  'WaitingAddress.address': 'ops@example.com',
+  'SendMailConfirmationRequest.address': 'ops@example.com',
+  'ConfirmMailAddressRequest.code': 'ABCD-EFGH-JKMN',
+  'ConfirmMailAddressResponse.address': 'ops@example.com',
   'CheckEngineLinesRequest.yaml':
     'engines:\n  upstream:\n    kind: openai\n    baseUrl: http://127.0.0.1:8000/v1\nmodels:\n  - {id: whisper, type: transcription, engine: upstream}\n',
   'LineFinding.setting': 'models[0].type',
