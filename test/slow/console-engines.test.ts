@@ -73,6 +73,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByRole('button', { name: 'Check it' }).click();
       await dialog.getByText('Parley accepts parley.yaml with these lines.').waitFor();
       await dialog.getByText('It answers, and reports its tokens.').waitFor();
+      expect(await dialog.getByText('does not report the context').count()).toBe(0);
       await dialog.getByText('LAB_1_API_KEY', { exact: true }).waitFor();
       expect(await violations(page)).toEqual([]);
       const yaml = (await dialog.locator('pre').textContent()) ?? '';

@@ -21,6 +21,9 @@ const modelFields: Readonly<Record<string, keyof NewModel>> = {
   contextTokens: 'context',
 };
 
+/** The subject of the finding about the context of a model. */
+export const contextOf = (name: string): string => `context of ${name}`;
+
 export function lineProblems(
   findings: readonly LineFinding[],
   engine: NewEngine,
@@ -38,7 +41,7 @@ export function lineProblems(
   }
   for (const [index, { name, type, context }] of engine.models.entries()) {
     const unknown = diagnostics.find(
-      ({ subject, state }) => subject === `context of ${name}` && state === 'problem',
+      ({ subject, state }) => subject === contextOf(name) && state === 'problem',
     );
     if (type === 'chat' && context === '' && unknown !== undefined)
       atFields.set(`models[${index}].context`, 'The server does not report it: write it here.');

@@ -83,7 +83,9 @@ function ModelRow({ of, isListed, onChange, problemOf }: RowProps) {
     field(label, own, { inputMode: 'decimal', hint });
   return (
     <fieldset class="checks">
-      <legend>{isListed ? name : 'Another model'}</legend>
+      <legend>
+        <strong>{isListed ? name : 'Another model'}</strong>
+      </legend>
       <div class="columns">
         {!isListed && field('Its name there', 'name', { required: true })}
         {field('Public name', 'id', { placeholder: name, hint: 'Clients send it. Empty: its name there' })}

@@ -8,7 +8,7 @@ import { Field } from '../../fields.tsx';
 import { Code } from '../../scroll.tsx';
 import { engineYaml, keyVariable, type NewEngine, type NewModel } from './engine-yaml.ts';
 import { DiagnosticList } from './findings.tsx';
-import { type LineProblems, lineProblems } from './line-problems.ts';
+import { contextOf, type LineProblems, lineProblems } from './line-problems.ts';
 import { ModelFields } from './model-fields.tsx';
 
 /** The lines of a server with models to offer, and what the configuration check says about them. */
@@ -62,7 +62,7 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
       {found && (
         <section aria-label="Result" class="above">
           <h3>Found</h3>
-          <DiagnosticList found={found.diagnostics} />
+          <DiagnosticList found={stillOpen(found, made)} />
           {made === undefined ? (
             <p class="quiet">
               Choose the models to offer, then check again to get the lines for parley.yaml.
@@ -188,6 +188,12 @@ function Lines({ of: { engine, yaml, problems } }: { readonly of: Made }) {
       </p>
     </>
   );
+}
+
+/** The findings without those about a context that is written in the lines. */
+function stillOpen({ diagnostics }: CheckEngineResponse, made: Made | undefined) {
+  const written = (made?.engine.models ?? []).filter(({ context }) => context !== '');
+  return diagnostics.filter(({ subject }) => !written.some(({ name }) => subject === contextOf(name)));
 }
 
 const kindOf = (text: string): NewEngine['kind'] => (text === 'remote' ? text : 'openai');
