@@ -73,22 +73,24 @@ export const RefusalContext = createContext<Refusal | undefined>(undefined);
 interface Labelled {
   readonly label: string;
   readonly hint?: ComponentChildren;
+  /** What is wrong with the value. Default: the refusal of the form, if it concerns this field */
+  readonly problem?: string | undefined;
 }
 
 type InputProps = JSX.IntrinsicElements['input'] & Labelled;
 type AreaProps = JSX.IntrinsicElements['textarea'] & Labelled;
 
-export function Field({ label, hint, ...input }: InputProps) {
+export function Field({ label, hint, problem, ...input }: InputProps) {
   return (
-    <Described label={label} hint={hint} name={input.name}>
+    <Described label={label} hint={hint} problem={problem} name={input.name}>
       {(described) => <input {...described} {...input} />}
     </Described>
   );
 }
 
-export function Area({ label, hint, ...area }: AreaProps) {
+export function Area({ label, hint, problem, ...area }: AreaProps) {
   return (
-    <Described label={label} hint={hint} name={area.name}>
+    <Described label={label} hint={hint} problem={problem} name={area.name}>
       {(described) => <textarea spellcheck={false} {...described} {...area} />}
     </Described>
   );
@@ -100,10 +102,10 @@ interface DescribedProps extends Labelled {
 }
 
 /** A field with its label, its hint, and the server's message about it. */
-function Described({ label, hint, name, children }: DescribedProps) {
+function Described({ label, hint, problem: given, name, children }: DescribedProps) {
   const id = useId();
   const refusal = useContext(RefusalContext);
-  const problem = refusal?.param === name ? refusal?.message : undefined;
+  const problem = given ?? (name !== undefined && refusal?.param === name ? refusal.message : undefined);
   const texts = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`];
   const describedBy = texts.filter(Boolean).join(' ') || undefined;
   return (

@@ -143,6 +143,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.CheckEngineRequest.kind': { enum: [...checkedKinds] },
   'parley.admin.v1.CheckEngineRequest.api_key': bounds.upstreamKey,
   'parley.admin.v1.CheckEngineRequest.models': { minItems: 1, ...bounds.checkedModels },
+  'parley.admin.v1.CheckEngineLinesRequest.yaml': bounds.engineLines,
   'parley.admin.v1.CheckedModel.name': bounds.modelName,
   'parley.admin.v1.CheckedModel.type': { enum: [...modelTypes] },
   'parley.admin.v1.CreateAdminKeyRequest.scopes': {

@@ -1,5 +1,5 @@
 /** The configuration file of a running server: what a reload would change. */
-import { type Config, checkReload } from '../config/config.ts';
+import { type AddedFinding, type Config, checkReload } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { ConfigurationFile } from '../core/entities/server.ts';
 
@@ -8,6 +8,8 @@ export interface ConfigSource {
   readonly path: string;
   /** Reads the configuration again. @throws ConfigError */
   readonly read: () => Config;
+  /** Checks it with more engines and models, whose lines are given. */
+  readonly check: (lines: string) => readonly AddedFinding[];
 }
 
 export function configurationFile(running: Config, { path, read }: ConfigSource): ConfigurationFile {

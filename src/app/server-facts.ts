@@ -1,5 +1,5 @@
 /** The running server, as its operator sees it. */
-import type { Config } from '../config/config.ts';
+import { type Config, checkAddedLines } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
 import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/entities/server.ts';
@@ -22,7 +22,7 @@ interface Running {
 }
 
 export function serverFacts(running: Running): ServerFacts {
-  const { engines } = running;
+  const { engines, source } = running;
   return {
     state: () => stateOf(running),
     load: (engine) => engines.program(engine).load(),
@@ -30,6 +30,8 @@ export function serverFacts(running: Running): ServerFacts {
     diagnose: () => diagnoseRunning(running),
     // Loads the checks, which nothing else needs.
     check: async (engine) => (await import('./diagnostics/new-engine.ts')).checkNewEngine(engine),
+    // Without a file, the lines become the whole file.
+    checkLines: source?.check ?? ((lines) => checkAddedLines({ env: {} }, lines)),
   };
 }
 

@@ -1,7 +1,9 @@
 /** Reads the configuration for a command. Loaded by the commands that need it, when they run. */
 import {
+  type AddedFinding,
   type Config,
   type ConfigOptions,
+  checkAddedLines,
   type LoadedConfig,
   loadConfigWithSources,
   loadValidPart,
@@ -13,6 +15,11 @@ import { printStatus } from './terminal/terminal.ts';
 /** @throws ConfigError */
 export function loadWithFlags(flags: ServeConfigFlags): LoadedConfig {
   return loadConfigWithSources(configOptions(flags));
+}
+
+/** Checks the configuration with more engines and models. */
+export function checkLinesWithFlags(flags: ServeConfigFlags, lines: string): readonly AddedFinding[] {
+  return checkAddedLines(configOptions(flags), lines);
 }
 
 /** The valid part of an invalid configuration. */

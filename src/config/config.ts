@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
+import { type AddedFinding, AddedLines } from './reader/added-lines.ts';
 import { findConfigFile } from './reader/config-file.ts';
 import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
@@ -18,6 +19,7 @@ import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
 import { defaultConversations } from './schema/realtime.ts';
 
+export type { AddedFinding } from './reader/added-lines.ts';
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
 export { configJsonSchema } from './schema/config-schema.ts';
@@ -59,7 +61,27 @@ export function loadConfig(options: ConfigOptions): Config {
 
 /** @throws ConfigError with every finding */
 export function loadConfigWithSources(options: ConfigOptions): LoadedConfig {
-  const { found, tree, secrets } = readTree(options);
+  return validated(options, undefined);
+}
+
+/**
+ * Checks the configuration as it is with more engines and models in its file, whose lines are given. Nothing is kept.
+ * @returns no findings for a valid configuration
+ */
+export function checkAddedLines(options: ConfigOptions, text: string): readonly AddedFinding[] {
+  let lines: AddedLines | undefined;
+  try {
+    lines = new AddedLines(text);
+    validated(options, lines);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return lines?.describe(error) ?? [{ setting: undefined, message: error.message }];
+  }
+}
+
+function validated(options: ConfigOptions, added: AddedLines | undefined): LoadedConfig {
+  const { found, tree, secrets } = readTree(options, added);
   const { success, data, error } = configSchema.safeParse(tree.root);
   for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
   if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
@@ -107,9 +129,10 @@ function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): bool
 }
 
 /** Reads all sources. The findings so far are those that no schema has. */
-function readTree({ env, file, overrides = {} }: ConfigOptions) {
+function readTree({ env, file, overrides = {} }: ConfigOptions, added?: AddedLines) {
   const found = findConfigFile(file, env);
   const tree = new SettingsTree(found);
+  added?.addTo(tree);
   // Defaults come before the variables, which can then set the default engine, and before the checks.
   tree.root['engines'] ??= structuredClone(defaultEngines);
   const hasOwnModels = (tree.root['models'] ?? overrides.models) !== undefined;

@@ -18,6 +18,8 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   setAlertSettings: 'alerts',
   listAlerts: 'alerts:read',
   sendTestAlert: 'alerts',
+  sendMailConfirmation: 'alerts',
+  confirmMailAddress: 'alerts',
   loadCredits: 'credits:load',
   adjustCredits: 'credits:load',
   listLedgerEntries: 'accounts:read',
@@ -40,4 +42,5 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   loadEngine: 'server',
   unloadEngine: 'server',
   checkEngine: 'server',
+  checkEngineLines: 'server',
 };

@@ -2,19 +2,22 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import { codeIn, type MailServer, startMailServer } from '../support/mail-server.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const folder = scratchFolder();
 const dataFlags = ['--data-dir', folder.file('data'), '--config', folder.file('parley.yaml')];
 let server: Serving;
 let receiver: WebhookReceiver;
+let mails: MailServer;
 let holder: string[];
 let boss: string[];
 beforeAll(async () => {
   receiver = await startReceiver();
+  mails = await startMailServer();
   writeFileSync(
     folder.file('parley.yaml'),
-    'alerts: {allowedNetworks: [127.0.0.1], smtp: {host: localhost, from: parley@example.com}}\n',
+    `alerts: {allowedNetworks: [127.0.0.1], smtp: {host: 127.0.0.1, port: ${mails.port}, tls: none, from: parley@example.com}}\n`,
   );
   const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
   for (const name of ['acme', 'other']) await printed(['account', 'create', name, ...dataFlags]);
@@ -28,6 +31,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.close();
   await receiver.close();
+  await mails.close();
   folder.remove();
 });
 
@@ -57,7 +61,17 @@ describe('parley alerts', () => {
   it('go by mail, to Slack or to Matrix', async () => {
     const set = ['alerts', 'set', 'other', ...boss];
     expect(await printed([...set, '--mail', 'ops@example.com, desk@example.com'])).toMatch(
-      /^mail +ops@example\.com, desk@example\.com\n/,
+      /^mail +desk@example\.com, ops@example\.com\nwaits for confirmation +desk@example\.com \(code sent \d/,
+    );
+    const confirm = ['alerts', 'confirm', 'other', ...boss];
+    const desk = mails.received.find(({ to }) => to[0] === 'desk@example.com');
+    expect(await printed([...confirm, '--code', codeIn(desk)])).toBe('confirmed  desk@example.com\n');
+    expect((await parley([...confirm, '--code', codeIn(desk)])).stderr).toContain('This code is not valid.');
+    const again = [...confirm, '--send-again', 'ops@example.com'];
+    expect((await parley(again)).stderr).toContain('within the last minute');
+    expect((await parley(confirm)).stderr).toContain('give either --code or --send-again');
+    expect(await printed(['alerts', 'show', 'other', ...boss])).toMatch(
+      /^mail +desk@example\.com, ops@example\.com\nwaits for confirmation +ops@example\.com \(/,
     );
     expect(await printed([...set, '--slack', `${receiver.origin}/slack`])).toMatch(
       /^slack +http:\S+\/slack\n/,

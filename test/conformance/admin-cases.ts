@@ -429,6 +429,14 @@ const serverByAdmin: Case[] = [
     'models.type',
     { isOfServer: true },
   ),
+  byAdmin(
+    'admin: the findings about lines for parley.yaml',
+    calling(admin.checkEngineLines, { yaml: 'models: [{ id: a, type: speech, engine: nowhere }]' }),
+    { isOfServer: true },
+  ),
+  adminRefused('no lines', calling(admin.checkEngineLines, {}), 'invalid_parameter', 'yaml', {
+    isOfServer: true,
+  }),
   byAdmin('admin: the findings about it', calling(admin.diagnoseServer, {}), {
     isOfServer: true,
     compare: (answer) => {

@@ -70,6 +70,18 @@ const byHolder: readonly Case[] = [
     error: { code: 'invalid_parameter', param: 'settings.webhook_url' },
     records: [ended('refused', 'invalid_parameter', { operation: 'manage' })],
   }),
+  managed('invalid_parameter: a code that nobody got', calling(method.confirmMailAddress, { code: '0' }), {
+    error: { code: 'invalid_parameter', param: 'code' },
+    records: [ended('refused', 'invalid_parameter', { operation: 'manage' })],
+  }),
+  managed(
+    'invalid_parameter: a code for an address that does not wait',
+    calling(method.sendMailConfirmation, { address: 'ops@example.com' }),
+    {
+      error: { code: 'invalid_parameter', param: 'address' },
+      records: [ended('refused', 'invalid_parameter', { operation: 'manage' })],
+    },
+  ),
   managed(
     'Slack is set',
     calling(method.setAlertSettings, { settings: { slackUrl: 'https://localhost/services/secret' } }),
@@ -144,6 +156,16 @@ const byAdministrator: readonly Case[] = [
     'invalid_parameter: a test without a destination',
     calling(admin.sendTestAlert, ({ accountName: accountId }) => ({ accountId })),
     { error: { code: 'invalid_parameter', param: 'settings.webhook_url' } },
+  ),
+  byAdmin(
+    'invalid_parameter: a code that nobody got',
+    calling(admin.confirmMailAddress, ({ accountName: accountId }) => ({ accountId, code: '0' })),
+    { error: { code: 'invalid_parameter', param: 'code' } },
+  ),
+  byAdmin(
+    'invalid_parameter: a code for an address that does not wait',
+    calling(admin.sendMailConfirmation, ({ accountName: accountId }) => ({ accountId, address: 'a@b.c' })),
+    { error: { code: 'invalid_parameter', param: 'address' } },
   ),
   byAdmin('not_found: an account that there is not', calling(admin.listAlerts, { accountId: 'acc_none' }), {
     error: { code: 'not_found', param: 'account_id' },

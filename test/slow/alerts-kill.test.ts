@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Folder, printed, type Serving, scratchFolder, serve } from '../support/command-line.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { codeIn, type MailServer, startMailServer } from '../support/mail-server.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { verified } from '../support/webhook-signature.ts';
 
@@ -55,14 +55,20 @@ it.each(['webhook', 'mail', 'slack', 'matrix'] as const)(
     await printed(['account', 'create', 'acme', ...flags]);
     server = await start();
     const boss = () => ['--base-url', server.baseUrl, '--admin-key', adminKey];
+    const post = (path: string, body: object) =>
+      fetch(`${server.baseUrl}/admin/accounts/acme/alerts/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${adminKey}` },
+        body: JSON.stringify(body),
+      });
+    const { settings, own } = kinds[kind]();
+    if (kind === 'mail') {
+      await post('settings', { settings });
+      await post('addresses/confirm', { code: codeIn(mails.received.pop()) });
+    }
     receiver.holds = true;
     mails.holds = true;
-    const { settings, own } = kinds[kind]();
-    const answer = await fetch(`${server.baseUrl}/admin/accounts/acme/alerts/settings`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${adminKey}` },
-      body: JSON.stringify({ settings: { ...settings, balance_below: '5' } }),
-    });
+    const answer = await post('settings', { settings: { ...settings, balance_below: '5' } });
     const { secret = own } = (await answer.json()) as { secret?: string };
     await expect.poll(() => sent(kind).length).toBe(1);
     server.kill('SIGKILL');

@@ -2,22 +2,29 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
+import { violations } from '../support/axe-violations.ts';
 import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { type LimitedParley, startLimited } from '../support/limited-parley.ts';
+import { codeIn, type MailServer, startMailServer } from '../support/mail-server.ts';
 import { bearer, TestClock } from '../support/parley.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 let browser: Browser;
 let parley: LimitedParley;
 let receiver: WebhookReceiver;
+let mails: MailServer;
 const clock = new TestClock(Date.now());
 
 beforeAll(async () => {
   if (missingBrowser !== undefined) return;
   browser = await launchBrowser();
   receiver = await startReceiver();
+  mails = await startMailServer();
   const pages = new Map(Object.entries(await consoleFiles()));
-  const alerts = { ...toReceivers, smtp: { host: 'localhost', from: 'parley@example.com' } };
+  const alerts = {
+    ...toReceivers,
+    smtp: { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com' },
+  };
   parley = await startLimited({ pages, clock, settings: { alerts }, alerts: { intervalMs: 5 } });
 });
 afterAll(async () => {
@@ -25,6 +32,7 @@ afterAll(async () => {
   await browser.close();
   await parley.close();
   await receiver.close();
+  await mails.close();
 });
 
 async function newKey(scopes: readonly string[]): Promise<string> {
@@ -85,7 +93,9 @@ describe.skipIf(missingBrowser !== undefined)(
     });
 
     it('go by mail, to Slack and to Matrix, as the form is filled in', async () => {
-      const { page } = await open(parley.adminKey, '/accounts/account-1');
+      const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1', {
+        bypassCSP: true,
+      });
       const dialog = page.getByRole('dialog');
       const change = async (kind: string) => {
         await page.getByRole('button', { name: /^(Set up|Change) alerts$/ }).click();
@@ -101,7 +111,23 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByRole('button', { name: 'Set the alerts' }).click();
       await dialog.getByRole('alert').getByText('takes at most 5 addresses').waitFor();
       await dialog.getByLabel('Addresses').fill('ops@example.com, desk@example.com');
-      await save('ops@example.com, desk@example.com');
+      await save('desk@example.com, ops@example.com');
+      const waiting = page.getByRole('region', { name: 'Addresses that wait for confirmation' });
+      const desk = waiting.getByRole('listitem').filter({ hasText: 'desk@example.com' });
+      await desk.getByText('waiting for confirmation').waitFor();
+      await desk.getByRole('button', { name: 'Send again to desk@example.com' }).click();
+      await desk.getByText('within the last minute').waitFor();
+      await waiting.getByLabel('Code', { exact: true }).fill('0000-0000-0000');
+      await page.keyboard.press('Enter');
+      await waiting.getByText('This code is not valid.').waitFor();
+      expect(await violations(page)).toEqual([]);
+      for (const address of ['desk@example.com', 'ops@example.com']) {
+        const mail = mails.received.find(({ to }) => to[0] === address);
+        await waiting.getByLabel('Code', { exact: true }).fill(codeIn(mail));
+        await page.keyboard.press('Enter');
+        await waiting.getByText(address, { exact: true }).waitFor({ state: 'detached' });
+      }
+      await waiting.waitFor({ state: 'detached' });
       await change('Slack');
       await dialog.getByLabel('URL of the incoming webhook').fill(`${receiver.origin}/services/T0`);
       await save(`${receiver.origin}/services/T0`);

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
-import { loadConfig } from '../../src/config/config.ts';
+import { checkAddedLines, loadConfig } from '../../src/config/config.ts';
 import { violations } from '../support/axe-violations.ts';
 import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -32,40 +32,88 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** The form after it has checked the upstream. */
+async function tried(page: Page, name: string): Promise<Locator> {
+  await page.getByRole('button', { name: 'Try a server' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name', { exact: true }).fill(name);
+  await dialog.getByLabel('URL').fill(upstream.baseUrl);
+  await dialog.getByLabel('Its key').fill('sk-secret');
+  await dialog.getByLabel('Ask each chat model').check();
+  await dialog.getByRole('button', { name: 'Check it' }).click();
+  return dialog;
+}
+
 const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server', { bypassCSP: true });
 
 describe.skipIf(missingBrowser !== undefined)(
   `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it('checks a server and shows lines for parley.yaml that Parley accepts', async () => {
+    it('offers models of a server by lines for parley.yaml that Parley accepts', async () => {
       const { page, complaints } = await open();
-      await page.getByRole('button', { name: 'Try a server' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Name', { exact: true }).fill('lab-1');
-      await dialog.getByLabel('URL').fill(upstream.baseUrl);
-      await dialog.getByLabel('Its key').fill('sk-secret');
-      await dialog.getByLabel('Ask each chat model').check();
-      await dialog.getByRole('button', { name: 'Check it' }).click();
+      const dialog = await tried(page, 'lab-1');
       await dialog.getByText(`${upstream.baseUrl} answers.`).waitFor();
-      await dialog.getByRole('button', { name: 'Add meta/small:8b' }).click();
-      await dialog.getByLabel('Credits per million in').fill('0.5');
-      await dialog.getByLabel('Credits per million out').fill('2');
-      await dialog.getByRole('button', { name: 'Add speaker' }).click();
-      await dialog.getByLabel('Type').last().selectOption('transcription');
+      await dialog.getByLabel('meta/small:8b').check();
+      await dialog.getByLabel('speaker').check();
+      const [small, speaker] = ['meta/small:8b', 'speaker'].map((name) =>
+        dialog.getByRole('group', { name, exact: true }),
+      ) as [Locator, Locator];
+      await speaker.getByLabel('Type').selectOption('transcription');
+      await small.getByLabel('Public name').fill('small');
+      await small.getByLabel('Credits per million in').fill('half');
       await dialog.getByRole('button', { name: 'Check it' }).click();
+      await small.getByText('is "half", but must be credits per million tokens').waitFor();
+      await small.getByText('`models[0].price.output` is missing').waitFor();
+      await small.getByText('The server does not report it').waitFor();
+      expect(await dialog.locator('pre').count()).toBe(0);
+      await small.getByLabel('Credits per million in').fill('0.5');
+      await small.getByLabel('Credits per million out').fill('2');
+      await small.getByLabel('Credits per million cached').fill('0.05');
+      await small.getByLabel('Context').fill('32768');
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText('Parley accepts parley.yaml with these lines.').waitFor();
       await dialog.getByText('It answers, and reports its tokens.').waitFor();
+      expect(await dialog.getByText('does not report the context').count()).toBe(0);
+      await dialog.getByText('LAB_1_API_KEY', { exact: true }).waitFor();
       expect(await violations(page)).toEqual([]);
       const yaml = (await dialog.locator('pre').textContent()) ?? '';
       expect(yaml).not.toContain('sk-secret');
       const file = join(folder, 'parley.yaml');
       writeFileSync(file, yaml);
       const { engines, models } = loadConfig({ file, env: { LAB_1_API_KEY: 'k' } });
-      expect(engines).toMatchObject({ 'lab-1': { kind: 'openai', baseUrl: upstream.baseUrl } });
+      expect(engines).toMatchObject({
+        'lab-1': { kind: 'openai', baseUrl: upstream.baseUrl, models: { small: 'meta/small:8b' } },
+      });
+      const price = { inputPerMillion: 500_000_000n, cachedInputPerMillion: 50_000_000n };
       expect(models).toMatchObject([
-        { id: 'meta/small:8b', type: 'chat', engine: 'lab-1', contextTokens: 8192 },
+        { id: 'small', type: 'chat', engine: 'lab-1', price, contextTokens: 32_768 },
         { id: 'speaker', type: 'transcription' },
       ]);
       expect(complaints).toEqual([]);
+    });
+
+    it('checks the lines with the file that the server reads', async () => {
+      const file = join(folder, 'running.yaml');
+      writeFileSync(file, 'models: [{ id: speaker, type: transcription, engine: builtin }]\n');
+      const pages = new Map(Object.entries(await consoleFiles()));
+      const options = { env: {}, file };
+      const source = {
+        path: file,
+        read: () => loadConfig(options),
+        check: (lines: string) => checkAddedLines(options, lines),
+      };
+      const running = await startParley({ pages, source });
+      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server', {
+        bypassCSP: true,
+      });
+      const dialog = await tried(page, 'lab-2');
+      await dialog.getByLabel('speaker').check();
+      await dialog.getByLabel('Type').selectOption('transcription');
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText('is a second transcription model').waitFor();
+      await dialog.getByText('Give one of them another id').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await running.close();
     });
 
     it('says what is wrong, at the field that it concerns', async () => {
@@ -94,7 +142,7 @@ describe.skipIf(missingBrowser !== undefined)(
       let dataDir = '';
       const running = { server: { port: 0 }, limits: { failedKeysPerMinuteMax: 0 } };
       const read = () => loadConfig({ env: {}, file, overrides: { ...running, dataDir } });
-      const edited = await startParley({ pages, source: { path: file, read } });
+      const edited = await startParley({ pages, source: { path: file, read, check: () => [] } });
       dataDir = edited.dataDir;
       const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server', {
         bypassCSP: true,

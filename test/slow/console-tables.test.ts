@@ -199,13 +199,32 @@ describe.skipIf(missingBrowser !== undefined)(
       // The program's own first account was loaded with 10.
       await card('Credits loaded').getByTitle('22.5 credits').waitFor();
       await card('Credits spent').getByText('18.12').waitFor();
-      await card('First token, median').getByText('1.17 s').waitFor();
-      await card('First token, 95 % within').getByText('1.2 s').waitFor();
       await activity.getByText('Today', { exact: true }).click();
       await activity.getByText('Nothing failed in this period.').waitFor();
       await rows.getByRole('link', { name: nameOf(largest) }).click();
       await expect.poll(() => page.url()).toContain('/console/usage?period=today&account=acc_');
       expect(complaints).toEqual([]);
+    });
+
+    it('shows how soon each engine answers now, not in the past', async () => {
+      const { page } = await open('');
+      const card = page
+        .locator('.card')
+        .filter({ has: page.getByRole('heading', { name: 'First output, by engine', exact: true }) });
+      // The records of the past days have times of more than a second.
+      await card.getByText('No answer has begun in the last 5 minutes on this server.').waitFor();
+      const chat = { model: 'eliza', messages: [{ role: 'user', content: 'Hello' }] };
+      const answer = await parley.postJson('/chat/completions', chat, bearer(parley.apiKey));
+      expect(answer.status).toBe(200);
+      await page.reload();
+      const row = card.getByRole('row').filter({ hasText: 'builtin' });
+      await row.waitFor();
+      expect(await row.getByRole('cell').allTextContents()).toEqual([
+        '1',
+        expect.stringMatching(/^[\d.]+ m?s$/),
+        expect.stringMatching(/^[\d.]+ m?s$/),
+      ]);
+      expect(await violations(page)).toEqual([]);
     });
 
     it('tells a browser at an unknown address that there is no such page, with a way back', async () => {

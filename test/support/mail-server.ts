@@ -24,6 +24,11 @@ export interface MailServer {
   close(): Promise<void>;
 }
 
+/** The code with which the mail lets its address be confirmed. */
+export function codeIn(mail: ReceivedMail | undefined): string {
+  return /\b(?:[0-9A-Z]{4}-){2}[0-9A-Z]{4}\b/.exec(mail?.source ?? '')?.[0] ?? '';
+}
+
 /** The only login that it takes. */
 export const mailLogin = { user: 'parley', password: 'a password' };
 

@@ -1,7 +1,12 @@
 /** Reads and changes the alerts of an account, for a key of the account or an operator. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import type { Alert, AlertSettings, AlertSettingsSchema } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import type {
+  Alert,
+  AlertSettings,
+  AlertSettingsSchema,
+  WaitingAddress,
+} from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { admin, alerts } from '../api.ts';
 
 export interface AlertState {
@@ -9,6 +14,8 @@ export interface AlertState {
   readonly settings?: AlertSettings | undefined;
   /** When the webhook was turned off, because it answered 410. */
   readonly webhookOffAt?: Timestamp | undefined;
+  /** Addresses of mail that get no alerts before they are confirmed. */
+  readonly waitingAddresses: readonly WaitingAddress[];
 }
 
 export interface WantedSettings {
@@ -33,6 +40,9 @@ export interface AlertOwner {
     signal: AbortSignal,
   ) => Promise<{ readonly alerts: Alert[]; readonly nextPageToken?: string | undefined }>;
   readonly test: () => Promise<Alert | undefined>;
+  /** Mails another code to an address that waits for its confirmation. */
+  readonly sendCode: (address: string) => Promise<WaitingAddress | undefined>;
+  readonly confirm: (code: string) => Promise<unknown>;
 }
 
 /** The alerts of the account of this session, for a key that manages. */
@@ -42,6 +52,8 @@ export const ownAlerts: AlertOwner = {
   set: async (wanted) => (await alerts.setAlertSettings(wanted)).secret,
   list: (page, signal) => alerts.listAlerts(page, { signal }),
   test: async () => (await alerts.sendTestAlert({})).alert,
+  sendCode: async (address) => (await alerts.sendMailConfirmation({ address })).waitingAddress,
+  confirm: (code) => alerts.confirmMailAddress({ code }),
 };
 
 /** The alerts of an account, for an operator. */
@@ -52,5 +64,7 @@ export function alertsOfAccount(accountId: string): AlertOwner {
     set: async (wanted) => (await admin.setAlertSettings({ accountId, ...wanted })).secret,
     list: (page, signal) => admin.listAlerts({ accountId, ...page }, { signal }),
     test: async () => (await admin.sendTestAlert({ accountId })).alert,
+    sendCode: async (address) => (await admin.sendMailConfirmation({ accountId, address })).waitingAddress,
+    confirm: (code) => admin.confirmMailAddress({ accountId, code }),
   };
 }

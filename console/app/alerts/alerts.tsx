@@ -11,6 +11,7 @@ import { AlertList } from './alert-list.tsx';
 import type { AlertOwner, AlertState } from './alert-owner.ts';
 import { deliveryText } from './alert-words.ts';
 import { destinationOf, destinations } from './destinations.ts';
+import { WaitingAddresses } from './waiting-addresses.tsx';
 
 interface Props {
   readonly owner: AlertOwner;
@@ -41,7 +42,14 @@ export function Alerts({ owner, session, isReadOnly = false }: Props) {
       </div>
       <Show of={state} what="the settings of the alerts">
         {(value) => (
-          <Settings of={value} owner={owner} isReadOnly={isReadOnly} onStep={setStep} onTest={listAgain} />
+          <Settings
+            of={value}
+            owner={owner}
+            isReadOnly={isReadOnly}
+            onStep={setStep}
+            onTest={listAgain}
+            onChanged={state.reload}
+          />
         )}
       </Show>
       <AlertList owner={owner} session={session} turn={turn} />
@@ -63,9 +71,11 @@ interface SettingsProps {
   readonly isReadOnly: boolean;
   readonly onStep: (step: Step) => void;
   readonly onTest: () => void;
+  readonly onChanged: () => void;
 }
 
-function Settings({ of: { settings, webhookOffAt }, owner, isReadOnly, onStep, onTest }: SettingsProps) {
+function Settings({ of, owner, isReadOnly, onStep, onTest, onChanged }: SettingsProps) {
+  const { settings, webhookOffAt, waitingAddresses } = of;
   if (settings === undefined) {
     if (isReadOnly) return <Empty title="No alerts are raised." />;
     return (
@@ -91,6 +101,9 @@ function Settings({ of: { settings, webhookOffAt }, owner, isReadOnly, onStep, o
         </p>
       )}
       <SettingFacts of={settings} />
+      {waitingAddresses.length > 0 && (
+        <WaitingAddresses of={waitingAddresses} owner={owner} isReadOnly={isReadOnly} onChanged={onChanged} />
+      )}
       {!isReadOnly && (
         <p class="actions above">
           <button type="button" onClick={() => onStep({ what: 'set' })}>

@@ -22,7 +22,7 @@ export function DestinationFields({ settings }: { readonly settings: AlertSettin
           inputMode="email"
           defaultValue={settings?.mailAddresses.join(', ')}
           placeholder="ops@example.com"
-          hint="At most five. Empty: alerts are only listed"
+          hint="At most five. Each gets a code to confirm it. Empty: alerts are only listed"
         />
       )}
       {kind === 'slack' && (

@@ -1,9 +1,9 @@
-/** Who used the server in a period, what failed, how soon answers began, and the credits that went and came. */
+/** Who used the server in a period, what failed, and the credits that went and came. */
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';
-import { Count, Credits, durationText, nanoOf, percentText } from '../format.tsx';
+import { Count, Credits, nanoOf, percentText } from '../format.tsx';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
@@ -15,8 +15,8 @@ import { readRecords, readTotals, served, type Total } from '../usage/source.ts'
 
 const offered: readonly PeriodName[] = ['today', '7d', '30d', 'dates'];
 const topMax = 5;
-/** The newest records that times and error codes are read from. */
-const recordsMax = 500;
+/** The newest failed requests, which the error codes are read from. */
+const failedMax = 500;
 const auditPages = { size: 1_000, max: 10 };
 
 export function Activity({ session }: { readonly session: SignedIn }) {
@@ -43,20 +43,16 @@ function Facts({ period, session }: Props) {
   const { from, until } = period;
   const seesLoads = mayDo(session, 'audit:read');
   const facts = useLoaded(`facts ${JSON.stringify(period)}`, async (signal) => {
-    const [totals, chats, loads] = await Promise.all([
+    const [totals, loads] = await Promise.all([
       readTotals('admin', { from, until, groupBy: ['operation'] }, signal),
-      newestRecords(period, { operation: 'chat', state: 'ok' }, signal),
       seesLoads ? loadsOf(period, signal) : undefined,
     ]);
     const spent = totals.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n);
-    const firsts = chats
-      .flatMap(({ firstOutputMs }) => firstOutputMs ?? [])
-      .sort((one, other) => one - other);
-    return { spent, loads, firsts };
+    return { spent, loads };
   });
   return (
     <Show of={facts} what="the activity">
-      {({ spent, loads, firsts }) => (
+      {({ spent, loads }) => (
         <div class="cards">
           <Fact title="Credits spent" note="by chats">
             <Credits nano={spent} />
@@ -69,12 +65,6 @@ function Facts({ period, session }: Props) {
               <Credits nano={loads.sum} />
             </Fact>
           )}
-          <Fact title="First token, median" note={`of the newest ${firsts.length} chats`}>
-            {timeText(firsts, 0.5)}
-          </Fact>
-          <Fact title="First token, 95 % within" note={`of the newest ${firsts.length} chats`}>
-            {timeText(firsts, 0.95)}
-          </Fact>
         </div>
       )}
     </Show>
@@ -97,20 +87,10 @@ export function Fact({ title, note, children }: FactProps) {
   );
 }
 
-/** @param share of the sorted times that are no longer */
-function timeText(sorted: readonly number[], share: number): string {
-  const time = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
-  return time === undefined ? '–' : durationText(time);
-}
-
-async function newestRecords(
-  { from, until }: Period,
-  filter: { readonly operation: string; readonly state: string },
-  signal: AbortSignal,
-): Promise<readonly UsageRecord[]> {
+async function newestFailed({ from, until }: Period, signal: AbortSignal): Promise<readonly UsageRecord[]> {
   const times = { startTime: timestampFromDate(from), endTime: timestampFromDate(until) };
-  const any = { model: '', accountId: '', keyId: '', id: '' };
-  return (await readRecords('admin', { ...any, ...times, ...filter }, { size: recordsMax }, signal)).items;
+  const filter = { operation: '', model: '', state: 'failed', accountId: '', keyId: '', id: '' };
+  return (await readRecords('admin', { ...filter, ...times }, { size: failedMax }, signal)).items;
 }
 
 /** The sum of the loads, as the audit trail has them, newest first. */
@@ -203,7 +183,7 @@ function Failures({ period }: { readonly period: Period }) {
   const failures = useLoaded(`failures ${JSON.stringify(period)}`, async (signal) => {
     const [totals, records] = await Promise.all([
       readTotals('admin', { from, until, groupBy: ['model', 'operation', 'state'] }, signal),
-      newestRecords(period, { operation: '', state: 'failed' }, signal),
+      newestFailed(period, signal),
     ]);
     return failuresOf(totals.filter(isServed), records);
   });

@@ -9,6 +9,7 @@ import { Show, useLoaded } from '../states.tsx';
 import { daysAgo, readTotals, served } from '../usage/source.ts';
 import { Today } from '../usage/today.tsx';
 import { Activity, Fact } from './activity.tsx';
+import { FirstOutput } from './first-output.tsx';
 
 const days = 14;
 
@@ -104,6 +105,7 @@ function Server({
           {version}
         </Fact>
       </div>
+      <FirstOutput engines={engines} />
     </>
   );
 }

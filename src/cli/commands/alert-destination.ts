@@ -1,7 +1,8 @@
 /** The options that set where alerts are sent to. */
 import type { Command } from 'commander';
-import type { AlertSettings, MatrixRoom } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import type { AlertSettings, MatrixRoom, WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { usageError } from '../terminal/command.ts';
+import { timeText } from '../terminal/times.ts';
 
 export interface DestinationFlags {
   readonly webhook?: string;
@@ -60,6 +61,14 @@ export function destinationFact(settings: AlertSettings): readonly [string, stri
   if (slackUrl !== undefined) return ['slack', slackUrl];
   if (matrix !== undefined) return ['matrix', roomText(matrix)];
   return ['webhook', webhookUrl];
+}
+
+/** Addresses that wait for their confirmation, as rows of facts. */
+export function waitingFacts(waiting: readonly WaitingAddress[]): (readonly [string, string])[] {
+  return waiting.map(({ address, sentAt, lastFailure = 'no code was sent' }) => [
+    'waits for confirmation',
+    `${address} (${sentAt === undefined ? lastFailure : `code sent ${timeText(sentAt)}`})`,
+  ]);
 }
 
 function roomText({ roomId, homeserverUrl }: MatrixRoom): string {

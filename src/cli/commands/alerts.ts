@@ -1,6 +1,6 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import type { Alert, AlertSettings, WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -18,6 +18,7 @@ import {
   type DestinationFlags,
   destinationFact,
   readDestination,
+  waitingFacts,
   withDestinationOptions,
 } from './alert-destination.ts';
 
@@ -38,6 +39,15 @@ export function alertsCommand(): Command {
       ]).action(showSettings),
     )
     .addCommand(setCommand())
+    .addCommand(
+      ownOrCommand('confirm', 'Confirm an address of mail with the code that was sent to it.', [
+        'parley alerts confirm --code ABCD-EFGH-JKMN',
+        'parley alerts confirm --send-again ops@example.com',
+      ])
+        .option('--code <code>', 'the code in the latest mail')
+        .option('--send-again <address>', 'mail another code to this address')
+        .action(confirmAddress),
+    )
     .addCommand(
       ownOrCommand('list', 'Show the alerts that were raised, the newest first.', ['parley alerts list'])
         .addOption(limitOption('alerts'))
@@ -67,8 +77,11 @@ function setCommand(): Command {
 
 async function showSettings(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  await callAndShow(connection, 'getAlertSettings', request, ({ settings, webhookOffAt }) =>
-    settingsFacts(settings, webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`),
+  await callAndShow(connection, 'getAlertSettings', request, ({ settings, webhookOffAt, ...state }) =>
+    settingsFacts(settings, {
+      off: webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`,
+      waiting: state.waitingAddresses,
+    }),
   );
 }
 
@@ -91,10 +104,31 @@ async function setAlerts(account: string | undefined, flags: SetFlags, command: 
   const settings = { percents, ...destination, ...(balanceBelow !== undefined && { balanceBelow }) };
   const { request, connection } = ownOr(account, flags);
   const wanted = { ...request, ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
-  const { secret } = await callAndShow(connection, 'setAlertSettings', wanted, (set) =>
-    settingsFacts(set.settings, undefined, set.secret),
+  const { secret, waitingAddresses } = await callAndShow(connection, 'setAlertSettings', wanted, (set) =>
+    settingsFacts(set.settings, { secret: set.secret, waiting: set.waitingAddresses }),
   );
   if (secret !== undefined) printStatus('Keep the secret, it is not shown again.');
+  if (waitingAddresses.length > 0)
+    printStatus('Enter the code of each mail with `parley alerts confirm --code CODE`.');
+}
+
+interface ConfirmFlags extends AdminCommandFlags {
+  readonly code?: string;
+  readonly sendAgain?: string;
+}
+
+async function confirmAddress(account: string | undefined, flags: ConfirmFlags, command: Command) {
+  const { code, sendAgain: address } = flags;
+  const { request, connection } = ownOr(account, flags);
+  if (code !== undefined && address === undefined) {
+    await callAndShow(connection, 'confirmMailAddress', { ...request, code }, (confirmed) =>
+      facts([['confirmed', confirmed.address]]),
+    );
+  } else if (address !== undefined && code === undefined) {
+    await callAndShow(connection, 'sendMailConfirmation', { ...request, address }, ({ waitingAddress }) =>
+      facts(waitingFacts(waitingAddress ? [waitingAddress] : [])),
+    );
+  } else usageError(command, 'give either --code or --send-again');
 }
 
 async function listAlerts(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
@@ -120,7 +154,13 @@ async function sendTest(account: string | undefined, flags: AdminCommandFlags): 
   );
 }
 
-function settingsFacts(settings: AlertSettings | undefined, off?: string, secret?: string): string {
+interface MoreFacts {
+  readonly off?: string | undefined;
+  readonly secret?: string | undefined;
+  readonly waiting: readonly WaitingAddress[];
+}
+
+function settingsFacts(settings: AlertSettings | undefined, { off, secret, waiting }: MoreFacts): string {
   if (settings === undefined) return 'No alerts are set.\n';
   const { percents, balanceBelow } = settings;
   const destination = destinationFact(settings);
@@ -128,6 +168,7 @@ function settingsFacts(settings: AlertSettings | undefined, off?: string, secret
     destination,
     ...(off === undefined ? [] : [[`${destination[0]} is`, off] as const]),
     ...(secret === undefined ? [] : [['secret', secret] as const]),
+    ...waitingFacts(waiting),
     ['percents', percents.join(', ')],
     ['balance below', balanceBelow],
   ]);

@@ -40,9 +40,14 @@ export class ConfigError extends Error {
 }
 
 /** A finding in one line: `parley.yaml:3:3: … Did you mean `port`?` */
-function findingText({ source, message, suggestion, advice }: Finding): string {
+export function findingText(finding: Finding): string {
+  return `${sourceText(finding.source)}: ${findingWords(finding)}`;
+}
+
+/** A finding without its place. */
+export function findingWords({ message, suggestion, advice }: Finding): string {
   const question = suggestion && `Did you mean \`${suggestion}\`?`;
-  return [`${sourceText(source)}:`, message, question, advice].filter(Boolean).join(' ');
+  return [message, question, advice].filter(Boolean).join(' ');
 }
 
 const kindOrder = { file: 0, variable: 1, flag: 2, default: 3 } as const;

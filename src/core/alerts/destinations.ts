@@ -74,13 +74,20 @@ function readMatrix(matrix: NonNullable<Fields['matrix']>, rules: DestinationRul
   return { destination: { kind: 'matrix', homeserverUrl, roomId }, secret: accessToken };
 }
 
-/** @param slackUrl undefined if it cannot be read */
-export function describeDestination(destination: Destination, slackUrl: string | undefined) {
+/**
+ * @param waiting addresses of mail that wait for a confirmation
+ * @param slackUrl undefined if it cannot be read
+ */
+export function describeDestination(
+  destination: Destination,
+  waiting: readonly string[],
+  slackUrl: string | undefined,
+) {
   switch (destination.kind) {
     case 'webhook':
       return { webhookUrl: destination.url };
     case 'mail':
-      return { mailAddresses: [...destination.addresses] };
+      return { mailAddresses: [...destination.addresses, ...waiting] };
     case 'slack':
       return { slackUrl: slackUrl ?? destination.origin };
     case 'matrix':

@@ -59,12 +59,19 @@ function readBalance(text: string): NanoCredits {
   throw invalid('settings.balance_below', '`settings.balance_below` must be above zero.');
 }
 
-/** @param slackUrl undefined for other destinations, and if it cannot be read */
-export function describeAlertSettings(settings: AlertSettings, slackUrl?: string): AlertSettingsMessage {
+/**
+ * @param waiting addresses of mail that wait for a confirmation
+ * @param slackUrl undefined for other destinations, and if it cannot be read
+ */
+export function describeAlertSettings(
+  settings: AlertSettings,
+  waiting: readonly string[],
+  slackUrl?: string,
+): AlertSettingsMessage {
   const { destination, percents, balanceBelow } = settings;
   return create(AlertSettingsSchema, {
     percents: [...percents],
-    ...(destination !== undefined && describeDestination(destination, slackUrl)),
+    ...(destination !== undefined && describeDestination(destination, waiting, slackUrl)),
     ...(balanceBelow !== undefined && { balanceBelow: formatCredits(balanceBelow) }),
   });
 }

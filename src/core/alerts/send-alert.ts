@@ -67,6 +67,7 @@ async function sendMail(
   if (mail === undefined) {
     return { state: 'failed', failure: 'This server sends no mail: `alerts.smtp` is not set.' };
   }
+  if (to.length === 0) return { state: 'failed', failure: 'No address is confirmed yet.' };
   const { id, accountId } = due.alert;
   const notice = noticeOf(due);
   const text = mailText(notice, due.alert);

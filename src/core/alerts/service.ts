@@ -7,13 +7,20 @@ import { type AccountOfCallDeps, accountToChange, actorOf } from '../access/acco
 import { hasAdminScope } from '../access/admin-rights.ts';
 import type { AnyCall } from '../access/call.ts';
 import type { Account } from '../entities/account.ts';
-import type { AlertMark, AlertSettings, Destination, StoredAlertSettings } from '../entities/alert.ts';
-import { auditEntry } from '../entities/audit.ts';
+import type {
+  AlertMark,
+  AlertSettings,
+  Destination,
+  StoredAlertSettings,
+  WaitingAddress,
+} from '../entities/alert.ts';
+import { type AuditEntry, auditEntry } from '../entities/audit.ts';
 import type { Store } from '../entities/store.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { newAlert } from './alerts.ts';
+import { Confirmations, describeWaiting, divided } from './confirmations.ts';
 import { Deliveries, type DeliveriesDeps, retryDelayMs } from './deliveries.ts';
 import { type DestinationRules, hostsOf } from './destinations.ts';
 import { describeAlert, describeAlertSettings, readAlertSettings } from './messages.ts';
@@ -31,42 +38,10 @@ export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCal
 
 export function alertsApi(deps: AlertsDeps) {
   const { store } = deps;
+  const confirmations = new Confirmations(deps);
   return {
-    async getAlertSettings(
-      request: pb.GetAlertSettingsRequest | ownPb.GetAlertSettingsRequest,
-      call: AnyCall,
-    ) {
-      const { account } = await accountToChange(deps, request, call);
-      const stored = await store.alerts.settings(account.id);
-      if (stored === undefined) return {};
-      const { offAtMs } = stored;
-      return {
-        settings: described(deps, stored, maySetAlerts(call)),
-        ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
-      };
-    },
-
-    async setAlertSettings(
-      request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
-      call: AnyCall,
-    ) {
-      const { account, own } = await accountToChange(deps, request, call);
-      const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
-      const before = wanted && (await store.alerts.settings(account.id));
-      if (own !== undefined) checkHolder(deps, wanted, before);
-      const made = wanted && newSecretFor(wanted, before, request.newSecret);
-      const secret = wanted?.secret ?? made;
-      const stored = wanted && storedSettings(deps, account.id, wanted, secret, before);
-      const { destination } = wanted ?? {};
-      const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
-      const change = { action: 'alerts.set', target: account.id, details };
-      const entry = auditEntry(deps.clock.now(), { actor: actorOf(call) }, change);
-      await store.alerts.setSettings(account.id, stored, entry);
-      return {
-        ...(stored && { settings: described(deps, stored, true) }),
-        ...(made !== undefined && { secret: made }),
-      };
-    },
+    ...settingsFunctions(deps, confirmations),
+    ...confirmationFunctions(deps, confirmations),
 
     async listAlerts(request: pb.ListAlertsRequest | ownPb.ListAlertsRequest, call: AnyCall) {
       const { account } = await accountToChange(deps, request, call);
@@ -81,17 +56,115 @@ export function alertsApi(deps: AlertsDeps) {
   };
 }
 
+function settingsFunctions(deps: AlertsDeps, confirmations: Confirmations) {
+  const { store } = deps;
+  return {
+    async getAlertSettings(
+      request: pb.GetAlertSettingsRequest | ownPb.GetAlertSettingsRequest,
+      call: AnyCall,
+    ) {
+      const { account } = await accountToChange(deps, request, call);
+      const stored = await store.alerts.settings(account.id);
+      if (stored === undefined) return {};
+      const { offAtMs } = stored;
+      const waiting = await store.alerts.waiting(account.id);
+      return {
+        ...described(deps, stored, waiting, maySetAlerts(call)),
+        ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
+      };
+    },
+
+    async setAlertSettings(
+      request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
+      call: AnyCall,
+    ) {
+      const { account, own } = await accountToChange(deps, request, call);
+      const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
+      const before = wanted && (await store.alerts.settings(account.id));
+      const waitingBefore = await store.alerts.waiting(account.id);
+      if (own !== undefined) checkHolder(deps, wanted, before, waitingBefore);
+      const { confirmed, waiting } = divided(mailOf(wanted?.destination), before);
+      const made = wanted && newSecretFor(wanted, before, request.newSecret);
+      const secret = wanted?.secret ?? made;
+      const all = wanted && storedSettings(deps, account.id, wanted, secret, before);
+      const stored = all && withAddresses(all, confirmed);
+      const { destination } = wanted ?? {};
+      const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
+      const entry = entryOf(deps, call, 'alerts.set', account.id, details);
+      await store.alerts.setSettings(account.id, stored, entry, waiting);
+      const isNew = (address: string) => !waitingBefore.some((known) => known.address === address);
+      await confirmations.sendFirst(account.id, waiting.filter(isNew));
+      return {
+        ...(stored && described(deps, stored, await store.alerts.waiting(account.id), true)),
+        ...(made !== undefined && { secret: made }),
+      };
+    },
+  };
+}
+
+function confirmationFunctions(deps: AlertsDeps, confirmations: Confirmations) {
+  return {
+    async sendMailConfirmation(
+      request: pb.SendMailConfirmationRequest | ownPb.SendMailConfirmationRequest,
+      call: AnyCall,
+    ) {
+      const { account } = await accountToChange(deps, request, call);
+      const waiting = await confirmations.sendAgain(account.id, request.address);
+      return { ...(waiting && { waitingAddress: describeWaiting(waiting) }) };
+    },
+
+    async confirmMailAddress(
+      request: pb.ConfirmMailAddressRequest | ownPb.ConfirmMailAddressRequest,
+      call: AnyCall,
+    ) {
+      const { account } = await accountToChange(deps, request, call);
+      const auditOf = (details: AuditEntry['details']) =>
+        entryOf(deps, call, 'alerts.confirm', account.id, details);
+      return { address: await confirmations.confirm(account.id, request.code, auditOf) };
+    },
+  };
+}
+
+function entryOf(
+  { clock }: AlertsDeps,
+  call: AnyCall,
+  action: string,
+  target: AccountId,
+  details: AuditEntry['details'],
+): AuditEntry {
+  return auditEntry(clock.now(), { actor: actorOf(call) }, { action, target, details });
+}
+
 /** False for an admin key that only reads. Who knows Slack's URL can post there. */
 function maySetAlerts(call: AnyCall): boolean {
   const { scopedKey } = 'actor' in call ? call : {};
   return scopedKey === undefined || hasAdminScope(scopedKey, 'alerts');
 }
 
-function described({ seal }: AlertsDeps, stored: StoredAlertSettings, isWhole: boolean) {
+function described(
+  { seal }: AlertsDeps,
+  stored: StoredAlertSettings,
+  waiting: readonly WaitingAddress[],
+  isWhole: boolean,
+) {
   const { destination, sealedSecret = '', accountId } = stored;
   const isOpened = isWhole && destination?.kind === 'slack';
   const slackUrl = isOpened ? seal.open(sealedSecret, accountId) : undefined;
-  return describeAlertSettings(stored, slackUrl);
+  const addresses = waiting.map(({ address }) => address);
+  return {
+    settings: describeAlertSettings(stored, addresses, slackUrl),
+    waitingAddresses: waiting.map(describeWaiting),
+  };
+}
+
+function mailOf(destination: Destination | undefined): readonly string[] {
+  return destination?.kind === 'mail' ? destination.addresses : [];
+}
+
+/** The settings as they are stored, only with confirmed addresses. */
+function withAddresses(settings: StoredAlertSettings, addresses: readonly string[]): StoredAlertSettings {
+  if (settings.destination?.kind !== 'mail') return settings;
+  return { ...settings, destination: { kind: 'mail', addresses } };
 }
 
 /**
@@ -102,9 +175,12 @@ function checkHolder(
   { destinationRules: { mail } }: AlertsDeps,
   wanted: AlertSettings | undefined,
   before: AlertSettings | undefined,
+  waiting: readonly WaitingAddress[],
 ): void {
   const destination = wanted?.destination;
-  if (destination?.kind !== 'mail' || mail?.holdersMaySet || isSame(destination, before?.destination)) return;
+  if (destination?.kind !== 'mail' || mail?.holdersMaySet) return;
+  const known = [...mailOf(before?.destination), ...waiting.map(({ address }) => address)];
+  if (isDeepStrictEqual([...destination.addresses].sort(), known.sort())) return;
   throw invalid(
     'settings.mail_addresses',
     'Only the operator sets addresses of mail here. `alerts.smtp.holdersMaySet` lets holders set them too.',

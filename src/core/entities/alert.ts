@@ -9,6 +9,7 @@ import type { Limits } from './limits.ts';
 /** The receiver of an account's alerts. */
 export type Destination =
   | { readonly kind: 'webhook'; readonly url: string }
+  /** Addresses that are confirmed. */
   | { readonly kind: 'mail'; readonly addresses: readonly string[] }
   /** Its URL is its secret. */
   | { readonly kind: 'slack'; readonly origin: string }
@@ -136,15 +137,45 @@ export type AttemptEnd =
       readonly nextAtMs: number;
     };
 
+/** An address of mail that gets no alerts before it is confirmed. */
+export interface WaitingAddress {
+  readonly address: string;
+  /** When its latest code was sent. Undefined if none was, as is the end of the code. */
+  readonly sentAtMs: number | undefined;
+  readonly expiresAtMs: number | undefined;
+  /** A sentence: why no code was sent. */
+  readonly lastFailure: string | undefined;
+}
+
+export interface MailCode {
+  readonly codeHash: string;
+  readonly sentAtMs: number;
+  readonly expiresAtMs: number;
+  /** A code that was sent later than this is not replaced. */
+  readonly againAfterMs: number;
+}
+
 /** Settings of alerts, and raised alerts. */
 export interface AlertStore {
   settings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
-  /** Replaces the settings. Without a destination, pending alerts are given up. */
+  /**
+   * Replaces the settings. Without a destination, pending alerts are given up.
+   * @param waiting all addresses that wait for a confirmation from then on. Default: none
+   */
   setSettings(
     accountId: AccountId,
     settings: StoredAlertSettings | undefined,
     audit: AuditEntry,
+    waiting?: readonly string[],
   ): Promise<void>;
+  waiting(accountId: AccountId): Promise<readonly WaitingAddress[]>;
+  /** False if the address does not wait, or its code is newer than `againAfterMs`. */
+  setCode(accountId: AccountId, address: string, code: MailCode): Promise<boolean>;
+  forgetCode(accountId: AccountId, address: string, failure: string): Promise<void>;
+  /** Undefined for a code that is unknown, expired, used or replaced. */
+  addressOfCode(accountId: AccountId, codeHash: string, nowMs: number): Promise<string | undefined>;
+  /** From then on the address gets alerts, also those that are pending. False if the code was used meanwhile. */
+  confirm(accountId: AccountId, address: string, codeHash: string, audit: AuditEntry): Promise<boolean>;
   /** Accounts that are neither suspended nor deleted, in the order of their ids. */
   watched(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]>;
   /** The nano-credits that ended requests have used, in the order of the counts. */

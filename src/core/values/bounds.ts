@@ -24,6 +24,8 @@ export const bounds = {
   /** Models of a server that is checked. */
   checkedModels: { maxItems: 20 },
   modelName: text(200),
+  /** Lines of YAML for engines and models. */
+  engineLines: text(50_000),
   /** A header carries it. */
   upstreamKey: { pattern: '^[\\x21-\\x7e]{1,4096}$' },
   /** Accounts or keys whose names one call returns. */

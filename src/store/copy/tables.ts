@@ -26,6 +26,7 @@ const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string
   kept_answers: ['account_id', 'operation', 'key'],
   audit_entries: ['id'],
   alert_settings: ['account_id'],
+  waiting_addresses: ['account_id', 'address'],
   alert_marks: ['account_id', 'kind', 'subject'],
   alerts: ['id'],
   ended_sessions: ['owner', 'session'],

@@ -76,9 +76,9 @@ const revokeKeys = statement((p: { id: string; atMs: number }) =>
     .where('revoked_at_ms', 'is', null),
 );
 /** Rows that are removed with an account. Its records and its ledger stay. */
-const belongings = (['kept_answers', 'alert_settings', 'alert_marks', 'alerts'] as const).map((table) =>
-  statement((p: { id: string }) => query.deleteFrom(table).where('account_id', '=', p.id)),
-);
+const belongings = (
+  ['kept_answers', 'alert_settings', 'waiting_addresses', 'alert_marks', 'alerts'] as const
+).map((table) => statement((p: { id: string }) => query.deleteFrom(table).where('account_id', '=', p.id)));
 const replaceLimits = statement((p: { id: string; limits: string }) =>
   query.updateTable('accounts').set({ limits: p.limits }).where('id', '=', p.id),
 );

@@ -18,6 +18,7 @@ import { query, statement } from '../sql/statement.ts';
 import { removeSettings, replaceSettings, settingsOf, turnDestinationOff } from './alert-settings.ts';
 import { change } from './audit.ts';
 import { destinationFrom } from './destination-text.ts';
+import { confirmationStore, replaceWaiting } from './waiting-addresses.ts';
 import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 interface MovedMark extends AlertMark {
@@ -180,12 +181,14 @@ export function alertStore(executor: Executor): AlertStore {
   return {
     settings: (accountId) => executor.get(settingsOf, { accountId }),
 
-    async setSettings(accountId, settings, audit) {
+    async setSettings(accountId, settings, audit, waiting = []) {
       const set = settings ? replaceSettings(settings) : removeSettings(accountId);
       const failure = 'The destination was removed.';
       const givenUp = settings?.destination === undefined ? [step(giveUpAll, { accountId, failure })] : [];
-      await change(executor, audit, [set, ...givenUp]);
+      await change(executor, audit, [set, ...replaceWaiting(accountId, waiting), ...givenUp]);
     },
+
+    ...confirmationStore(executor),
 
     watched: (moment, page) => readWatchedAccounts(executor, moment, page),
 

@@ -22,7 +22,7 @@ export function destinationFrom(text: string): Destination {
   const address = text.slice(scheme.length + 1);
   switch (scheme) {
     case 'mailto':
-      return { kind: 'mail', addresses: address.split(',') };
+      return { kind: 'mail', addresses: address === '' ? [] : address.split(',') };
     case 'slack':
       return { kind: 'slack', origin: address };
     case 'matrix': {

@@ -17,6 +17,7 @@ import * as fairUseStatements from './0014-fair-use-statements.ts';
 import * as cachedTokens from './0015-cached-tokens.ts';
 import * as usageSums from './0016-usage-sums.ts';
 import * as personSessions from './0018-person-sessions.ts';
+import * as waitingAddresses from './0019-waiting-addresses.ts';
 import { type Change, migrationsOf } from './column-types.ts';
 import type { sqliteMigrations } from './names.ts';
 
@@ -40,6 +41,7 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
   '0015-cached-tokens': cachedTokens,
   '0016-usage-sums': usageSums,
   '0018-person-sessions': personSessions,
+  '0019-waiting-addresses': waitingAddresses,
 } satisfies Record<(typeof sqliteMigrations)[number], Change>);
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
@@ -54,6 +56,7 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0015-cached-tokens': cachedTokens,
   '0016-usage-sums': usageSums,
   '0018-person-sessions': personSessions,
+  '0019-waiting-addresses': waitingAddresses,
 });
 
 /** A newer Parley has changed the schema. */

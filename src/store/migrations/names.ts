@@ -13,4 +13,5 @@ export const sqliteMigrations = [
   '0015-cached-tokens',
   '0016-usage-sums',
   '0018-person-sessions',
+  '0019-waiting-addresses',
 ] as const;

@@ -20,6 +20,7 @@ export interface Database {
   audit_entries: AuditEntriesTable;
   policy: PolicyTable;
   alert_settings: AlertSettingsTable;
+  waiting_addresses: WaitingAddressesTable;
   alert_marks: AlertMarksTable;
   alerts: AlertsTable;
   ended_sessions: EndedSessionsTable;
@@ -215,6 +216,15 @@ interface AlertSettingsTable {
   webhook_off_at_ms: OptionalInteger;
 }
 
+interface WaitingAddressesTable {
+  account_id: string;
+  address: string;
+  code_hash: string | null;
+  sent_at_ms: OptionalInteger;
+  expires_at_ms: OptionalInteger;
+  last_failure: string | null;
+}
+
 interface AlertMarksTable {
   account_id: string;
   kind: string;
@@ -245,6 +255,7 @@ interface EndedSessionsTable {
 }
 
 export type AlertSettingsRow = Selectable<AlertSettingsTable>;
+export type WaitingAddressRow = Selectable<WaitingAddressesTable>;
 export type AlertMarkRow = Selectable<AlertMarksTable>;
 export type AlertRow = Selectable<AlertsTable>;
 export type KeyRow = Selectable<ApiKeysTable>;

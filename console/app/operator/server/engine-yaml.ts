@@ -1,12 +1,30 @@
 /** The lines of parley.yaml for an engine and its models. */
 
+export const modelTypes = ['chat', 'speech', 'transcription'] as const;
+
 export interface NewModel {
+  /** The name that the server has for it. */
   readonly name: string;
-  readonly type: 'chat' | 'speech' | 'transcription';
-  /** Credits per million tokens, as a decimal; chat only. */
+  /** The id that clients send. Empty: the same name. */
+  readonly id: string;
+  readonly type: (typeof modelTypes)[number];
+  /** Credits per million tokens, as decimals; chat only. Empty if not given. */
   readonly input: string;
   readonly output: string;
+  readonly cachedInput: string;
+  /** Tokens; chat only. Empty: as the server reports. */
+  readonly context: string;
 }
+
+export const noModel: NewModel = {
+  name: '',
+  id: '',
+  type: 'chat',
+  input: '',
+  output: '',
+  cachedInput: '',
+  context: '',
+};
 
 export interface NewEngine {
   readonly name: string;
@@ -15,8 +33,6 @@ export interface NewEngine {
   readonly isEncrypted: boolean;
   readonly hasKey: boolean;
   readonly models: readonly NewModel[];
-  /** Names of chat models whose context the server does not report. */
-  readonly withoutContext: ReadonlySet<string>;
 }
 
 /** The environment variable that holds the engine's key. */
@@ -24,29 +40,41 @@ export const keyVariable = (name: string): string => `${name.toUpperCase().repla
 
 export function engineYaml(engine: NewEngine): string {
   const { name, kind, url, isEncrypted, hasKey, models } = engine;
+  const renamed = models.filter((model) => idOf(model) !== model.name);
   return [
     'engines:',
-    `  ${name}:`,
+    `  ${scalar(name)}:`,
     `    kind: ${kind}`,
     `    ${kind === 'openai' ? 'baseUrl' : 'address'}: ${scalar(url)}`,
     ...(kind === 'remote' && isEncrypted ? ['    tls: true'] : []),
     ...(hasKey ? [`    apiKeyEnv: ${keyVariable(name)}`] : []),
+    ...(renamed.length > 0 ? ['    models:'] : []),
+    ...renamed.map((model) => `      ${scalar(idOf(model))}: ${scalar(model.name)}`),
     'models:',
-    ...models.flatMap((model) => modelLines(model, engine)),
+    ...models.flatMap((model) => modelLines(model, name)),
     '',
   ].join('\n');
 }
 
-function modelLines(
-  { name, type, input, output }: NewModel,
-  { name: engine, withoutContext }: NewEngine,
-): readonly string[] {
-  const lines = [`  - id: ${scalar(name)}`, `    type: ${type}`, `    engine: ${engine}`];
+const idOf = ({ id, name }: NewModel): string => id || name;
+
+function modelLines(model: NewModel, engine: string): readonly string[] {
+  const { type, input, output, cachedInput, context } = model;
+  const lines = [`  - id: ${scalar(idOf(model))}`, `    type: ${type}`, `    engine: ${scalar(engine)}`];
   if (type !== 'chat') return lines;
-  const context = withoutContext.has(name)
-    ? ['    contextTokens: 8192   # the server does not report it: write its own']
-    : [];
-  return [...lines, `    price: { input: ${input || 0}, output: ${output || 0} }`, ...context];
+  const prices = Object.entries({ input, output, cachedInput })
+    .filter(([, price]) => price !== '')
+    .map(([name, price]) => `${name}: ${number(price)}`);
+  return [
+    ...lines,
+    ...(prices.length > 0 ? [`    price: { ${prices.join(', ')} }`] : []),
+    ...(context === '' ? [] : [`    contextTokens: ${number(context)}`]),
+  ];
+}
+
+/** The digits as they are. Parley refuses anything else. */
+function number(text: string): string {
+  return /^\d+(\.\d+)?$/.test(text) ? text : JSON.stringify(text);
 }
 
 /** JSON strings are YAML. */

@@ -1,4 +1,4 @@
-/** A form that checks a server before it is an engine, and shows the lines that make it one. */
+/** A form that checks a server before it is an engine, and makes the lines that offer its models. */
 import { useState } from 'preact/hooks';
 import type { CheckEngineResponse } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { CopyButton } from '../../../shared/copy-button.tsx';
@@ -8,153 +8,192 @@ import { Field } from '../../fields.tsx';
 import { Code } from '../../scroll.tsx';
 import { engineYaml, keyVariable, type NewEngine, type NewModel } from './engine-yaml.ts';
 import { DiagnosticList } from './findings.tsx';
+import { contextOf, type LineProblems, lineProblems } from './line-problems.ts';
 import { ModelFields } from './model-fields.tsx';
 
-const noModel: NewModel = { name: '', type: 'chat', input: '', output: '' };
-/** The form offers the listed models of a server up to this number. */
-const offeredMax = 40;
-
-interface Checked {
-  readonly found: CheckEngineResponse;
-  /** As it was checked. The models may be changed since. */
-  readonly engine: Omit<NewEngine, 'models'>;
+/** The lines of a server with models to offer, and what the configuration check says about them. */
+interface Made {
+  readonly engine: NewEngine;
+  readonly yaml: string;
+  readonly problems: LineProblems;
 }
 
 export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
   const [kind, setKind] = useState<NewEngine['kind']>('openai');
-  const [models, setModels] = useState<readonly NewModel[]>([noModel]);
-  const [checked, setChecked] = useState<Checked>();
-  const named = models
-    .map((model) => ({ ...model, name: model.name.trim() }))
-    .filter(({ name }) => name !== '');
+  const [models, setModels] = useState<readonly NewModel[]>([]);
+  const [found, setFound] = useState<CheckEngineResponse>();
+  /** Undefined as soon as a field is changed. */
+  const [made, setMade] = useState<Made>();
+  const problems = made?.problems.atFields;
   const check = async (values: FormData) => {
-    const [name, url, apiKey] = ['name', 'url', 'api_key'].map((field) =>
-      String(values.get(field) ?? '').trim(),
-    );
-    const found = await admin.checkEngine({
+    const { engine, apiKey } = wanted(values, kind, models);
+    const answer = await admin.checkEngine({
       kind,
-      url: url ?? '',
+      url: engine.url,
       chat: values.has('chat'),
-      tls: values.has('tls'),
+      tls: engine.isEncrypted,
       ...(apiKey && { apiKey }),
-      models: named.map(({ name, type }) => ({ name, type })),
+      models: engine.models.map(({ name, type }) => ({ name, type })),
     });
-    const made = { name: name ?? '', kind, url: url ?? '', isEncrypted: values.has('tls') };
-    setChecked({
-      found,
-      engine: { ...made, hasKey: Boolean(apiKey), withoutContext: withoutContext(found) },
-    });
+    setFound(answer);
+    if (models.length === 0) return;
+    const yaml = engineYaml(engine);
+    const { findings } = await admin.checkEngineLines({ yaml });
+    setMade({ engine, yaml, problems: lineProblems(findings, engine, answer) });
   };
   return (
     <Dialog title="Try a server" onClose={onClose}>
-      <CallForm action="Check it" onSubmit={check}>
-        <p>Nothing changes here: the check asks the server, and shows what to write in parley.yaml.</p>
-        <Field
-          label="Name"
-          name="name"
-          required
-          defaultValue="upstream"
-          pattern="[a-z][a-z0-9\-]{0,63}"
-          autocomplete="off"
-          hint="Of the engine: lower-case letters, digits and hyphens"
-        />
-        <label class="field">
-          Kind
-          <select value={kind} onChange={({ currentTarget }) => setKind(kindOf(currentTarget.value))}>
-            <option value="openai">A server with the OpenAI API</option>
-            <option value="remote">Another Parley</option>
-          </select>
-        </label>
-        <Field
-          label={kind === 'openai' ? 'URL' : 'Address'}
-          name="url"
-          required
-          autocomplete="off"
-          spellcheck={false}
-          hint={
-            kind === 'openai'
-              ? 'With its version: http://127.0.0.1:8000/v1'
-              : 'Such as speech.example.com:8080'
-          }
-        />
-        <Field
-          label="Its key"
-          name="api_key"
-          type="password"
-          autocomplete="off"
-          hint="Sent with this check only. Nothing keeps it."
-        />
-        <ModelFields models={models} onChange={setModels} />
-        <p>
-          {kind === 'openai' ? (
-            <label>
-              <input type="checkbox" name="chat" /> Ask each chat model for one token, which that server may
-              charge
-            </label>
-          ) : (
-            <label>
-              <input type="checkbox" name="tls" /> Encrypt the connection
-            </label>
+      <div onInput={() => setMade(undefined)}>
+        <CallForm action="Check it" onSubmit={check}>
+          <EngineFields kind={kind} onKind={setKind} problems={problems} />
+          {found && (
+            <ModelFields
+              listed={found.models}
+              models={models}
+              onChange={(changed) => {
+                setModels(changed);
+                setMade(undefined);
+              }}
+              problemOf={(index, field) => problems?.get(`models[${index}].${field}`)}
+            />
           )}
-        </p>
-      </CallForm>
-      {checked && (
-        <Result
-          of={checked}
-          models={named}
-          onAdd={(name) => setModels([...models.filter((model) => model.name !== ''), { ...noModel, name }])}
-        />
+        </CallForm>
+      </div>
+      {found && (
+        <section aria-label="Result" class="above">
+          <h3>Found</h3>
+          <DiagnosticList found={stillOpen(found, made)} />
+          {made === undefined ? (
+            <p class="quiet">
+              Choose the models to offer, then check again to get the lines for parley.yaml.
+            </p>
+          ) : (
+            <Lines of={made} />
+          )}
+        </section>
       )}
     </Dialog>
   );
 }
 
-interface ResultProps {
-  readonly of: Checked;
-  readonly models: readonly NewModel[];
-  readonly onAdd: (model: string) => void;
+interface EngineFieldsProps {
+  readonly kind: NewEngine['kind'];
+  readonly onKind: (kind: NewEngine['kind']) => void;
+  readonly problems: LineProblems['atFields'] | undefined;
 }
 
-function Result({ of: { found, engine }, models, onAdd }: ResultProps) {
-  const yaml = engineYaml({ ...engine, models });
-  const others = found.models.filter((listed) => !models.some(({ name }) => name === listed));
+function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
   return (
-    <section aria-label="Result" class="above">
-      <h3>Found</h3>
-      <DiagnosticList found={found.diagnostics} />
-      <p class="actions above">
-        {others.slice(0, offeredMax).map((name) => (
-          <button key={name} type="button" onClick={() => onAdd(name)}>
-            Add {name}
-          </button>
-        ))}
+    <>
+      <p>Nothing changes here: the check asks the server, and shows what to write in parley.yaml.</p>
+      <Field
+        label="Name"
+        name="name"
+        required
+        defaultValue="upstream"
+        pattern="[a-z][a-z0-9\-]{0,63}"
+        autocomplete="off"
+        hint="Of the engine: lower-case letters, digits and hyphens"
+        problem={problems?.get('name')}
+      />
+      <label class="field">
+        Kind
+        <select value={kind} onChange={({ currentTarget }) => onKind(kindOf(currentTarget.value))}>
+          <option value="openai">A server with the OpenAI API</option>
+          <option value="remote">Another Parley</option>
+        </select>
+      </label>
+      <Field
+        label={kind === 'openai' ? 'URL' : 'Address'}
+        name="url"
+        required
+        autocomplete="off"
+        spellcheck={false}
+        hint={
+          kind === 'openai' ? 'With its version: http://127.0.0.1:8000/v1' : 'Such as speech.example.com:8080'
+        }
+        problem={problems?.get('url')}
+      />
+      <Field
+        label="Its key"
+        name="api_key"
+        type="password"
+        autocomplete="off"
+        hint="Sent with this check only. Nothing keeps it."
+      />
+      <p>
+        {kind === 'openai' ? (
+          <label>
+            <input type="checkbox" name="chat" /> Ask each chat model for one token, which that server may
+            charge
+          </label>
+        ) : (
+          <label>
+            <input type="checkbox" name="tls" /> Encrypt the connection
+          </label>
+        )}
       </p>
+    </>
+  );
+}
+
+function wanted(values: FormData, kind: NewEngine['kind'], models: readonly NewModel[]) {
+  const text = (field: string) => String(values.get(field) ?? '').trim();
+  const apiKey = text('api_key');
+  const trimmed = models.map((model): NewModel => {
+    const entries = Object.entries(model).map(([field, value]) => [field, value.trim()]);
+    return { ...model, ...Object.fromEntries(entries) };
+  });
+  const engine: NewEngine = {
+    name: text('name'),
+    kind,
+    url: text('url'),
+    isEncrypted: values.has('tls'),
+    hasKey: apiKey !== '',
+    models: trimmed,
+  };
+  return { engine, apiKey };
+}
+
+function Lines({ of: { engine, yaml, problems } }: { readonly of: Made }) {
+  const { atFields, others, missingKey } = problems;
+  if (atFields.size + others.length > 0) {
+    return (
+      <div class="problem" role="alert">
+        <p>Parley would refuse the lines for parley.yaml. Correct the fields, then check again.</p>
+        {others.map((message) => (
+          <p key={message}>{message}</p>
+        ))}
+      </div>
+    );
+  }
+  return (
+    <>
       <h3>For parley.yaml</h3>
+      <p role="status">Parley accepts parley.yaml with these lines.</p>
       <Code text={yaml} />
       <p>
         <CopyButton text={yaml} />
       </p>
       <p class="quiet">
-        Add these lines to <code>engines</code> and <code>models</code> there
-        {engine.hasKey && (
+        Add them to <code>engines</code> and <code>models</code> there.
+        {missingKey !== undefined && (
           <>
             {' '}
-            and set <code>{keyVariable(engine.name)}</code> for the server, which needs a restart
+            Set <code>{keyVariable(engine.name)}</code> for the server, which has no such variable yet and
+            needs a restart for it.
           </>
-        )}
-        . Then run <code>parley config check</code> and <code>parley config apply</code>.
+        )}{' '}
+        Nothing is in effect before <code>parley config apply</code>, or a restart.
       </p>
-    </section>
+    </>
   );
+}
+
+/** The findings without those about a context that is written in the lines. */
+function stillOpen({ diagnostics }: CheckEngineResponse, made: Made | undefined) {
+  const written = (made?.engine.models ?? []).filter(({ context }) => context !== '');
+  return diagnostics.filter(({ subject }) => !written.some(({ name }) => subject === contextOf(name)));
 }
 
 const kindOf = (text: string): NewEngine['kind'] => (text === 'remote' ? text : 'openai');
-
-/** The chat models whose context the server does not report. */
-function withoutContext({ diagnostics }: CheckEngineResponse): ReadonlySet<string> {
-  const prefix = 'context of ';
-  const failed = diagnostics.filter(
-    ({ subject, state }) => state === 'problem' && subject.startsWith(prefix),
-  );
-  return new Set(failed.map(({ subject }) => subject.slice(prefix.length)));
-}

@@ -6,7 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Alert, AlertSettings } from "../../alerts/v1/alerts_pb.ts";
+import type { Alert, AlertSettings, WaitingAddress } from "../../alerts/v1/alerts_pb.ts";
 import { file_parley_alerts_v1_alerts } from "../../alerts/v1/alerts_pb.ts";
 import { file_parley_rest_v1_options } from "../../rest/v1/options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/alerts.proto.
  */
 export const file_parley_admin_v1_alerts: GenFile = /*@__PURE__*/
-  fileDesc("ChxwYXJsZXkvYWRtaW4vdjEvYWxlcnRzLnByb3RvEg9wYXJsZXkuYWRtaW4udjEiOQoXR2V0QWxlcnRTZXR0aW5nc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCKRAQoYR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlEjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEkIKDndlYmhvb2tfb2ZmX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIOd2ViaG9va19vZmZfYXQioAEKF1NldEFsZXJ0U2V0dGluZ3NSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSMQoIc2V0dGluZ3MYAiABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSIwoKbmV3X3NlY3JldBgDIAEoCEgAUgpuZXdfc2VjcmV0iAEBQg0KC19uZXdfc2VjcmV0Im0KGFNldEFsZXJ0U2V0dGluZ3NSZXNwb25zZRIxCghzZXR0aW5ncxgBIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnRTZXR0aW5ncxITCgZzZWNyZXQYAiABKAlIAIgBAUIJCgdfc2VjcmV0IpgBChFMaXN0QWxlcnRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihgEKEkxpc3RBbGVydHNSZXNwb25zZRItCgZhbGVydHMYASADKAsyFy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiI2ChRTZW5kVGVzdEFsZXJ0UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIj8KFVNlbmRUZXN0QWxlcnRSZXNwb25zZRImCgVhbGVydBgBIAEoCzIXLnBhcmxleS5hbGVydHMudjEuQWxlcnRiBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_alerts_v1_alerts, file_parley_rest_v1_options]);
+  fileDesc("ChxwYXJsZXkvYWRtaW4vdjEvYWxlcnRzLnByb3RvEg9wYXJsZXkuYWRtaW4udjEiOQoXR2V0QWxlcnRTZXR0aW5nc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCLhAQoYR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlEjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEkIKDndlYmhvb2tfb2ZmX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIOd2ViaG9va19vZmZfYXQSTgoRd2FpdGluZ19hZGRyZXNzZXMYAyADKAsyIC5wYXJsZXkuYWxlcnRzLnYxLldhaXRpbmdBZGRyZXNzUhF3YWl0aW5nX2FkZHJlc3NlcyKgAQoXU2V0QWxlcnRTZXR0aW5nc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIxCghzZXR0aW5ncxgCIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnRTZXR0aW5ncxIjCgpuZXdfc2VjcmV0GAMgASgISABSCm5ld19zZWNyZXSIAQFCDQoLX25ld19zZWNyZXQivQEKGFNldEFsZXJ0U2V0dGluZ3NSZXNwb25zZRIxCghzZXR0aW5ncxgBIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnRTZXR0aW5ncxITCgZzZWNyZXQYAiABKAlIAIgBARJOChF3YWl0aW5nX2FkZHJlc3NlcxgDIAMoCzIgLnBhcmxleS5hbGVydHMudjEuV2FpdGluZ0FkZHJlc3NSEXdhaXRpbmdfYWRkcmVzc2VzQgkKB19zZWNyZXQiTgobU2VuZE1haWxDb25maXJtYXRpb25SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSDwoHYWRkcmVzcxgCIAEoCSJqChxTZW5kTWFpbENvbmZpcm1hdGlvblJlc3BvbnNlEkoKD3dhaXRpbmdfYWRkcmVzcxgBIAEoCzIgLnBhcmxleS5hbGVydHMudjEuV2FpdGluZ0FkZHJlc3NSD3dhaXRpbmdfYWRkcmVzcyJJChlDb25maXJtTWFpbEFkZHJlc3NSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSDAoEY29kZRgCIAEoCSItChpDb25maXJtTWFpbEFkZHJlc3NSZXNwb25zZRIPCgdhZGRyZXNzGAEgASgJIpgBChFMaXN0QWxlcnRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihgEKEkxpc3RBbGVydHNSZXNwb25zZRItCgZhbGVydHMYASADKAsyFy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiI2ChRTZW5kVGVzdEFsZXJ0UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIj8KFVNlbmRUZXN0QWxlcnRSZXNwb25zZRImCgVhbGVydBgBIAEoCzIXLnBhcmxleS5hbGVydHMudjEuQWxlcnRiBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_alerts_v1_alerts, file_parley_rest_v1_options]);
 
 /**
  * @generated from message parley.admin.v1.GetAlertSettingsRequest
@@ -53,6 +53,13 @@ export type GetAlertSettingsResponse = Message<"parley.admin.v1.GetAlertSettings
    * @generated from field: google.protobuf.Timestamp webhook_off_at = 2 [json_name = "webhook_off_at"];
    */
   webhookOffAt?: Timestamp | undefined;
+
+  /**
+   * Addresses of `mail_addresses` that get no alerts before they are confirmed.
+   *
+   * @generated from field: repeated parley.alerts.v1.WaitingAddress waiting_addresses = 3 [json_name = "waiting_addresses"];
+   */
+  waitingAddresses: WaitingAddress[];
 };
 
 /**
@@ -110,6 +117,13 @@ export type SetAlertSettingsResponse = Message<"parley.admin.v1.SetAlertSettings
    * @generated from field: optional string secret = 2;
    */
   secret?: string | undefined;
+
+  /**
+   * Addresses of `mail_addresses` that get no alerts before they are confirmed.
+   *
+   * @generated from field: repeated parley.alerts.v1.WaitingAddress waiting_addresses = 3 [json_name = "waiting_addresses"];
+   */
+  waitingAddresses: WaitingAddress[];
 };
 
 /**
@@ -118,6 +132,94 @@ export type SetAlertSettingsResponse = Message<"parley.admin.v1.SetAlertSettings
  */
 export const SetAlertSettingsResponseSchema: GenMessage<SetAlertSettingsResponse> = /*@__PURE__*/
   messageDesc(file_parley_admin_v1_alerts, 3);
+
+/**
+ * @generated from message parley.admin.v1.SendMailConfirmationRequest
+ */
+export type SendMailConfirmationRequest = Message<"parley.admin.v1.SendMailConfirmationRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * An address that waits for its confirmation. Required.
+   *
+   * @generated from field: string address = 2;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.SendMailConfirmationRequest.
+ * Use `create(SendMailConfirmationRequestSchema)` to create a new message.
+ */
+export const SendMailConfirmationRequestSchema: GenMessage<SendMailConfirmationRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_alerts, 4);
+
+/**
+ * @generated from message parley.admin.v1.SendMailConfirmationResponse
+ */
+export type SendMailConfirmationResponse = Message<"parley.admin.v1.SendMailConfirmationResponse"> & {
+  /**
+   * @generated from field: parley.alerts.v1.WaitingAddress waiting_address = 1 [json_name = "waiting_address"];
+   */
+  waitingAddress?: WaitingAddress | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SendMailConfirmationResponse.
+ * Use `create(SendMailConfirmationResponseSchema)` to create a new message.
+ */
+export const SendMailConfirmationResponseSchema: GenMessage<SendMailConfirmationResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_alerts, 5);
+
+/**
+ * @generated from message parley.admin.v1.ConfirmMailAddressRequest
+ */
+export type ConfirmMailAddressRequest = Message<"parley.admin.v1.ConfirmMailAddressRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * The code in the latest mail to the address. Case, blanks and hyphens do not matter. Required.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.ConfirmMailAddressRequest.
+ * Use `create(ConfirmMailAddressRequestSchema)` to create a new message.
+ */
+export const ConfirmMailAddressRequestSchema: GenMessage<ConfirmMailAddressRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_alerts, 6);
+
+/**
+ * @generated from message parley.admin.v1.ConfirmMailAddressResponse
+ */
+export type ConfirmMailAddressResponse = Message<"parley.admin.v1.ConfirmMailAddressResponse"> & {
+  /**
+   * The address, which gets alerts from now on.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.ConfirmMailAddressResponse.
+ * Use `create(ConfirmMailAddressResponseSchema)` to create a new message.
+ */
+export const ConfirmMailAddressResponseSchema: GenMessage<ConfirmMailAddressResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_alerts, 7);
 
 /**
  * @generated from message parley.admin.v1.ListAlertsRequest
@@ -148,7 +250,7 @@ export type ListAlertsRequest = Message<"parley.admin.v1.ListAlertsRequest"> & {
  * Use `create(ListAlertsRequestSchema)` to create a new message.
  */
 export const ListAlertsRequestSchema: GenMessage<ListAlertsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_alerts, 4);
+  messageDesc(file_parley_admin_v1_alerts, 8);
 
 /**
  * @generated from message parley.admin.v1.ListAlertsResponse
@@ -174,7 +276,7 @@ export type ListAlertsResponse = Message<"parley.admin.v1.ListAlertsResponse"> &
  * Use `create(ListAlertsResponseSchema)` to create a new message.
  */
 export const ListAlertsResponseSchema: GenMessage<ListAlertsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_alerts, 5);
+  messageDesc(file_parley_admin_v1_alerts, 9);
 
 /**
  * @generated from message parley.admin.v1.SendTestAlertRequest
@@ -193,7 +295,7 @@ export type SendTestAlertRequest = Message<"parley.admin.v1.SendTestAlertRequest
  * Use `create(SendTestAlertRequestSchema)` to create a new message.
  */
 export const SendTestAlertRequestSchema: GenMessage<SendTestAlertRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_alerts, 6);
+  messageDesc(file_parley_admin_v1_alerts, 10);
 
 /**
  * @generated from message parley.admin.v1.SendTestAlertResponse
@@ -212,5 +314,5 @@ export type SendTestAlertResponse = Message<"parley.admin.v1.SendTestAlertRespon
  * Use `create(SendTestAlertResponseSchema)` to create a new message.
  */
 export const SendTestAlertResponseSchema: GenMessage<SendTestAlertResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_alerts, 7);
+  messageDesc(file_parley_admin_v1_alerts, 11);
 

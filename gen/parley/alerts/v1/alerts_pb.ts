@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/alerts/v1/alerts.proto.
  */
 export const file_parley_alerts_v1_alerts: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wYXJsZXkvYWxlcnRzL3YxL2FsZXJ0cy5wcm90bxIQcGFybGV5LmFsZXJ0cy52MSKcAgoNQWxlcnRTZXR0aW5ncxIlCgt3ZWJob29rX3VybBgBIAEoCUgAUgt3ZWJob29rX3VybIgBARIQCghwZXJjZW50cxgCIAMoBRIpCg1iYWxhbmNlX2JlbG93GAMgASgJSAFSDWJhbGFuY2VfYmVsb3eIAQESJgoObWFpbF9hZGRyZXNzZXMYBCADKAlSDm1haWxfYWRkcmVzc2VzEiEKCXNsYWNrX3VybBgFIAEoCUgCUglzbGFja191cmyIAQESLAoGbWF0cml4GAYgASgLMhwucGFybGV5LmFsZXJ0cy52MS5NYXRyaXhSb29tQg4KDF93ZWJob29rX3VybEIQCg5fYmFsYW5jZV9iZWxvd0IMCgpfc2xhY2tfdXJsIogBCgpNYXRyaXhSb29tEiYKDmhvbWVzZXJ2ZXJfdXJsGAEgASgJUg5ob21lc2VydmVyX3VybBIYCgdyb29tX2lkGAIgASgJUgdyb29tX2lkEicKDGFjY2Vzc190b2tlbhgDIAEoCUgAUgxhY2Nlc3NfdG9rZW6IAQFCDwoNX2FjY2Vzc190b2tlbiK3BAoFQWxlcnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRI6CgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBIeCgphY2NvdW50X2lkGAQgASgJUgphY2NvdW50X2lkEhsKBmtleV9pZBgFIAEoCUgAUgZrZXlfaWSIAQESFAoHcGVyY2VudBgGIAEoBUgBiAEBEiMKCmxpbWl0X25hbWUYByABKAlIAlIKbGltaXRfbmFtZYgBARIRCgR1c2VkGAggASgJSAOIAQESEgoFbGltaXQYCSABKAlIBIgBARI4CglyZXNldHNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXQSFAoHYmFsYW5jZRgLIAEoCUgFiAEBEikKDWJhbGFuY2VfYmVsb3cYDCABKAlIBlINYmFsYW5jZV9iZWxvd4gBARI0CgdlbmRzX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIHZW5kc19hdBIxCghkZWxpdmVyeRgOIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnREZWxpdmVyeUIJCgdfa2V5X2lkQgoKCF9wZXJjZW50Qg0KC19saW1pdF9uYW1lQgcKBV91c2VkQggKBl9saW1pdEIKCghfYmFsYW5jZUIQCg5fYmFsYW5jZV9iZWxvdyLwAQoNQWxlcnREZWxpdmVyeRINCgVzdGF0ZRgBIAEoCRIQCghhdHRlbXB0cxgCIAEoBRJECg9uZXh0X2F0dGVtcHRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg9uZXh0X2F0dGVtcHRfYXQSPgoMZGVsaXZlcmVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIMZGVsaXZlcmVkX2F0EicKDGxhc3RfZmFpbHVyZRgFIAEoCUgAUgxsYXN0X2ZhaWx1cmWIAQFCDwoNX2xhc3RfZmFpbHVyZSIZChdHZXRBbGVydFNldHRpbmdzUmVxdWVzdCKRAQoYR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlEjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEkIKDndlYmhvb2tfb2ZmX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIOd2ViaG9va19vZmZfYXQigAEKF1NldEFsZXJ0U2V0dGluZ3NSZXF1ZXN0EjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEiMKCm5ld19zZWNyZXQYAiABKAhIAFIKbmV3X3NlY3JldIgBAUINCgtfbmV3X3NlY3JldCJtChhTZXRBbGVydFNldHRpbmdzUmVzcG9uc2USMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSEwoGc2VjcmV0GAIgASgJSACIAQFCCQoHX3NlY3JldCJ4ChFMaXN0QWxlcnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIoYBChJMaXN0QWxlcnRzUmVzcG9uc2USLQoGYWxlcnRzGAEgAygLMhcucGFybGV5LmFsZXJ0cy52MS5BbGVydEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iFgoUU2VuZFRlc3RBbGVydFJlcXVlc3QiPwoVU2VuZFRlc3RBbGVydFJlc3BvbnNlEiYKBWFsZXJ0GAEgASgLMhcucGFybGV5LmFsZXJ0cy52MS5BbGVydGIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
+  fileDesc("Ch1wYXJsZXkvYWxlcnRzL3YxL2FsZXJ0cy5wcm90bxIQcGFybGV5LmFsZXJ0cy52MSKcAgoNQWxlcnRTZXR0aW5ncxIlCgt3ZWJob29rX3VybBgBIAEoCUgAUgt3ZWJob29rX3VybIgBARIQCghwZXJjZW50cxgCIAMoBRIpCg1iYWxhbmNlX2JlbG93GAMgASgJSAFSDWJhbGFuY2VfYmVsb3eIAQESJgoObWFpbF9hZGRyZXNzZXMYBCADKAlSDm1haWxfYWRkcmVzc2VzEiEKCXNsYWNrX3VybBgFIAEoCUgCUglzbGFja191cmyIAQESLAoGbWF0cml4GAYgASgLMhwucGFybGV5LmFsZXJ0cy52MS5NYXRyaXhSb29tQg4KDF93ZWJob29rX3VybEIQCg5fYmFsYW5jZV9iZWxvd0IMCgpfc2xhY2tfdXJsIogBCgpNYXRyaXhSb29tEiYKDmhvbWVzZXJ2ZXJfdXJsGAEgASgJUg5ob21lc2VydmVyX3VybBIYCgdyb29tX2lkGAIgASgJUgdyb29tX2lkEicKDGFjY2Vzc190b2tlbhgDIAEoCUgAUgxhY2Nlc3NfdG9rZW6IAQFCDwoNX2FjY2Vzc190b2tlbiK3BAoFQWxlcnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRI6CgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBIeCgphY2NvdW50X2lkGAQgASgJUgphY2NvdW50X2lkEhsKBmtleV9pZBgFIAEoCUgAUgZrZXlfaWSIAQESFAoHcGVyY2VudBgGIAEoBUgBiAEBEiMKCmxpbWl0X25hbWUYByABKAlIAlIKbGltaXRfbmFtZYgBARIRCgR1c2VkGAggASgJSAOIAQESEgoFbGltaXQYCSABKAlIBIgBARI4CglyZXNldHNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXQSFAoHYmFsYW5jZRgLIAEoCUgFiAEBEikKDWJhbGFuY2VfYmVsb3cYDCABKAlIBlINYmFsYW5jZV9iZWxvd4gBARI0CgdlbmRzX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIHZW5kc19hdBIxCghkZWxpdmVyeRgOIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnREZWxpdmVyeUIJCgdfa2V5X2lkQgoKCF9wZXJjZW50Qg0KC19saW1pdF9uYW1lQgcKBV91c2VkQggKBl9saW1pdEIKCghfYmFsYW5jZUIQCg5fYmFsYW5jZV9iZWxvdyLwAQoNQWxlcnREZWxpdmVyeRINCgVzdGF0ZRgBIAEoCRIQCghhdHRlbXB0cxgCIAEoBRJECg9uZXh0X2F0dGVtcHRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg9uZXh0X2F0dGVtcHRfYXQSPgoMZGVsaXZlcmVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIMZGVsaXZlcmVkX2F0EicKDGxhc3RfZmFpbHVyZRgFIAEoCUgAUgxsYXN0X2ZhaWx1cmWIAQFCDwoNX2xhc3RfZmFpbHVyZSIZChdHZXRBbGVydFNldHRpbmdzUmVxdWVzdCLhAQoYR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlEjEKCHNldHRpbmdzGAEgASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydFNldHRpbmdzEkIKDndlYmhvb2tfb2ZmX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIOd2ViaG9va19vZmZfYXQSTgoRd2FpdGluZ19hZGRyZXNzZXMYAyADKAsyIC5wYXJsZXkuYWxlcnRzLnYxLldhaXRpbmdBZGRyZXNzUhF3YWl0aW5nX2FkZHJlc3NlcyKAAQoXU2V0QWxlcnRTZXR0aW5nc1JlcXVlc3QSMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSIwoKbmV3X3NlY3JldBgCIAEoCEgAUgpuZXdfc2VjcmV0iAEBQg0KC19uZXdfc2VjcmV0Ir0BChhTZXRBbGVydFNldHRpbmdzUmVzcG9uc2USMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSEwoGc2VjcmV0GAIgASgJSACIAQESTgoRd2FpdGluZ19hZGRyZXNzZXMYAyADKAsyIC5wYXJsZXkuYWxlcnRzLnYxLldhaXRpbmdBZGRyZXNzUhF3YWl0aW5nX2FkZHJlc3Nlc0IJCgdfc2VjcmV0Is0BCg5XYWl0aW5nQWRkcmVzcxIPCgdhZGRyZXNzGAEgASgJEjQKB3NlbnRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdzZW50X2F0EjoKCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0EicKDGxhc3RfZmFpbHVyZRgEIAEoCUgAUgxsYXN0X2ZhaWx1cmWIAQFCDwoNX2xhc3RfZmFpbHVyZSIuChtTZW5kTWFpbENvbmZpcm1hdGlvblJlcXVlc3QSDwoHYWRkcmVzcxgBIAEoCSJqChxTZW5kTWFpbENvbmZpcm1hdGlvblJlc3BvbnNlEkoKD3dhaXRpbmdfYWRkcmVzcxgBIAEoCzIgLnBhcmxleS5hbGVydHMudjEuV2FpdGluZ0FkZHJlc3NSD3dhaXRpbmdfYWRkcmVzcyIpChlDb25maXJtTWFpbEFkZHJlc3NSZXF1ZXN0EgwKBGNvZGUYASABKAkiLQoaQ29uZmlybU1haWxBZGRyZXNzUmVzcG9uc2USDwoHYWRkcmVzcxgBIAEoCSJ4ChFMaXN0QWxlcnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIoYBChJMaXN0QWxlcnRzUmVzcG9uc2USLQoGYWxlcnRzGAEgAygLMhcucGFybGV5LmFsZXJ0cy52MS5BbGVydEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iFgoUU2VuZFRlc3RBbGVydFJlcXVlc3QiPwoVU2VuZFRlc3RBbGVydFJlc3BvbnNlEiYKBWFsZXJ0GAEgASgLMhcucGFybGV5LmFsZXJ0cy52MS5BbGVydGIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
 
 /**
  * Settings of an account's alerts about used amounts and ends of plans, and their destination: one of `webhook_url`,
@@ -48,7 +48,7 @@ export type AlertSettings = Message<"parley.alerts.v1.AlertSettings"> & {
   balanceBelow?: string | undefined;
 
   /**
-   * Each alert is mailed to these addresses, at most five. The server needs `alerts.smtp`, and a key of the account
+   * Each alert is mailed to these addresses, at most five, once they are confirmed: a new address gets a mail with a code. The server needs `alerts.smtp`, and a key of the account
    * needs `alerts.smtp.holdersMaySet` to set other addresses than before. REST refuses an empty list.
    *
    * @generated from field: repeated string mail_addresses = 4 [json_name = "mail_addresses"];
@@ -295,6 +295,13 @@ export type GetAlertSettingsResponse = Message<"parley.alerts.v1.GetAlertSetting
    * @generated from field: google.protobuf.Timestamp webhook_off_at = 2 [json_name = "webhook_off_at"];
    */
   webhookOffAt?: Timestamp | undefined;
+
+  /**
+   * Addresses of `mail_addresses` that get no alerts before they are confirmed.
+   *
+   * @generated from field: repeated parley.alerts.v1.WaitingAddress waiting_addresses = 3 [json_name = "waiting_addresses"];
+   */
+  waitingAddresses: WaitingAddress[];
 };
 
 /**
@@ -345,6 +352,13 @@ export type SetAlertSettingsResponse = Message<"parley.alerts.v1.SetAlertSetting
    * @generated from field: optional string secret = 2;
    */
   secret?: string | undefined;
+
+  /**
+   * Addresses of `mail_addresses` that get no alerts before they are confirmed.
+   *
+   * @generated from field: repeated parley.alerts.v1.WaitingAddress waiting_addresses = 3 [json_name = "waiting_addresses"];
+   */
+  waitingAddresses: WaitingAddress[];
 };
 
 /**
@@ -353,6 +367,120 @@ export type SetAlertSettingsResponse = Message<"parley.alerts.v1.SetAlertSetting
  */
 export const SetAlertSettingsResponseSchema: GenMessage<SetAlertSettingsResponse> = /*@__PURE__*/
   messageDesc(file_parley_alerts_v1_alerts, 7);
+
+/**
+ * An address of mail that waits for its confirmation: the code in a mail that was sent to it.
+ *
+ * @generated from message parley.alerts.v1.WaitingAddress
+ */
+export type WaitingAddress = Message<"parley.alerts.v1.WaitingAddress"> & {
+  /**
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * When the latest mail with a code was sent. Absent if none was.
+   *
+   * @generated from field: google.protobuf.Timestamp sent_at = 2 [json_name = "sent_at"];
+   */
+  sentAt?: Timestamp | undefined;
+
+  /**
+   * Until when that code is valid, for 24 hours.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 3 [json_name = "expires_at"];
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * Why no mail was sent, in a sentence.
+   *
+   * @generated from field: optional string last_failure = 4 [json_name = "last_failure"];
+   */
+  lastFailure?: string | undefined;
+};
+
+/**
+ * Describes the message parley.alerts.v1.WaitingAddress.
+ * Use `create(WaitingAddressSchema)` to create a new message.
+ */
+export const WaitingAddressSchema: GenMessage<WaitingAddress> = /*@__PURE__*/
+  messageDesc(file_parley_alerts_v1_alerts, 8);
+
+/**
+ * @generated from message parley.alerts.v1.SendMailConfirmationRequest
+ */
+export type SendMailConfirmationRequest = Message<"parley.alerts.v1.SendMailConfirmationRequest"> & {
+  /**
+   * An address that waits for its confirmation. Required.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message parley.alerts.v1.SendMailConfirmationRequest.
+ * Use `create(SendMailConfirmationRequestSchema)` to create a new message.
+ */
+export const SendMailConfirmationRequestSchema: GenMessage<SendMailConfirmationRequest> = /*@__PURE__*/
+  messageDesc(file_parley_alerts_v1_alerts, 9);
+
+/**
+ * @generated from message parley.alerts.v1.SendMailConfirmationResponse
+ */
+export type SendMailConfirmationResponse = Message<"parley.alerts.v1.SendMailConfirmationResponse"> & {
+  /**
+   * @generated from field: parley.alerts.v1.WaitingAddress waiting_address = 1 [json_name = "waiting_address"];
+   */
+  waitingAddress?: WaitingAddress | undefined;
+};
+
+/**
+ * Describes the message parley.alerts.v1.SendMailConfirmationResponse.
+ * Use `create(SendMailConfirmationResponseSchema)` to create a new message.
+ */
+export const SendMailConfirmationResponseSchema: GenMessage<SendMailConfirmationResponse> = /*@__PURE__*/
+  messageDesc(file_parley_alerts_v1_alerts, 10);
+
+/**
+ * @generated from message parley.alerts.v1.ConfirmMailAddressRequest
+ */
+export type ConfirmMailAddressRequest = Message<"parley.alerts.v1.ConfirmMailAddressRequest"> & {
+  /**
+   * The code in the latest mail to the address. Case, blanks and hyphens do not matter. Required.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+};
+
+/**
+ * Describes the message parley.alerts.v1.ConfirmMailAddressRequest.
+ * Use `create(ConfirmMailAddressRequestSchema)` to create a new message.
+ */
+export const ConfirmMailAddressRequestSchema: GenMessage<ConfirmMailAddressRequest> = /*@__PURE__*/
+  messageDesc(file_parley_alerts_v1_alerts, 11);
+
+/**
+ * @generated from message parley.alerts.v1.ConfirmMailAddressResponse
+ */
+export type ConfirmMailAddressResponse = Message<"parley.alerts.v1.ConfirmMailAddressResponse"> & {
+  /**
+   * The address, which gets alerts from now on.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message parley.alerts.v1.ConfirmMailAddressResponse.
+ * Use `create(ConfirmMailAddressResponseSchema)` to create a new message.
+ */
+export const ConfirmMailAddressResponseSchema: GenMessage<ConfirmMailAddressResponse> = /*@__PURE__*/
+  messageDesc(file_parley_alerts_v1_alerts, 12);
 
 /**
  * @generated from message parley.alerts.v1.ListAlertsRequest
@@ -378,7 +506,7 @@ export type ListAlertsRequest = Message<"parley.alerts.v1.ListAlertsRequest"> & 
  * Use `create(ListAlertsRequestSchema)` to create a new message.
  */
 export const ListAlertsRequestSchema: GenMessage<ListAlertsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 8);
+  messageDesc(file_parley_alerts_v1_alerts, 13);
 
 /**
  * @generated from message parley.alerts.v1.ListAlertsResponse
@@ -404,7 +532,7 @@ export type ListAlertsResponse = Message<"parley.alerts.v1.ListAlertsResponse"> 
  * Use `create(ListAlertsResponseSchema)` to create a new message.
  */
 export const ListAlertsResponseSchema: GenMessage<ListAlertsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 9);
+  messageDesc(file_parley_alerts_v1_alerts, 14);
 
 /**
  * @generated from message parley.alerts.v1.SendTestAlertRequest
@@ -417,7 +545,7 @@ export type SendTestAlertRequest = Message<"parley.alerts.v1.SendTestAlertReques
  * Use `create(SendTestAlertRequestSchema)` to create a new message.
  */
 export const SendTestAlertRequestSchema: GenMessage<SendTestAlertRequest> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 10);
+  messageDesc(file_parley_alerts_v1_alerts, 15);
 
 /**
  * @generated from message parley.alerts.v1.SendTestAlertResponse
@@ -436,5 +564,5 @@ export type SendTestAlertResponse = Message<"parley.alerts.v1.SendTestAlertRespo
  * Use `create(SendTestAlertResponseSchema)` to create a new message.
  */
 export const SendTestAlertResponseSchema: GenMessage<SendTestAlertResponse> = /*@__PURE__*/
-  messageDesc(file_parley_alerts_v1_alerts, 11);
+  messageDesc(file_parley_alerts_v1_alerts, 16);
 

@@ -5,14 +5,14 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { GetAlertSettingsRequestSchema, GetAlertSettingsResponseSchema, ListAlertsRequestSchema, ListAlertsResponseSchema, SendTestAlertRequestSchema, SendTestAlertResponseSchema, SetAlertSettingsRequestSchema, SetAlertSettingsResponseSchema } from "./alerts_pb.ts";
+import type { ConfirmMailAddressRequestSchema, ConfirmMailAddressResponseSchema, GetAlertSettingsRequestSchema, GetAlertSettingsResponseSchema, ListAlertsRequestSchema, ListAlertsResponseSchema, SendMailConfirmationRequestSchema, SendMailConfirmationResponseSchema, SendTestAlertRequestSchema, SendTestAlertResponseSchema, SetAlertSettingsRequestSchema, SetAlertSettingsResponseSchema } from "./alerts_pb.ts";
 import { file_parley_alerts_v1_alerts } from "./alerts_pb.ts";
 
 /**
  * Describes the file parley/alerts/v1/alerts_service.proto.
  */
 export const file_parley_alerts_v1_alerts_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVwYXJsZXkvYWxlcnRzL3YxL2FsZXJ0c19zZXJ2aWNlLnByb3RvEhBwYXJsZXkuYWxlcnRzLnYxMqcECg1BbGVydHNTZXJ2aWNlEooBChBHZXRBbGVydFNldHRpbmdzEikucGFybGV5LmFsZXJ0cy52MS5HZXRBbGVydFNldHRpbmdzUmVxdWVzdBoqLnBhcmxleS5hbGVydHMudjEuR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlIh+C0+STAhkSFy9hcGkvdjEvYWxlcnRzL3NldHRpbmdzEo0BChBTZXRBbGVydFNldHRpbmdzEikucGFybGV5LmFsZXJ0cy52MS5TZXRBbGVydFNldHRpbmdzUmVxdWVzdBoqLnBhcmxleS5hbGVydHMudjEuU2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlIiKC0+STAhw6ASoiFy9hcGkvdjEvYWxlcnRzL3NldHRpbmdzEm8KCkxpc3RBbGVydHMSIy5wYXJsZXkuYWxlcnRzLnYxLkxpc3RBbGVydHNSZXF1ZXN0GiQucGFybGV5LmFsZXJ0cy52MS5MaXN0QWxlcnRzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9hbGVydHMShwEKDVNlbmRUZXN0QWxlcnQSJi5wYXJsZXkuYWxlcnRzLnYxLlNlbmRUZXN0QWxlcnRSZXF1ZXN0GicucGFybGV5LmFsZXJ0cy52MS5TZW5kVGVzdEFsZXJ0UmVzcG9uc2UiJYLT5JMCHzoBKmIFYWxlcnQiEy9hcGkvdjEvYWxlcnRzL3Rlc3RiBnByb3RvMw", [file_google_api_annotations, file_parley_alerts_v1_alerts]);
+  fileDesc("CiVwYXJsZXkvYWxlcnRzL3YxL2FsZXJ0c19zZXJ2aWNlLnByb3RvEhBwYXJsZXkuYWxlcnRzLnYxMvkGCg1BbGVydHNTZXJ2aWNlEooBChBHZXRBbGVydFNldHRpbmdzEikucGFybGV5LmFsZXJ0cy52MS5HZXRBbGVydFNldHRpbmdzUmVxdWVzdBoqLnBhcmxleS5hbGVydHMudjEuR2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlIh+C0+STAhkSFy9hcGkvdjEvYWxlcnRzL3NldHRpbmdzEo0BChBTZXRBbGVydFNldHRpbmdzEikucGFybGV5LmFsZXJ0cy52MS5TZXRBbGVydFNldHRpbmdzUmVxdWVzdBoqLnBhcmxleS5hbGVydHMudjEuU2V0QWxlcnRTZXR0aW5nc1Jlc3BvbnNlIiKC0+STAhw6ASoiFy9hcGkvdjEvYWxlcnRzL3NldHRpbmdzErABChRTZW5kTWFpbENvbmZpcm1hdGlvbhItLnBhcmxleS5hbGVydHMudjEuU2VuZE1haWxDb25maXJtYXRpb25SZXF1ZXN0Gi4ucGFybGV5LmFsZXJ0cy52MS5TZW5kTWFpbENvbmZpcm1hdGlvblJlc3BvbnNlIjmC0+STAjM6ASpiD3dhaXRpbmdfYWRkcmVzcyIdL2FwaS92MS9hbGVydHMvYWRkcmVzc2VzL2NvZGUSnAEKEkNvbmZpcm1NYWlsQWRkcmVzcxIrLnBhcmxleS5hbGVydHMudjEuQ29uZmlybU1haWxBZGRyZXNzUmVxdWVzdBosLnBhcmxleS5hbGVydHMudjEuQ29uZmlybU1haWxBZGRyZXNzUmVzcG9uc2UiK4LT5JMCJToBKiIgL2FwaS92MS9hbGVydHMvYWRkcmVzc2VzL2NvbmZpcm0SbwoKTGlzdEFsZXJ0cxIjLnBhcmxleS5hbGVydHMudjEuTGlzdEFsZXJ0c1JlcXVlc3QaJC5wYXJsZXkuYWxlcnRzLnYxLkxpc3RBbGVydHNSZXNwb25zZSIWgtPkkwIQEg4vYXBpL3YxL2FsZXJ0cxKHAQoNU2VuZFRlc3RBbGVydBImLnBhcmxleS5hbGVydHMudjEuU2VuZFRlc3RBbGVydFJlcXVlc3QaJy5wYXJsZXkuYWxlcnRzLnYxLlNlbmRUZXN0QWxlcnRSZXNwb25zZSIlgtPkkwIfOgEqYgVhbGVydCITL2FwaS92MS9hbGVydHMvdGVzdGIGcHJvdG8z", [file_google_api_annotations, file_parley_alerts_v1_alerts]);
 
 /**
  * Warns the holders of an account when an amount is used up or a plan ends, for keys with the scope `manage`.
@@ -39,6 +39,27 @@ export const AlertsService: GenService<{
     methodKind: "unary";
     input: typeof SetAlertSettingsRequestSchema;
     output: typeof SetAlertSettingsResponseSchema;
+  },
+  /**
+   * Mails another code to an address that waits for its confirmation; it replaces the code before.
+   * `rate_limit_exceeded` for more than one in a minute.
+   *
+   * @generated from rpc parley.alerts.v1.AlertsService.SendMailConfirmation
+   */
+  sendMailConfirmation: {
+    methodKind: "unary";
+    input: typeof SendMailConfirmationRequestSchema;
+    output: typeof SendMailConfirmationResponseSchema;
+  },
+  /**
+   * Confirms the address of mail to which the code was sent, so that it gets the alerts of the account.
+   *
+   * @generated from rpc parley.alerts.v1.AlertsService.ConfirmMailAddress
+   */
+  confirmMailAddress: {
+    methodKind: "unary";
+    input: typeof ConfirmMailAddressRequestSchema;
+    output: typeof ConfirmMailAddressResponseSchema;
   },
   /**
    * Lists the alerts of the account.

@@ -10,7 +10,7 @@ import type { Config } from '../../../config/config.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { dataFolderError } from '../../client/data-folder.ts';
 import { localUrl, removeServerFile, type ServerFile, writeServerFile } from '../../client/server-file.ts';
-import { loadWithFlags } from '../../configuration.ts';
+import { checkLinesWithFlags, loadWithFlags } from '../../configuration.ts';
 import type { ServeFlags } from '../../flags.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
@@ -158,7 +158,11 @@ async function reloadConfiguration(
 /** Undefined for a pipe, which a server reads once: another reading would wait for a writer, and block all requests. */
 function sourceOf(file: string | undefined, flags: ServeFlags): ConfigSource | undefined {
   if (file === undefined || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  return { path: file, read: () => loadWithFlags(flags).config };
+  return {
+    path: file,
+    read: () => loadWithFlags(flags).config,
+    check: (lines) => checkLinesWithFlags(flags, lines),
+  };
 }
 
 /** Loads the app, which takes long, only for this command and a valid configuration. */

@@ -200,7 +200,10 @@ async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
     balanceBelow: nanoCredits(5_000_000_000n),
     offAtMs: undefined,
   };
-  await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId));
+  const address = 'ü@example.com';
+  await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId), [address]);
+  const times = { sentAtMs: nowMs, expiresAtMs: nowMs + day, againAfterMs: nowMs };
+  await store.alerts.setCode(accountId, address, { codeHash: 'a'.repeat(64), ...times });
   for (const state of ['none', 'pending'] as const) {
     const createdAtMs = tick();
     const details = { percent: 50, used: '500', limit: '1000' };

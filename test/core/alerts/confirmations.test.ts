@@ -1,0 +1,164 @@
+/** Addresses of mail are confirmed by a code before they get alerts, through a running server and a real mail server. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
+import { codeIn, type MailServer, startMailServer } from '../../support/mail-server.ts';
+import { bearer, errorOf, TestClock } from '../../support/parley.ts';
+
+interface State {
+  readonly settings?: { readonly mail_addresses?: string[] };
+  readonly waiting_addresses?: {
+    readonly address: string;
+    readonly sent_at?: string;
+    readonly expires_at?: string;
+    readonly last_failure?: string;
+  }[];
+}
+
+const dayMs = 86_400_000;
+let parley: LimitedParley;
+let mails: MailServer;
+let boss: string;
+
+beforeEach(async () => {
+  mails = await startMailServer();
+  const smtp = { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com' };
+  parley = await startLimited({
+    clock: new TestClock(Date.UTC(2026, 10, 28, 12)),
+    settings: { alerts: { smtp: { ...smtp, holdersMaySet: true } } },
+    alerts: { intervalMs: 5 },
+  });
+  const path = `/admin/accounts/${parley.accountId}/keys`;
+  const made = await parley.postJson(path, { name: 'boss', scopes: ['manage'] }, bearer(parley.adminKey));
+  boss = ((await made.json()) as { secret: string }).secret;
+});
+afterEach(async () => {
+  await parley.close();
+  await mails.close();
+});
+
+const post = (path: string, body: object) => parley.postJson(`/alerts/${path}`, body, bearer(boss));
+const set = async (...mail_addresses: string[]) =>
+  (await (await post('settings', { settings: { percents: [50], mail_addresses } })).json()) as State;
+const state = async () => (await (await parley.call('/alerts/settings', bearer(boss))).json()) as State;
+const confirm = (code: string) => post('addresses/confirm', { code });
+const sendAgain = (address: string) => post('addresses/code', { address });
+const invalidCode = { status: 400, code: 'invalid_parameter', param: 'code' };
+
+async function delivery(): Promise<object> {
+  const answer = await parley.call('/alerts', bearer(boss));
+  const { alerts } = (await answer.json()) as { alerts: { delivery: object }[] };
+  return alerts[0]?.delivery ?? {};
+}
+
+/** Uses half of a budget, which raises an alert. */
+async function raise(): Promise<void> {
+  await parley.setAccountLimits({ budgets: { month: '2' } });
+  parley.engine.completionTokens = 1;
+  expect((await (await parley.keyWith({})).chat(1)).status).toBe(200);
+}
+
+it('get a code, and no alert before it is entered', async () => {
+  expect(await set('ops@example.com')).toMatchObject({
+    settings: { mail_addresses: ['ops@example.com'] },
+    waiting_addresses: [
+      { address: 'ops@example.com', sent_at: '2026-11-28T12:00:00Z', expires_at: '2026-11-29T12:00:00Z' },
+    ],
+  });
+  const [mail] = mails.received;
+  expect(mail?.to).toEqual(['ops@example.com']);
+  await raise();
+  await expect.poll(delivery).toMatchObject({ last_failure: 'No address is confirmed yet.' });
+  expect(mails.received).toHaveLength(1);
+  const code = codeIn(mail);
+  const answer = await confirm(` ${code.toLowerCase().replaceAll('-', ' ')} `);
+  expect(await answer.json()).toEqual({ address: 'ops@example.com' });
+  // The alert that waited is sent at once.
+  await expect.poll(delivery).toMatchObject({ state: 'delivered' });
+  expect(mails.received[1]?.to).toEqual(['ops@example.com']);
+  expect(await state()).toEqual({ settings: { percents: [50], mail_addresses: ['ops@example.com'] } });
+});
+
+it('are confirmed by their latest code only, once and for a day', async () => {
+  await set('ops@example.com');
+  expect(await errorOf(await sendAgain('ops@example.com'))).toMatchObject({
+    status: 429,
+    code: 'rate_limit_exceeded',
+  });
+  parley.clock.nowMs += 60_000;
+  expect(await (await sendAgain('ops@example.com')).json()).toMatchObject({
+    address: 'ops@example.com',
+    sent_at: '2026-11-28T12:01:00Z',
+  });
+  const [first = '', second = ''] = mails.received.map((mail) => codeIn(mail));
+  expect(second).not.toBe(first);
+  expect(await errorOf(await confirm(first))).toMatchObject(invalidCode);
+  parley.clock.nowMs += dayMs;
+  expect(await errorOf(await confirm(second))).toMatchObject(invalidCode);
+  await sendAgain('ops@example.com');
+  const third = codeIn(mails.received[2]);
+  expect((await confirm(third)).status).toBe(200);
+  expect(await errorOf(await confirm(third))).toMatchObject(invalidCode);
+  expect(await errorOf(await confirm(''))).toMatchObject(invalidCode);
+  expect(await errorOf(await sendAgain('ops@example.com'))).toMatchObject({ status: 400, param: 'address' });
+});
+
+it('that are confirmed stay so, and those that are removed need a new code', async () => {
+  await set('ops@example.com', 'desk@example.com');
+  const codes = new Map(mails.received.map((mail) => [mail.to[0], codeIn(mail)]));
+  await confirm(codes.get('ops@example.com') ?? '');
+  // Setting them again sends no mail to either.
+  expect((await set('ops@example.com', 'desk@example.com')).waiting_addresses).toMatchObject([
+    { address: 'desk@example.com' },
+  ]);
+  expect(mails.received).toHaveLength(2);
+  await confirm(codes.get('desk@example.com') ?? '');
+  expect((await post('test', {})).status).toBe(200);
+  expect(mails.received[2]?.to).toEqual(['ops@example.com', 'desk@example.com']);
+  await set('ops@example.com');
+  expect((await set('ops@example.com', 'desk@example.com')).waiting_addresses).toHaveLength(1);
+  expect(await errorOf(await confirm(codes.get('desk@example.com') ?? ''))).toMatchObject(invalidCode);
+});
+
+it('belong to the account whose code it is', async () => {
+  await set('ops@example.com');
+  const other = await parley.postJson('/admin/accounts', { name: 'other' }, bearer(parley.adminKey));
+  expect(other.status).toBe(200);
+  const code = codeIn(mails.received[0]);
+  const path = (account: string) => `/admin/accounts/${account}/alerts/addresses/confirm`;
+  const byAdmin = (account: string) => parley.postJson(path(account), { code }, bearer(parley.adminKey));
+  expect(await errorOf(await byAdmin('other'))).toMatchObject(invalidCode);
+  expect((await byAdmin(parley.accountId)).status).toBe(200);
+  const audit = await (await parley.call('/admin/audit', bearer(parley.adminKey))).text();
+  expect(audit).toContain('alerts.confirm');
+  expect(audit).not.toContain('ops@example.com');
+});
+
+it('say why no code was sent, and get one as soon as it can be sent', async () => {
+  mails.refusedAddresses.set('ops@example.com', 550);
+  expect((await set('ops@example.com')).waiting_addresses).toEqual([
+    { address: 'ops@example.com', last_failure: 'The mail server refused the address with the code 550.' },
+  ]);
+  mails.refusedAddresses.clear();
+  expect((await sendAgain('ops@example.com')).status).toBe(200);
+  expect(mails.received).toHaveLength(1);
+});
+
+it('of an account get 20 codes a day', async () => {
+  for (let at = 0; at < 4; at++)
+    await set(...Array.from({ length: 5 }, (_, index) => `a${at}-${index}@example.com`));
+  expect(mails.received).toHaveLength(20);
+  expect((await set('ops@example.com')).waiting_addresses).toMatchObject([
+    { last_failure: 'The account has had 20 codes within a day.' },
+  ]);
+  expect(mails.received).toHaveLength(20);
+});
+
+it('are not told by the database, which has no code', async () => {
+  await set('ops@example.com');
+  const code = codeIn(mails.received[0]).replaceAll('-', '');
+  const { store } = parley.app;
+  expect(await store.alerts.settings(parley.accountId)).toMatchObject({
+    destination: { kind: 'mail', addresses: [] },
+  });
+  expect(await store.alerts.addressOfCode(parley.accountId, code, 0)).toBeUndefined();
+});
