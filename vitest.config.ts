@@ -19,6 +19,14 @@ const onPostgres = [
   'test/store/maintenance/prune.test.ts',
   'test/store/*.test.ts',
 ];
+/** Tests among these that open no store, or in which it decides nothing. */
+const onSqliteOnly = [
+  'test/conformance/upstream-statuses.test.ts',
+  'test/core/accounts/check-engine.test.ts',
+  'test/core/alerts/{conditions,rules}.test.ts',
+  'test/core/limits/rules.test.ts',
+  'test/transports/realtime/{event-socket,session-settings}.test.ts',
+];
 
 const hasPostgres = Boolean(process.env['PARLEY_TEST_POSTGRES_URL'] || postgresPrograms());
 if (!hasPostgres) {
@@ -55,6 +63,7 @@ export default defineConfig({
         test: {
           name: 'postgres',
           include: hasPostgres ? onPostgres : [],
+          exclude: [...configDefaults.exclude, ...onSqliteOnly],
           env: { PARLEY_TEST_STORE: 'postgres' },
           globalSetup: ['test/support/postgres/cluster.ts'],
         },

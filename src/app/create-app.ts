@@ -60,6 +60,8 @@ export interface AppOverrides {
   readonly log?: Log;
   /** Engines by configured name, which replace the configured ones. */
   readonly engines?: Readonly<Record<string, EngineSet>>;
+  /** The caller closes it. Default: the server opens and closes its own. */
+  readonly tokens?: TokenCounter;
   readonly openStore?: OpenStore;
   /** Default: none; the server binds the configured addresses. */
   readonly sockets?: ListeningSockets;
@@ -118,7 +120,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const store = await openData(config, { clock, log, observer: readiness, openStore }, opened);
   const unsettled = new Unsettled(store, log);
   opened.defer(() => unsettled.close());
-  const tokens = opened.adopt(createTokenCounter(), (counter) => counter.close());
+  const tokens = overrides.tokens ?? opened.adopt(createTokenCounter(), (counter) => counter.close());
   const tracer = await openTracer(config);
   opened.defer(() => endTraces(tracer, log));
   const supervisor = openSupervisor(config, log);
@@ -130,7 +132,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
-  const engines = new Engines({ clock, tokens, log, tracer, supervisor, metrics, ...overrides });
+  const engines = new Engines({ ...overrides, clock, tokens, log, tracer, supervisor, metrics });
   opened.defer(() => engines.close());
   const catalog = new Catalog(await engines.use(config), config.realtime);
   const fairUse = { ...config.fairUse }; // A reload changes it in place.

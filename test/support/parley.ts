@@ -10,6 +10,7 @@ import type { Clock } from '../../src/core/values/clock.ts';
 import type { AccountId } from '../../src/core/values/ids.ts';
 import { type Books, readBooks } from './books.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
+import { sharedThreads } from './shared-threads.ts';
 import { newStoreFolder } from './store-folder.ts';
 
 /** A clock that stands still until it is moved. */
@@ -113,7 +114,7 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
       log: { level: 'silent' },
     },
   });
-  const app = await createApp(config, overrides);
+  const app = await createApp(config, { ...sharedThreads(config, overrides), ...overrides });
   const { accounts } = app.services;
   const { secret: adminKey } = await accounts.createAdminKey(
     create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),

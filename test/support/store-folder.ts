@@ -1,10 +1,11 @@
 /** The store of a test: an SQLite database in a folder, or a PostgreSQL database. Runs of vitest differ in `PARLEY_TEST_STORE`. */
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { ConfigOverrides } from '../../src/config/config.ts';
 import type { Store, StoreObserver } from '../../src/core/entities/store.ts';
+import { databaseName } from '../../src/store/sqlite/database/connection.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { type Books, readBooks } from './books.ts';
 import type { TestDatabase } from './postgres/database.ts';
@@ -30,7 +31,23 @@ export interface StoreFolder {
 }
 
 export async function newStoreFolder(): Promise<StoreFolder> {
-  return testsPostgres ? postgresFolder() : sqliteFolder(newFolder());
+  if (testsPostgres) return postgresFolder();
+  const path = newFolder();
+  emptyDatabase ??= makeDatabase();
+  writeFileSync(join(path, databaseName), await emptyDatabase, { mode: 0o600 });
+  return sqliteFolder(path);
+}
+
+/** A database with all tables, which are empty. */
+let emptyDatabase: Promise<Buffer> | undefined;
+
+async function makeDatabase(): Promise<Buffer> {
+  const path = newFolder();
+  const store = await openStore(path);
+  await store.close();
+  const database = readFileSync(join(path, databaseName));
+  rmSync(path, { recursive: true });
+  return database;
 }
 
 function newFolder(): string {

@@ -73,41 +73,18 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
   });
 
   describe('reads every format', () => {
+    // test/media/decoding/decoder.test.ts has the codecs of each container.
     const packings: readonly [string, string, readonly string[]][] = [
-      ['WAV of 16 bits', 'wav', []],
-      ['WAV of 24 bits, 48 kHz stereo', 'wav', ['-c:a', 'pcm_s24le', '-ar', '48000', '-ac', '2']],
-      ['WAV of floating point, 44.1 kHz', 'wav', ['-c:a', 'pcm_f32le', '-ar', '44100']],
-      ['WAV of 8 kHz', 'wav', ['-ar', '8000']],
-      ['FLAC of 24 bits, 48 kHz stereo', 'flac', ['-sample_fmt', 's32', '-ar', '48000', '-ac', '2']],
-      ['AAC in m4a, its index at the end', 'm4a', ['-c:a', 'aac']],
+      ['WAV', 'wav', []],
+      ['FLAC', 'flac', ['-sample_fmt', 's32', '-ar', '48000', '-ac', '2']],
+      ['AAC in m4a', 'm4a', ['-c:a', 'aac']],
+      ['MP3', 'mp3', ['-c:a', 'libmp3lame']],
       [
-        'AAC in mp4, its index at the start',
-        'mp4',
-        ['-c:a', 'aac', '-movflags', '+faststart', '-ar', '44100'],
+        'an MPEG program stream with video',
+        'mpeg',
+        [...testPicture, '-shortest', '-c:v', 'mpeg2video', '-c:a', 'mp2', '-ar', '48000', '-f', 'vob'],
       ],
-      [
-        'MP3 behind an ID3 tag',
-        'mp3',
-        ['-c:a', 'libmp3lame', '-id3v2_version', '3', '-metadata', 'title=Rain'],
-      ],
-      [
-        'MP3 without any tag',
-        'mp3',
-        ['-c:a', 'libmp3lame', '-write_xing', '0', '-id3v2_version', '0', '-ar', '22050'],
-      ],
-      ['MPEG audio of layer II (mpga)', 'mpga', ['-c:a', 'mp2', '-ar', '44100', '-f', 'mp2']],
-      ['an MPEG program stream', 'mpeg', ['-c:a', 'mp2', '-ar', '48000', '-f', 'mpeg']],
-      ...(['mpeg1video', 'mpeg2video'] as const).flatMap((video) =>
-        ['mp2', 'libmp3lame', 'ac3'].map((audio): [string, string, string[]] => [
-          `an MPEG program stream of ${video} and ${audio}`,
-          'mpeg',
-          [...testPicture, '-shortest', '-c:v', video, '-c:a', audio, '-ar', '48000', '-f', 'vob'],
-        ]),
-      ),
-      ['Vorbis in Ogg (oga)', 'oga', ['-c:a', 'libvorbis']],
-      ['Speex in Ogg', 'ogg', ['-c:a', 'libspeex', '-ar', '16000']],
       ['Opus in Ogg', 'ogg', ['-c:a', 'libopus', '-ac', '2']],
-      ['FLAC in Ogg', 'ogg', ['-c:a', 'flac']],
       ['Opus in WebM', 'webm', ['-c:a', 'libopus']],
     ];
     it.each(packings)('%s', async (_, extension, args) => {

@@ -15,12 +15,22 @@ import {
 const missing = missingHearing() ?? missingPrograms('ffmpeg');
 if (missing !== undefined) process.stderr.write(`decoder.test.ts is skipped: ${missing}\n`);
 
+/** Video of 320 by 240, for files that have video besides the audio. */
+const testPicture = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=25'];
+
+const toneHz = 440;
+
 /** A tone, so that decoded samples differ from silence. */
 function tone(seconds: number): Int16Array {
   return Int16Array.from(
     { length: seconds * 16_000 },
-    (_, at) => 8000 * Math.sin((2 * Math.PI * 440 * at) / 16_000),
+    (_, at) => 8000 * Math.sin((2 * Math.PI * toneHz * at) / 16_000),
   );
+}
+
+/** How often the samples rise above 0. */
+function risesOf(samples: readonly number[]): number {
+  return samples.filter((sample, at) => sample > 0 && (samples[at - 1] ?? sample) <= 0).length;
 }
 
 describe.skipIf(missing !== undefined)('decoding', () => {
@@ -35,18 +45,44 @@ describe.skipIf(missing !== undefined)('decoding', () => {
   const samplesOf = (file: Uint8Array): number[] => [...open(file).blocks()].flatMap((block) => [...block]);
 
   const packings: readonly [string, string, readonly string[]][] = [
-    ['8 kHz mono', 'wav', ['-ar', '8000']],
-    ['44.1 kHz stereo', 'wav', ['-ar', '44100', '-ac', '2']],
-    ['24 bit at 48 kHz', 'wav', ['-ar', '48000', '-c:a', 'pcm_s24le']],
-    ['floating point', 'wav', ['-c:a', 'pcm_f32le']],
-    ['5.1 channels', 'flac', ['-ac', '6']],
-    ['AAC with its index at the end', 'm4a', ['-c:a', 'aac']],
+    ['WAV of 8 kHz mono', 'wav', ['-ar', '8000']],
+    ['WAV of 44.1 kHz stereo', 'wav', ['-ar', '44100', '-ac', '2']],
+    ['WAV of 24 bits, 48 kHz stereo', 'wav', ['-c:a', 'pcm_s24le', '-ar', '48000', '-ac', '2']],
+    ['WAV of floating point, 44.1 kHz', 'wav', ['-c:a', 'pcm_f32le', '-ar', '44100']],
+    ['FLAC of 5.1 channels', 'flac', ['-ac', '6']],
+    ['FLAC of 24 bits, 48 kHz stereo', 'flac', ['-sample_fmt', 's32', '-ar', '48000', '-ac', '2']],
+    ['AAC in m4a, its index at the end', 'm4a', ['-c:a', 'aac']],
+    ['AAC in mp4, its index at the start', 'mp4', ['-c:a', 'aac', '-movflags', '+faststart', '-ar', '44100']],
+    [
+      'MP3 behind an ID3 tag',
+      'mp3',
+      ['-c:a', 'libmp3lame', '-id3v2_version', '3', '-metadata', 'title=Rain'],
+    ],
+    [
+      'MP3 without any tag',
+      'mp3',
+      ['-c:a', 'libmp3lame', '-write_xing', '0', '-id3v2_version', '0', '-ar', '22050'],
+    ],
+    ['MPEG audio of layer II (mpga)', 'mpga', ['-c:a', 'mp2', '-ar', '44100', '-f', 'mp2']],
+    ['an MPEG program stream', 'mpeg', ['-c:a', 'mp2', '-ar', '48000', '-f', 'mpeg']],
+    ...(['mpeg1video', 'mpeg2video'] as const).flatMap((video) =>
+      ['mp2', 'libmp3lame', 'ac3'].map((audio): [string, string, string[]] => [
+        `an MPEG program stream of ${video} and ${audio}`,
+        'mpeg',
+        [...testPicture, '-shortest', '-c:v', video, '-c:a', audio, '-ar', '48000', '-f', 'vob'],
+      ]),
+    ),
+    ['Vorbis in Ogg (oga)', 'oga', ['-c:a', 'libvorbis']],
+    ['Speex in Ogg', 'ogg', ['-c:a', 'libspeex', '-ar', '16000']],
+    ['Opus in Ogg', 'ogg', ['-c:a', 'libopus', '-ac', '2']],
+    ['FLAC in Ogg', 'ogg', ['-c:a', 'flac']],
+    ['Opus in WebM', 'webm', ['-c:a', 'libopus']],
   ];
   it.each(packings)('gives 16 kHz mono samples of %s', async (_, extension, args) => {
-    const file = await encode(tone(2), extension, ...args);
-    const samples = samplesOf(file);
+    const samples = samplesOf(await encode(tone(2), extension, ...args));
     expect(samples.length / 16_000).toBeCloseTo(2, 0);
     expect(samples.reduce((most, sample) => Math.max(most, Math.abs(sample)))).toBeGreaterThan(2000);
+    expect(risesOf(samples.slice(8_000, 24_000)) / toneHz).toBeCloseTo(1, 1);
   });
 
   it('gives the samples of a 16 kHz mono file unchanged', () => {

@@ -15,7 +15,9 @@ export async function runTestsWith(
     ...variables,
     ...(program !== undefined && { PARLEY_TEST_PROGRAM: program }),
   };
-  const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.config.ts', ...files], { env });
+  // The program under test keeps its data in SQLite, also in a test that runs on both databases.
+  const args = ['run', '--config', 'vitest.config.ts', '--project', 'sqlite', ...files];
+  const child = spawn(process.execPath, [vitest, ...args], { env });
   const { code, stdout, stderr } = await ended(child);
   const failures = [...`${stdout}\n${stderr}`.matchAll(/^.*FAIL.*(?:\n.*){0,2}/gm)];
   return { code, failures: failures.map(([line]) => line.trim()) };

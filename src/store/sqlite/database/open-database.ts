@@ -86,7 +86,9 @@ async function migrate(
   connection: Connection,
   onUpgrade: (progress: UpgradeProgress) => void,
 ): Promise<void> {
-  if (schemaState(connection).pending.includes('0013-text-views')) {
+  const { pending } = schemaState(connection);
+  if (pending.length === 0) return;
+  if (pending.includes('0013-text-views')) {
     await migrateTo(connection, '0012-integer-rows');
     await carryOver(connection, onUpgrade);
   }
