@@ -63,6 +63,9 @@ export const packages = {
     'nginx-light': '/usr/sbin/nginx',
     caddy: 'caddy',
     podman: 'podman',
+    'podman-compose': 'podman-compose',
+    // For the networks of containers.
+    iptables: '/usr/sbin/iptables',
     runc: 'runc',
     'qemu-user-static': 'qemu-aarch64-static',
     'binutils-aarch64-linux-gnu': 'aarch64-linux-gnu-strip',
