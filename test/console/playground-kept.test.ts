@@ -216,7 +216,7 @@ describe.skipIf(missingBrowser !== undefined)(
         ['light', 320],
         ['dark', 1280],
       ] as const) {
-        const { page } = await chats.open({ colorScheme, bypassCSP: true, viewport: { width, height: 700 } });
+        const { page } = await chats.open({ colorScheme, viewport: { width, height: 700 } });
         const buffer = Buffer.from(await pngOf(page, 64, 64), 'base64');
         await page.getByLabel('Images').setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer });
         chats.says(

@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server', { bypassCSP: true });
+const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server');
 
 describe.skipIf(missingBrowser !== undefined)(
   `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
@@ -96,9 +96,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const read = () => loadConfig({ env: {}, file, overrides: { ...running, dataDir } });
       const edited = await startParley({ pages, source: { path: file, read } });
       dataDir = edited.dataDir;
-      const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server', {
-        bypassCSP: true,
-      });
+      const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server');
       const note = page.getByRole('region', { name: 'Configuration file' });
       await note.getByText('parley config apply').waitFor();
       await note.getByText(/settings? differs?/).click();

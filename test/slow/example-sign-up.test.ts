@@ -85,7 +85,7 @@ describe.skipIf(missingBrowser)(`the sign-up ${missingBrowser ?? ''}`, () => {
   }
 
   it('gives a key with a trial, and leads to credits for chat', async () => {
-    const { page } = await openConsole(browser, { baseUrl: signUp.origin }, '/', { bypassCSP: true });
+    const { page } = await openConsole(browser, { baseUrl: signUp.origin }, '/');
     expect(await violations(page)).toEqual([]);
     await page.getByLabel('E-mail address').fill('Ada@Example.com');
     await page.getByRole('button', { name: 'Sign up' }).click();
