@@ -57,12 +57,16 @@ export const packages = {
     'python3-grpcio': `${pythonModules}/grpc`,
     'python3-protobuf': `${pythonModules}/google/protobuf`,
   },
-  /** Compilers for clients in Go and Java, proxies, containers, an emulator and promtool: 350 MB to download, 1.6 GB on the disk. */
+  /** A second browser, compilers for clients in Go and Java, proxies, containers, an emulator and promtool: 420 MB to download, 1.9 GB on the disk. */
   slowTests: {
+    'firefox-esr': 'firefox-esr',
     haproxy: '/usr/sbin/haproxy',
     'nginx-light': '/usr/sbin/nginx',
     caddy: 'caddy',
     podman: 'podman',
+    'podman-compose': 'podman-compose',
+    // For the networks of containers.
+    iptables: '/usr/sbin/iptables',
     runc: 'runc',
     'qemu-user-static': 'qemu-aarch64-static',
     'binutils-aarch64-linux-gnu': 'aarch64-linux-gnu-strip',

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerOf, ChatPages, send } from '../support/chat-page.ts';
-import { missingBrowser } from '../support/console-browser.ts';
+import { missingBrowser, withClipboard } from '../support/console-browser.ts';
 import { failure } from '../support/upstream-answers.ts';
 
 let chats: ChatPages;
@@ -33,7 +33,7 @@ describe.skipIf(missingBrowser !== undefined)(
   () => {
     it('shows Markdown as elements, without HTML and with links to http and https only', async () => {
       chats.says(...markdown);
-      const { page, complaints } = await chats.open({ permissions: ['clipboard-read', 'clipboard-write'] });
+      const { page, complaints } = await chats.open(withClipboard);
       await send(page, 'Show it all.');
       const answer = answerOf(page, 'first');
       await answer.getByText('in total').waitFor();

@@ -34,14 +34,14 @@ const pngOf = (page: Page, width: number, height: number) =>
     canvas.toDataURL('image/png').split(',')[1];
   }`);
 
-/** Puts a PNG on the field as `paste` or `drop` do. */
+/** Puts a PNG on the field as `paste` or `drop` do. Firefox makes no ClipboardEvent with data. */
 const give = (page: Page, kind: 'paste' | 'drop', png: string) =>
   page.evaluate(`{
     const bytes = Uint8Array.from(atob('${png}'), (byte) => byte.charCodeAt(0));
     const data = new DataTransfer();
     data.items.add(new File([bytes], 'a.png', { type: 'image/png' }));
     document.getElementById('question').dispatchEvent('${kind}' === 'paste'
-      ? new ClipboardEvent('paste', { clipboardData: data, bubbles: true })
+      ? Object.assign(new Event('paste', { bubbles: true }), { clipboardData: data })
       : new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   }`);
 
@@ -216,7 +216,7 @@ describe.skipIf(missingBrowser !== undefined)(
         ['light', 320],
         ['dark', 1280],
       ] as const) {
-        const { page } = await chats.open({ colorScheme, bypassCSP: true, viewport: { width, height: 700 } });
+        const { page } = await chats.open({ colorScheme, viewport: { width, height: 700 } });
         const buffer = Buffer.from(await pngOf(page, 64, 64), 'base64');
         await page.getByLabel('Images').setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer });
         chats.says(
@@ -230,7 +230,7 @@ describe.skipIf(missingBrowser !== undefined)(
         await page.keyboard.press('Enter');
         await expect.poll(() => titles(page)).toEqual(['Hello']);
         expect(await violations(page)).toEqual([]);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
         await kept(page).getByRole('button', { name: 'Edit Hello' }).click();
         await page.getByRole('dialog').waitFor();
         expect(await violations(page)).toEqual([]);

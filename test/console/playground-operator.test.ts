@@ -99,11 +99,11 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it('has no fault that axe finds, in both themes and on a phone', async () => {
       for (const colorScheme of ['light', 'dark'] as const) {
-        const { page } = await open({ colorScheme, bypassCSP: true, viewport: { width: 320, height: 700 } });
+        const { page } = await open({ colorScheme, viewport: { width: 320, height: 700 } });
         expect(await violations(page)).toEqual([]);
         await play(page);
         expect(await violations(page)).toEqual([]);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
       }
     });
   },

@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { isFirefox, launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
@@ -30,15 +30,27 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('link', { name: 'Credits' }).click();
       await page.getByRole('cell', { name: 'debit' }).waitFor();
       await page.getByRole('link', { name: 'Statement of a month' }).click();
-      const debits = page.getByRole('row', { name: /^debit eliza \S+/ });
+      await page.getByRole('row', { name: /^debit eliza \S+/ }).waitFor();
+      await page.getByRole('link', { name: 'Usage' }).click();
+      await page.locator('.plot canvas').waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    // Playwright cannot show Firefox's pages as they are printed.
+    it.skipIf(isFirefox)('prints a statement without the navigation', async () => {
+      await (
+        await parley.postJson('/chat/completions', {
+          model: 'eliza',
+          messages: [{ role: 'user', content: 'Hello.' }],
+        })
+      ).text();
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/credits');
+      await page.getByRole('link', { name: 'Statement of a month' }).click();
+      const debits = page.getByRole('row', { name: /^debit eliza \S+/ }).first();
       await debits.waitFor();
       await page.emulateMedia({ media: 'print' });
       expect(await debits.isVisible()).toBe(true);
       expect(await page.getByRole('navigation').isVisible()).toBe(false);
-      await page.emulateMedia({ media: 'screen' });
-      await page.getByRole('link', { name: 'Usage' }).click();
-      await page.locator('.plot canvas').waitFor();
-      expect(complaints).toEqual([]);
     });
 
     it('shows an operator the accounts and the server', async () => {

@@ -93,9 +93,7 @@ describe.skipIf(missingBrowser !== undefined)(
     });
 
     it('go by mail, to Slack and to Matrix, as the form is filled in', async () => {
-      const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1', {
-        bypassCSP: true,
-      });
+      const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1');
       const dialog = page.getByRole('dialog');
       const change = async (kind: string) => {
         await page.getByRole('button', { name: /^(Set up|Change) alerts$/ }).click();

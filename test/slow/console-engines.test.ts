@@ -44,7 +44,7 @@ async function tried(page: Page, name: string): Promise<Locator> {
   return dialog;
 }
 
-const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server', { bypassCSP: true });
+const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server');
 
 describe.skipIf(missingBrowser !== undefined)(
   `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
@@ -103,9 +103,7 @@ describe.skipIf(missingBrowser !== undefined)(
         check: (lines: string) => checkAddedLines(options, lines),
       };
       const running = await startParley({ pages, source });
-      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server', {
-        bypassCSP: true,
-      });
+      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server');
       const dialog = await tried(page, 'lab-2');
       await dialog.getByLabel('speaker').check();
       await dialog.getByLabel('Type').selectOption('transcription');
@@ -144,9 +142,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const read = () => loadConfig({ env: {}, file, overrides: { ...running, dataDir } });
       const edited = await startParley({ pages, source: { path: file, read, check: () => [] } });
       dataDir = edited.dataDir;
-      const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server', {
-        bypassCSP: true,
-      });
+      const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server');
       const note = page.getByRole('region', { name: 'Configuration file' });
       await note.getByText('parley config apply').waitFor();
       await note.getByText(/settings? differs?/).click();

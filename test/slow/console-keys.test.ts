@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { launchBrowser, missingBrowser, openSignedIn, withClipboard } from '../support/console-browser.ts';
 import { type LimitedParley, limitedKey, startLimited } from '../support/limited-parley.ts';
 import { bearer, TestClock } from '../support/parley.ts';
 
@@ -34,8 +34,7 @@ async function administer(path: string, body: object): Promise<{ secret: string 
 /** Makes a key of the account, and opens a page with it. */
 async function openWith(path: string, facts: { scopes: string[]; limits?: object }) {
   const { secret } = await administer('/accounts/account-1/keys', { name: 'Desk', ...facts });
-  const permissions = ['clipboard-read', 'clipboard-write'];
-  return { secret, ...(await openSignedIn(browser, parley, secret, `/console${path}`, { permissions })) };
+  return { secret, ...(await openSignedIn(browser, parley, secret, `/console${path}`, withClipboard)) };
 }
 
 const statusOf = async (secret: string) => (await parley.call('/models', bearer(secret))).status;

@@ -10,12 +10,12 @@ import { missingHearing } from '../../src/media/hearing-files.ts';
 import { shell } from '../clients/shell.ts';
 import { missingPrograms, speak, wavFile } from '../support/audio-files.ts';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn, untrustedHost } from '../support/console-browser.ts';
+import { launchBrowser, missingMicrophone, openSignedIn, untrustedHost } from '../support/console-browser.ts';
 import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
 import { Ear } from '../support/live-ear.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
-const missing = missingBrowser ?? missingHearing() ?? missingPrograms('flite');
+const missing = missingMicrophone ?? missingHearing() ?? missingPrograms('flite');
 /** The recogniser understands every word of them. */
 const sentences = ['please turn on the light', 'thank you very much'] as const;
 const path = '/console/playground/live';
@@ -103,8 +103,7 @@ describe.skipIf(missing)(`live transcription in the console${missing ? `: ${miss
   });
 
   it('is used by the keyboard, shows words before a turn ends, and waits for its text after the stop', async () => {
-    const options = { bypassCSP: true };
-    const { page } = await openSignedIn(browser, scripted, scripted.apiKey, path, options);
+    const { page } = await openSignedIn(browser, scripted, scripted.apiKey, path);
     const text = Promise.withResolvers<void>();
     ear.goesOn = text.promise;
     await button(page, 'Start').focus();
@@ -201,8 +200,7 @@ describe.skipIf(missing)(`live transcription in the console${missing ? `: ${miss
     const said = await speak(sentences[0]);
     writeFileSync(file, wavFile(Int16Array.from([...said, ...new Int16Array(40_000)])));
     const talkative = await launchBrowser({ recording: file, isRepeated: true });
-    const options = { bypassCSP: true };
-    const { page } = await openSignedIn(talkative, parley, parley.apiKey, conversation, options);
+    const { page } = await openSignedIn(talkative, parley, parley.apiKey, conversation);
     const sent: { type: string; audio_end_ms?: number }[] = [];
     page.on('websocket', (socket) => {
       socket.on('framesent', ({ payload }) => sent.push(JSON.parse(String(payload))));

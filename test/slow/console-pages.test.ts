@@ -87,9 +87,7 @@ describe.skipIf(missingBrowser !== undefined)(
       'has no accessibility fault for %s that axe finds, in both themes',
       async (_, key, paths) => {
         for (const colorScheme of ['light', 'dark'] as const) {
-          // The policy blocks foreign scripts in the page, axe too.
-          const options = { colorScheme, bypassCSP: true };
-          const { page } = await openSignedIn(browser, parley, key(), '/console', options);
+          const { page } = await openSignedIn(browser, parley, key(), '/console', { colorScheme });
           for (const path of paths) {
             await page.goto(`${origin}/console${path}`);
             await settled(page);
@@ -102,12 +100,10 @@ describe.skipIf(missingBrowser !== undefined)(
     );
 
     it('has no accessibility fault on the sign-in page and in a dialog', async () => {
-      const signedOut = await openConsole(browser, parley, '/console', { bypassCSP: true });
+      const signedOut = await openConsole(browser, parley);
       await signedOut.page.getByText('Where do I get a key?').click();
       expect(await violations(signedOut.page)).toEqual([]);
-      const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1', {
-        bypassCSP: true,
-      });
+      const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1');
       for (const name of ['New key', 'Load credits', 'Limits', 'Delete', 'Set up alerts']) {
         await page.getByRole('button', { name, exact: true }).click();
         await page.getByRole('dialog').locator('form').waitFor();

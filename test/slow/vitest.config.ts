@@ -1,8 +1,22 @@
+import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 const all = 'test/slow/**/*.test.ts';
 /** These tests measure memory and times, or load the whole machine. */
 const alone = 'test/slow/{abuse,backup-under-load,bench,campaign,connect-conformance,h2spec,heap}.test.ts';
+
+/**
+ * Tests that run in Firefox as well as in Chromium: sign-in, keys, streams, the chart in several zones, files that a page saves, requests
+ * of the reference, search, the policy, the keyboard, and axe. PARLEY_TEST_BROWSER=firefox runs any other test there.
+ */
+const inFirefox = [
+  'test/console/{playground-chat,sign-in,smoke}.test.ts',
+  'test/slow/{console-holder,console-keys,console-pages,reference}.test.ts',
+];
+const hasFirefox = existsSync('/usr/bin/firefox-esr');
+if (!hasFirefox) {
+  process.stderr.write('The tests in Firefox do not run: install the Debian package firefox-esr.\n');
+}
 
 /** Tests that take minutes. `npm test -- --all` runs them, and so does .ci/run. */
 export default defineConfig({
@@ -17,6 +31,16 @@ export default defineConfig({
           name: 'beside',
           include: [all],
           exclude: [alone],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'firefox',
+          include: hasFirefox ? inFirefox : [],
+          env: { PARLEY_TEST_BROWSER: 'firefox' },
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

@@ -25,6 +25,8 @@ default_ulimits = ["nofile=4096:4096", "nproc=1000:1000"]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "none"
+[network]
+network_config_dir = "${join(folder, 'networks')}"
 `,
   );
   const roots = ['graphroot', 'runroot'].map((name) => `${name} = "${join(folder, name)}"`);
