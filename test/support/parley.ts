@@ -10,7 +10,7 @@ import type { Clock } from '../../src/core/values/clock.ts';
 import type { AccountId } from '../../src/core/values/ids.ts';
 import { type Books, readBooks } from './books.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
-import { newStoreFolder } from './store-folder.ts';
+import { newStoreFolder, type StoreFolder } from './store-folder.ts';
 
 /** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
@@ -29,6 +29,8 @@ export interface ParleyOptions extends AppOverrides {
   readonly settings?: ConfigOverrides;
   /** A configuration file. Default: none, so that the defaults are tested. */
   readonly file?: string;
+  /** A store with data. Default: a new one. */
+  readonly folder?: StoreFolder;
 }
 
 export interface Parley {
@@ -99,8 +101,8 @@ interface Started {
   makeKey(name: string, options: NewKey): Promise<string>;
 }
 
-async function startInside({ settings, file, ...overrides }: ParleyOptions): Promise<Started> {
-  const folder = await newStoreFolder();
+async function startInside({ settings, file, folder: given, ...overrides }: ParleyOptions): Promise<Started> {
+  const folder = given ?? (await newStoreFolder());
   const config = loadConfig({
     env: {},
     file,
