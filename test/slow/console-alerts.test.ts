@@ -2,6 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
+import { violations } from '../support/axe-violations.ts';
 import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { type LimitedParley, startLimited } from '../support/limited-parley.ts';
 import { bearer, TestClock } from '../support/parley.ts';
@@ -37,7 +38,8 @@ async function newKey(scopes: readonly string[]): Promise<string> {
   return ((await made.json()) as { secret: string }).secret;
 }
 
-const open = (key: string, path: string) => openSignedIn(browser, parley, key, `/console${path}`);
+const open = (key: string, path: string) =>
+  openSignedIn(browser, parley, key, `/console${path}`, { bypassCSP: true });
 const rowOf = (page: Page, text: string) =>
   page.getByRole('region', { name: 'Alerts' }).getByRole('row').filter({ hasText: text });
 
@@ -55,11 +57,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('URL').fill(`${receiver.origin}/hook`);
       await dialog.getByRole('button', { name: 'Set the alerts' }).click();
       expect(await dialog.getByLabel('The secret of the webhook').inputValue()).toMatch(/^whsec_/);
+      expect(await violations(page)).toEqual([]);
       await dialog.getByRole('button', { name: 'I have stored it' }).click();
       await page.getByText(`${receiver.origin}/hook`).waitFor();
       await page.getByRole('button', { name: 'Send a test' }).click();
       await page.getByRole('status').getByText('at the first attempt').waitFor();
       await rowOf(page, 'A test').getByText('delivered', { exact: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
       expect(receiver.received.map(({ alert }) => alert['type'])).toEqual(['test']);
       await parley.setAccountLimits({ budgets: { day: '2' } });
       const key = await parley.keyWith({});
@@ -90,6 +94,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const change = async (kind: string) => {
         await page.getByRole('button', { name: /^(Set up|Change) alerts$/ }).click();
         await dialog.getByLabel('Send alerts by').selectOption(kind);
+        expect([kind, await violations(page)]).toEqual([kind, []]);
       };
       const save = async (shown: string) => {
         await dialog.getByRole('button', { name: 'Set the alerts' }).click();
