@@ -222,8 +222,11 @@ describe.skipIf(missingBrowser !== undefined)(
         chats.says(
           '# One\n\n- a [link](https://example.com)\n\n> said\n\n```js\nlong\n```\n\n|a|b|\n|-|-|\n|1|2|\n\n|a|\n|-|\n|1|\n',
         );
+        await page.getByLabel('second').check();
         await send(page, 'Hello');
-        await answerOf(page, 'first').getByText('in total').waitFor();
+        for (const model of ['first', 'second']) {
+          await answerOf(page, model).getByText('in total').waitFor();
+        }
         await page.getByText('Tools', { exact: true }).click();
         await page.getByText('Presets', { exact: true }).click();
         await page.getByLabel('Name', { exact: true }).fill('Mine');

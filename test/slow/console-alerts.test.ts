@@ -45,7 +45,8 @@ async function newKey(scopes: readonly string[]): Promise<string> {
   return ((await made.json()) as { secret: string }).secret;
 }
 
-const open = (key: string, path: string) => openSignedIn(browser, parley, key, `/console${path}`);
+const open = (key: string, path: string) =>
+  openSignedIn(browser, parley, key, `/console${path}`, { bypassCSP: true });
 const rowOf = (page: Page, text: string) =>
   page.getByRole('region', { name: 'Alerts' }).getByRole('row').filter({ hasText: text });
 
@@ -63,11 +64,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('URL').fill(`${receiver.origin}/hook`);
       await dialog.getByRole('button', { name: 'Set the alerts' }).click();
       expect(await dialog.getByLabel('The secret of the webhook').inputValue()).toMatch(/^whsec_/);
+      expect(await violations(page)).toEqual([]);
       await dialog.getByRole('button', { name: 'I have stored it' }).click();
       await page.getByText(`${receiver.origin}/hook`).waitFor();
       await page.getByRole('button', { name: 'Send a test' }).click();
       await page.getByRole('status').getByText('at the first attempt').waitFor();
       await rowOf(page, 'A test').getByText('delivered', { exact: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
       expect(receiver.received.map(({ alert }) => alert['type'])).toEqual(['test']);
       await parley.setAccountLimits({ budgets: { day: '2' } });
       const key = await parley.keyWith({});
@@ -98,6 +101,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const change = async (kind: string) => {
         await page.getByRole('button', { name: /^(Set up|Change) alerts$/ }).click();
         await dialog.getByLabel('Send alerts by').selectOption(kind);
+        expect([kind, await violations(page)]).toEqual([kind, []]);
       };
       const save = async (shown: string) => {
         await dialog.getByRole('button', { name: 'Set the alerts' }).click();

@@ -11,7 +11,7 @@ import type { AccountId } from '../../src/core/values/ids.ts';
 import { type Books, readBooks } from './books.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
 import { sharedThreads } from './shared-threads.ts';
-import { newStoreFolder } from './store-folder.ts';
+import { newStoreFolder, type StoreFolder } from './store-folder.ts';
 
 /** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
@@ -30,6 +30,8 @@ export interface ParleyOptions extends AppOverrides {
   readonly settings?: ConfigOverrides;
   /** A configuration file. Default: none, so that the defaults are tested. */
   readonly file?: string;
+  /** A store with data. Default: a new one. */
+  readonly folder?: StoreFolder;
 }
 
 export interface Parley {
@@ -100,8 +102,8 @@ interface Started {
   makeKey(name: string, options: NewKey): Promise<string>;
 }
 
-async function startInside({ settings, file, ...overrides }: ParleyOptions): Promise<Started> {
-  const folder = await newStoreFolder();
+async function startInside({ settings, file, folder: given, ...overrides }: ParleyOptions): Promise<Started> {
+  const folder = given ?? (await newStoreFolder());
   const config = loadConfig({
     env: {},
     file,

@@ -155,6 +155,13 @@ export interface Span {
   readonly table: Exclude<SumsTable, 'usage_day_sums'>;
 }
 
+/** The days before `end` are summed, except for the late ones. */
+export async function summedDays(snapshot: Queries) {
+  const { number: end = 0n } = (await snapshot.get(sumsEnd, {})) ?? {};
+  const late = await snapshot.all(lateDays, {});
+  return { end, late: late.map(({ number }) => number) };
+}
+
 /** Divides a range of days into those that are summed and others. */
 export async function spansOf(
   snapshot: Queries,
@@ -163,7 +170,7 @@ export async function spansOf(
     untilMs = Infinity,
   }: { readonly fromMs: number | undefined; readonly untilMs: number | undefined },
 ): Promise<Span[]> {
-  const { number: end = 0n } = (await snapshot.get(sumsEnd, {})) ?? {};
+  const { end, late } = await summedDays(snapshot);
   const summedUntil = Math.min(Number(end) * dayMs, untilMs);
   const spans: Span[] = [];
   let at = fromMs ?? -Infinity;
@@ -175,7 +182,7 @@ export async function spansOf(
     else spans.push({ fromMs: Number.isFinite(at) ? at : undefined, untilMs: bound, table });
     at = until;
   };
-  for (const { number } of await snapshot.all(lateDays, {})) {
+  for (const number of late) {
     const lateMs = Number(number) * dayMs;
     if (lateMs >= summedUntil) break;
     add(lateMs, 'usage_sums');

@@ -12,7 +12,7 @@ import { dayMs, dayText, type Span, spansOf } from './usage-sums.ts';
 
 const hourMs = 3_600_000;
 /** Sums that one step reads. */
-const sumsAtOnce = 10_000;
+const sumsAtOnce = 5_000;
 
 type Row = Record<SumColumn, bigint> & Record<string, string | bigint>;
 type Totals = Map<string, Row>;

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { schemaState } from '../migrations/migrations.ts';
+import type { Queries } from '../sql/executor.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { damageOf, tableNames } from '../sqlite/database/damage.ts';
 import { diagnoseContents, type StoreDiagnostics } from './shared-diagnostics.ts';
@@ -78,16 +79,29 @@ async function diagnose(
   path: string,
   { signal, checksPages }: StoreDiagnosis,
 ): Promise<StoreDiagnostics> {
-  const { diagnostics, newestRecordMs } = await diagnoseContents(schemaState(connection), {
-    async get(statement, parameters) {
-      const row = connection.prepare(statement.sql).get(...statement.bind(parameters));
-      return row === undefined ? undefined : statement.toValue(row as never);
-    },
-  });
+  const schema = schemaState(connection);
+  connection.exec('begin');
+  const { diagnostics, newestRecordMs } = await diagnoseContents(schema, queriesOf(connection));
+  connection.exec('commit');
   const integrity = checksPages ? [await pages(connection, path, signal)] : [];
   return {
     diagnostics: [ok('database', `${path} can be read.`), ...diagnostics, ...integrity],
     newestRecordMs,
+  };
+}
+
+/** Keeps the errors of SQLite, which the findings name. */
+function queriesOf(connection: Sqlite.Database): Queries {
+  const read = ({ sql }: { readonly sql: string }) => connection.prepare(sql).safeIntegers();
+  return {
+    async get(statement, parameters) {
+      const row = read(statement).get(...statement.bind(parameters));
+      return row === undefined ? undefined : statement.toValue(row as never);
+    },
+    async all(statement, parameters) {
+      const rows = read(statement).all(...statement.bind(parameters));
+      return rows.map((row) => statement.toValue(row as never));
+    },
   };
 }
 

@@ -21,18 +21,19 @@ const newestChange = statement((_: object) =>
   query.selectFrom('audit_entries').select('created_at_ms as at').orderBy('id', 'desc').limit(1),
 ).map(({ at }) => Number(at));
 
-/** Without a schema there are no other tables to read. */
-export async function diagnoseContents(
-  schema: SchemaState,
-  { get }: Pick<Queries, 'get'>,
-): Promise<StoreDiagnostics> {
+/**
+ * Without a schema there are no other tables to read.
+ * @param snapshot of one moment
+ */
+export async function diagnoseContents(schema: SchemaState, snapshot: Queries): Promise<StoreDiagnostics> {
+  const { get } = snapshot;
   const diagnostics = [diagnoseSchema(schema)];
   if (schema.applied.length === 0) return { diagnostics, newestRecordMs: undefined };
   diagnostics.push(diagnoseAdminKeys((await get(liveAdminKeys, { atMs: Date.now() })) ?? 0));
   // An earlier schema may lack the column that sorts requests, and the sums.
   const isCurrent = schema.pending.length === 0;
   const request = isCurrent ? await get(newestRequest, {}) : undefined;
-  if (isCurrent) diagnostics.push(await diagnoseDaySums({ get }));
+  if (isCurrent) diagnostics.push(await diagnoseDaySums(snapshot));
   const times = [request, await get(newestChange, {})];
   const known = times.filter((time) => time !== undefined);
   return { diagnostics, newestRecordMs: known.length === 0 ? undefined : Math.max(...known) };

@@ -38,7 +38,9 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
   try {
     const schema = await schemaState(client);
     const queries = queriesBy(({ text, values = [] }) => client.query(text, [...values]));
+    await client.query('begin isolation level repeatable read read only');
     const contents = await diagnoseContents(schema, queries);
+    await client.query('commit');
     const diagnostics = [
       await diagnoseServer(client),
       ...(await diagnoseSettings(client)),

@@ -1,0 +1,186 @@
+/** Pages of usage records, newest first, by any combination of filters. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { RecordFilter, UsageRecord, UsageStore } from '../../core/entities/usage.ts';
+import { timeOfId } from '../../core/values/ids.ts';
+import type { Executor, Queries } from '../sql/executor.ts';
+import { idBound, idOrder } from '../sql/id-order.ts';
+import { pageOf } from '../sql/page-of.ts';
+import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
+import { toRecord } from './usage-records.ts';
+import { firstRecordMs, idLeadMs, idsBetween } from './usage-steps.ts';
+import { dayMs, dayText, summedDays } from './usage-sums.ts';
+
+/** Records that a step reads at most: few at first, as most filters select many records. */
+const firstStep = 500;
+const stepMax = 16_000;
+const stepGrowth = 4;
+
+/** A range of ids, the upper bound excluded. Undefined: no bound. */
+interface Range {
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+}
+
+export interface RecordsWanted extends RecordFilter, Range {
+  readonly size: number;
+}
+
+export function usageLists(executor: Executor): Pick<UsageStore, 'list'> {
+  return {
+    list: (filter, page) =>
+      pageOf(page, ({ size, after }) => {
+        const { since, until } = idsBetween(filter.fromMs, filter.untilMs);
+        const wanted = { ...filter, since, until: earlier(until, after), size };
+        return isSelective(filter)
+          ? executor.readSnapshot((snapshot) => readInSteps(snapshot, wanted))
+          : executor.all(recordsOf(wanted), wanted);
+      }),
+  };
+}
+
+/** Without their prefixes, as a page token may have another one. */
+function earlier(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one.slice(4) < other.slice(4) ? one : other;
+}
+
+function later(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return earlier(one, other) === one ? other : one;
+}
+
+/** Whether many records may have to be read to find a few, as no index leads to them. */
+function isSelective({ id, keyId, operation, model, state }: RecordFilter): boolean {
+  return id === undefined && [keyId, operation, model, state].some((value) => value !== undefined);
+}
+
+/** Requests run between two steps. */
+async function readInSteps(snapshot: Queries, wanted: RecordsWanted): Promise<UsageRecord[]> {
+  const found: UsageRecord[] = [];
+  let { until } = wanted;
+  let step = firstStep;
+  for await (const range of rangesOf(snapshot, wanted)) {
+    until = earlier(until, range.until);
+    for (let isInRange = true; isInRange; ) {
+      const part = { ...wanted, since: range.since, until, size: wanted.size - found.length };
+      const last = await snapshot.get(lastOfStep(part), { ...part, step: step - 1 });
+      const read = { ...part, since: last?.id ?? range.since };
+      found.push(...(await snapshot.all(recordsOf(read), read)));
+      if (found.length >= wanted.size) return found;
+      isInRange = last !== undefined;
+      until = read.since;
+      step = Math.min(step * stepGrowth, stepMax);
+      await nextTurn();
+    }
+  }
+  return found;
+}
+
+/** The ranges that may have records of the filter, newest first. The sums of an ended day say whether it has any. */
+async function* rangesOf(snapshot: Queries, wanted: RecordsWanted): AsyncGenerator<Range> {
+  const { end, late } = await summedDays(snapshot);
+  const fromMs = wanted.fromMs ?? 0;
+  const untilMs = Math.min(wanted.untilMs ?? Infinity, lastStartMs(wanted.until));
+  const endMs = Number(end) * dayMs;
+  if (untilMs > endMs) yield clipped(wanted, endMs, undefined);
+  const firstMs = Math.max(fromMs, ((await snapshot.get(firstRecordMs, {})) ?? Infinity) - idLeadMs);
+  const lastDay = Math.ceil(Math.min(untilMs, endMs) / dayMs) - 1;
+  for (let day = lastDay; (day + 1) * dayMs > firstMs; day--) {
+    const ofDay = { ...wanted, day: dayText(day * dayMs) };
+    if (late.includes(BigInt(day)) || (await snapshot.get(dayWith(ofDay), ofDay)) !== undefined) {
+      yield clipped(wanted, day * dayMs, (day + 1) * dayMs);
+    }
+  }
+}
+
+/** The latest start of a request whose id is below this one. */
+function lastStartMs(until: string | undefined): number {
+  return until === undefined ? Infinity : timeOfId(until) + idLeadMs;
+}
+
+function clipped({ since: first, until: last }: Range, fromMs: number, untilMs: number | undefined): Range {
+  const { since, until } = idsBetween(fromMs, untilMs);
+  return { since: later(first, since), until: earlier(last, until) };
+}
+
+/** Each combination of filters is its own query, so that each can use an index. */
+function byGivenFilters<Wanted extends object, Value>(
+  build: (given: ReadonlySet<string>) => Statement<Wanted, Value>,
+): (wanted: Wanted) => Statement<Wanted, Value> {
+  const built = new Map<string, Statement<Wanted, Value>>();
+  return (wanted) => {
+    const given = Object.entries(wanted).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    const key = given.sort().join(' ');
+    let found = built.get(key);
+    if (found === undefined) {
+      found = build(new Set(given));
+      built.set(key, found);
+    }
+    return found;
+  };
+}
+
+type Given<Wanted> = Required<{ [K in keyof Wanted]: NonNullable<Wanted[K]> }>;
+
+/** Records of the filter, newest first. */
+export const recordsOf = byGivenFilters<RecordsWanted, UsageRecord>(
+  (given) =>
+    statement((p: Given<RecordsWanted>, dialect) => {
+      const id = idOrder(dialect);
+      let rows = inRange(given, p, dialect).selectAll().limit(p.size);
+      if (given.has('keyId')) rows = rows.where('key_id', '=', p.keyId);
+      if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
+      if (given.has('untilMs')) rows = rows.where('started_at_ms', '<', sql<bigint>`${p.untilMs}`);
+      if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
+      if (given.has('model')) rows = rows.where('model', '=', p.model);
+      if (given.has('state')) rows = rows.where('state', '=', p.state);
+      if (given.has('id')) rows = rows.where(id, '=', idBound(dialect, p.id));
+      return rows;
+    }).map(toRecord) as Statement<RecordsWanted, UsageRecord>,
+);
+
+/** A day has refused requests under no model. */
+const dayWith = byGivenFilters<RecordsWanted & { readonly day: string }, object>(
+  (given) =>
+    statement((p: Given<RecordsWanted> & { readonly day: string }) => {
+      const isOfOne = given.has('accountId') || given.has('keyId');
+      let sums = query
+        .selectFrom((isOfOne ? 'usage_sums' : 'usage_day_sums') as 'usage_sums')
+        .select('day')
+        .where('day', '=', p.day)
+        .limit(1);
+      if (isOfOne) sums = sums.where('account_id', '=', accountOf(given, p));
+      if (given.has('keyId')) sums = sums.where('key_id', '=', p.keyId);
+      if (given.has('operation')) sums = sums.where('operation', '=', p.operation);
+      if (given.has('model')) sums = sums.where(sql<boolean>`(model = ${p.model} or state = 'refused')`);
+      if (given.has('state')) sums = sums.where('state', '=', p.state);
+      return sums;
+    }) as Statement<RecordsWanted & { readonly day: string }, object>,
+);
+
+/** The account of the filter, or of its key. */
+function accountOf(given: ReadonlySet<string>, { accountId, keyId }: Given<RecordsWanted>) {
+  return given.has('accountId')
+    ? sql<string>`${accountId}`
+    : sql<string>`(select account_id from api_keys where id = ${keyId})`;
+}
+
+function inRange(given: ReadonlySet<string>, p: Given<RecordsWanted>, dialect: Dialect) {
+  const id = idOrder(dialect);
+  let rows = query.selectFrom('usage_records').orderBy(id, 'desc');
+  if (given.has('accountId') || given.has('keyId')) {
+    rows = rows.where('account_id', '=', accountOf(given, p));
+  }
+  if (given.has('since')) rows = rows.where(id, '>=', idBound(dialect, p.since));
+  if (given.has('until')) rows = rows.where(id, '<', idBound(dialect, p.until));
+  return rows;
+}
+
+/** The last record of a step, if the range has so many. */
+const lastOfStep = byGivenFilters<RecordsWanted, { readonly id: string }>(
+  (given) =>
+    statement((p: Given<RecordsWanted> & { readonly step: number }, dialect) =>
+      inRange(given, p, dialect).select('id').limit(1).offset(p.step),
+    ) as Statement<RecordsWanted, { readonly id: string }>,
+);

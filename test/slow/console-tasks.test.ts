@@ -1,0 +1,253 @@
+/** Ten tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { bearer, type Parley, startParley } from '../support/parley.ts';
+import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
+import { failure, json } from '../support/upstream-answers.ts';
+
+let browser: Browser;
+let parley: Parley;
+let upstream: ScriptedUpstream;
+/** The id of a request of `account-1`. */
+let request: string;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  upstream = await startScriptedUpstream();
+  upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }] }));
+  upstream.answer('/chat/completions', failure(500));
+  const price = { input: 1, output: 1 };
+  const eliza = { id: 'eliza', type: 'chat', engine: 'builtin', price } as const;
+  const limits = { contextTokens: 1_000, outputTokensMax: 100 };
+  parley = await startParley({
+    pages: new Map(Object.entries(await consoleFiles())),
+    settings: {
+      engines: { upstream: { kind: 'openai', baseUrl: upstream.baseUrl }, builtin: { kind: 'builtin' } },
+      models: [eliza, { ...eliza, ...limits, id: 'large', engine: 'upstream' }],
+    },
+  });
+  const messages = [{ role: 'user', content: 'Hello.' }];
+  const answers = [];
+  for (const model of ['eliza', 'large']) {
+    const answer = await parley.postJson('/chat/completions', { model, messages });
+    await answer.text();
+    answers.push([answer.status, answer.headers.get('x-request-id')]);
+  }
+  expect(answers.map(([status]) => status)).toEqual([200, 500]);
+  request = String(answers[0]?.[1]);
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await Promise.all([browser.close(), parley.close(), upstream.stop()]);
+});
+
+/** Counts what a person does. */
+class Hand {
+  readonly page: Page;
+  clicks = 0;
+  fields = 0;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  async click(target: Locator): Promise<void> {
+    await target.click();
+    this.clicks++;
+  }
+
+  async type(target: Locator, text: string): Promise<void> {
+    await target.fill(text);
+    this.fields++;
+  }
+
+  async goToAccount(name: string): Promise<void> {
+    await this.click(this.page.getByRole('link', { name: 'Accounts' }));
+    await this.click(this.page.getByRole('link', { name, exact: true }));
+    await this.page.getByRole('heading', { name, exact: true }).waitFor();
+  }
+
+  async press(name: string): Promise<void> {
+    await this.click(this.page.getByRole('button', { name, exact: true }));
+  }
+}
+
+interface Task {
+  readonly name: string;
+  readonly clicksMax: number;
+  readonly fieldsMax: number;
+  readonly play: (hand: Hand) => Promise<void>;
+}
+
+const dialogOf = ({ page }: Hand) => page.getByRole('dialog');
+
+/** In this order: the last one erases the account of those before. */
+const tasks: readonly Task[] = [
+  {
+    name: 'create an account',
+    clicksMax: 3,
+    fieldsMax: 1,
+    async play(hand) {
+      await hand.click(hand.page.getByRole('link', { name: 'Accounts' }));
+      await hand.press('New account');
+      await hand.type(dialogOf(hand).getByLabel('Name'), 'Blue Harbour');
+      await hand.press('Create the account');
+      await hand.page.getByRole('heading', { name: 'Blue Harbour' }).waitFor();
+    },
+  },
+  {
+    name: 'create a key with a limit',
+    clicksMax: 6,
+    fieldsMax: 2,
+    async play(hand) {
+      await hand.goToAccount('Blue Harbour');
+      await hand.press('New key');
+      const dialog = dialogOf(hand);
+      await hand.type(dialog.getByLabel('Name'), 'Website');
+      await hand.click(dialog.locator('summary', { hasText: 'Limits' }));
+      await hand.type(dialog.getByLabel('Credits per month'), '20');
+      await hand.press('Create the key');
+      const secret = await dialog.getByLabel('The new key').inputValue();
+      await hand.press('I have stored it');
+      expect((await parley.call('/models', bearer(secret))).status).toBe(200);
+    },
+  },
+  {
+    name: 'load credits',
+    clicksMax: 4,
+    fieldsMax: 2,
+    async play(hand) {
+      await hand.goToAccount('Blue Harbour');
+      await hand.press('Load credits');
+      await hand.type(dialogOf(hand).getByLabel('Credits'), '25');
+      await hand.type(dialogOf(hand).getByLabel('Reason'), 'Invoice 7');
+      await hand.press('Load');
+      await hand.page.getByRole('cell', { name: 'Invoice 7' }).waitFor();
+    },
+  },
+  {
+    name: 'find a request by its id',
+    clicksMax: 2,
+    fieldsMax: 1,
+    async play(hand) {
+      await hand.click(hand.page.getByRole('link', { name: 'Usage', exact: true }));
+      await hand.type(hand.page.getByLabel('Request id'), request);
+      await hand.page.keyboard.press('Enter');
+      const rows = hand.page.getByRole('region', { name: 'Requests as a table' }).locator('tbody tr');
+      await expect.poll(() => rows.count()).toBe(1);
+      await hand.click(rows.getByRole('button'));
+      await dialogOf(hand).getByText('account-1', { exact: true }).waitFor();
+    },
+  },
+  {
+    name: 'see what an account spent this month',
+    clicksMax: 3,
+    fieldsMax: 0,
+    async play(hand) {
+      await hand.goToAccount('account-1');
+      await hand.click(hand.page.getByRole('link', { name: 'Statement of a month' }));
+      await hand.page
+        .getByRole('row', { name: /^debit eliza/ })
+        .getByText('-0.0000')
+        .waitFor();
+    },
+  },
+  {
+    name: 'revoke a key',
+    clicksMax: 4,
+    fieldsMax: 0,
+    async play(hand) {
+      await hand.goToAccount('Blue Harbour');
+      await hand.press('Revoke Website');
+      await hand.press('Revoke the key');
+      await hand.page.getByText(/^revoked /).waitFor();
+    },
+  },
+  {
+    name: 'set an alert',
+    clicksMax: 4,
+    fieldsMax: 1,
+    async play(hand) {
+      await hand.goToAccount('Blue Harbour');
+      await hand.press('Set up alerts');
+      await hand.type(dialogOf(hand).getByLabel('Balance below'), '5');
+      await hand.press('Set the alerts');
+      await hand.page.getByText('none: alerts are only listed').waitFor();
+    },
+  },
+  {
+    name: 'see which engine fails',
+    clicksMax: 1,
+    fieldsMax: 0,
+    async play(hand) {
+      await hand.click(hand.page.getByRole('link', { name: 'Server', exact: true }));
+      const engines = hand.page.getByRole('region', { name: 'Engines' });
+      await engines
+        .getByRole('row', { name: /^upstream / })
+        .getByText('1 of 1')
+        .waitFor();
+    },
+  },
+  {
+    name: 'try a server and copy its lines for parley.yaml',
+    clicksMax: 5,
+    fieldsMax: 1,
+    async play(hand) {
+      await hand.click(hand.page.getByRole('link', { name: 'Server', exact: true }));
+      await hand.press('Try a server');
+      const dialog = dialogOf(hand);
+      await hand.type(dialog.getByLabel('URL'), upstream.baseUrl);
+      await hand.press('Check it');
+      await hand.press('Add meta/small:8b');
+      expect(await dialog.locator('pre').textContent()).toContain('meta/small:8b');
+      await hand.click(dialog.getByRole('button', { name: 'Copy' }));
+    },
+  },
+  {
+    name: 'print a statement',
+    clicksMax: 4,
+    fieldsMax: 0,
+    async play(hand) {
+      await hand.goToAccount('Blue Harbour');
+      await hand.click(hand.page.getByRole('link', { name: 'Statement of a month' }));
+      await hand.page.getByRole('row', { name: /^load .*25/ }).waitFor();
+      await hand.page.evaluate('window.print = () => { document.title = "printed"; }');
+      await hand.press('Print');
+      expect(await hand.page.title()).toBe('printed');
+    },
+  },
+  {
+    name: 'erase an account',
+    clicksMax: 4,
+    fieldsMax: 1,
+    async play(hand) {
+      await hand.goToAccount('Blue Harbour');
+      await hand.press('Delete');
+      await hand.type(dialogOf(hand).getByLabel('Type Blue Harbour'), 'Blue Harbour');
+      await hand.press('Delete it for good');
+      await hand.page.getByRole('heading', { name: 'Accounts', exact: true }).waitFor();
+    },
+  },
+];
+
+describe.skipIf(missingBrowser !== undefined)(
+  `an operator's tasks${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it.each(tasks)('$name: at most $clicksMax clicks and $fieldsMax fields', async (task) => {
+      const { page, complaints } = await openSignedIn(browser, parley, parley.adminKey);
+      await settled(page);
+      const hand = new Hand(page);
+      const startedAtMs = performance.now();
+      await task.play(hand);
+      const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+      const { clicks, fields } = hand;
+      process.stdout.write(`${task.name}: ${clicks} clicks, ${fields} fields, ${seconds} s\n`);
+      expect(clicks).toBeLessThanOrEqual(task.clicksMax);
+      expect(fields).toBeLessThanOrEqual(task.fieldsMax);
+      expect(complaints).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,128 @@
+/** Lists of usage records, on each database: the records that any filters select, also of summed days and after pruning. */
+import Sqlite from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import {
+  operations,
+  type RecordFilter,
+  type RecordStart,
+  recordStates,
+} from '../../src/core/entities/usage.ts';
+import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
+import { recordsOf } from '../../src/store/entities/usage-lists.ts';
+import { Random } from '../support/random.ts';
+import { newStoreFolder, testsPostgres } from '../support/store-folder.ts';
+import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
+
+const dayMs = 86_400_000;
+const firstMs = Date.UTC(2026, 9, 28);
+const days = 8;
+const states = ['ok', 'failed', 'refused', 'cancelled'] as const;
+
+async function openFolder() {
+  const folder = await newStoreFolder();
+  const store = await folder.open();
+  onTestFinished(async () => {
+    await store.close();
+    await folder.remove();
+  });
+  return { folder, store };
+}
+
+type Ended = RecordStart & { readonly state: (typeof states)[number] };
+
+function isSelected(record: Ended, filter: RecordFilter): boolean {
+  const { fromMs = 0, untilMs = Infinity, ...others } = filter;
+  const { startedAtMs } = record;
+  const names = Object.keys(others) as (keyof typeof others)[];
+  return (
+    startedAtMs >= fromMs &&
+    startedAtMs < untilMs &&
+    names.every((name) => others[name] === undefined || others[name] === record[name])
+  );
+}
+
+it('have the records of any filters, newest first, on pages of any size', async () => {
+  const seed = Number(process.env['PARLEY_LISTS_SEED'] ?? Date.now() % 2 ** 32);
+  process.stdout.write(`PARLEY_LISTS_SEED=${seed}\n`);
+  const random = new Random(seed);
+  const { store } = await openFolder();
+  const owners: Pick<RecordStart, 'accountId' | 'keyId'>[] = [];
+  for (const name of ['a', 'b']) {
+    const accountId = newAccountId(1);
+    await store.accounts.create({ id: accountId, name, createdAtMs: 1 }, auditEntry());
+    for (const hash of [`${name}1`, `${name}2`]) {
+      const keyId = newKeyId(1);
+      await store.keys.create(storedKey(keyId, accountId, { hash }), auditEntry());
+      owners.push({ accountId, keyId });
+    }
+  }
+  const newRecord = async (): Promise<Ended> => {
+    const startedAtMs =
+      firstMs + random.below(days) * dayMs + random.pick([0, dayMs - 1, random.below(dayMs)]);
+    const model = random.pick(['m1', 'm2', '']) || undefined;
+    const facts = { operation: random.pick(['chat', 'speech'] as const), model, startedAtMs };
+    const start = recordStart(random.pick(owners), facts);
+    const state = random.pick(states);
+    await store.requests.record(start, recordEnd(state));
+    return { ...start, state };
+  };
+  let records = await Promise.all(Array.from({ length: 1_500 }, newRecord));
+  for (let turn = 0; turn < 60; turn++) {
+    if (turn % 10 === 9) await store.usage.sumEndedDays(new AbortController().signal);
+    // A late record makes its day a day without sums.
+    if (random.onceIn(4)) records.push(await newRecord());
+    if (turn === 40) {
+      const recordsBeforeMs = firstMs + 2.5 * dayMs;
+      await store.usage.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 10_000, auditEntry());
+      records = records.filter(({ startedAtMs }) => startedAtMs >= recordsBeforeMs);
+    }
+    const { accountId, keyId } = random.pick(owners);
+    const maybe = <T>(value: T) => (random.onceIn(3) ? value : undefined);
+    const filter: RecordFilter = {
+      accountId: maybe(accountId),
+      keyId: maybe(keyId),
+      operation: maybe(random.pick(['chat', 'speech', 'transcription'] as const)),
+      model: maybe(random.pick(['m1', 'm2', 'unknown'])),
+      state: maybe(random.pick([...states, 'started'] as const)),
+      fromMs: maybe(firstMs + random.below(days * dayMs)),
+      untilMs: maybe(firstMs + random.below(days * dayMs)),
+    };
+    const selected = records.filter((record) => isSelected(record, filter)).map(({ id }) => id);
+    const listed: string[] = [];
+    const size = random.between(1, 400);
+    let after: string | undefined;
+    do {
+      const page = await store.usage.list(filter, { size, after });
+      listed.push(...page.items.map(({ id }) => id));
+      after = page.nextAfter;
+    } while (after !== undefined);
+    expect([filter, listed]).toEqual([filter, selected.sort().reverse()]);
+  }
+});
+
+it.skipIf(testsPostgres)('read a range of an index, in its order', async () => {
+  const { folder } = await openFolder();
+  const database = new Sqlite(`${folder.path}/parley.db`, { readonly: true });
+  onTestFinished(() => void database.close());
+  const some = {
+    accountId: newAccountId(1),
+    keyId: newKeyId(1),
+    operation: operations[0],
+    state: recordStates[0],
+  };
+  const range = { since: 'req_0', until: 'req_1', size: 1 };
+  for (let chosen = 0; chosen < 16; chosen++) {
+    const filter = Object.fromEntries(Object.entries(some).filter((_, at) => (chosen & (1 << at)) !== 0));
+    const wanted = { ...filter, ...range };
+    const query = recordsOf(wanted);
+    const plan = database
+      .prepare<unknown[], { detail: string }>(`explain query plan ${query.sql}`)
+      .all(...query.bind(wanted))
+      .map(({ detail }) => detail);
+    expect(plan.join('\n')).toMatch(
+      /SEARCH u USING (PRIMARY KEY|INDEX usage_rows_by_account) \(.*id>\? AND id<\?\)/,
+    );
+    expect(plan.join('\n')).not.toMatch(/SCAN|TEMP B-TREE/);
+  }
+});
