@@ -9,9 +9,16 @@ export const noHeaders: Headers = {};
 const units = ['requests', 'tokens'] as const;
 const minuteSeconds = minuteMs / 1000;
 
+const namesOf = (unit: string) => ({
+  limit: `x-ratelimit-limit-${unit}`,
+  remaining: `x-ratelimit-remaining-${unit}`,
+  reset: `x-ratelimit-reset-${unit}`,
+});
+const names = { requests: namesOf('requests'), tokens: namesOf('tokens') };
+
 /** All their names, for browsers. */
 export const rateHeaderNames: readonly string[] = [
-  ...units.flatMap((unit) => ['limit', 'remaining', 'reset'].map((what) => `x-ratelimit-${what}-${unit}`)),
+  ...units.flatMap((unit) => Object.values(names[unit])),
   'ratelimit-policy',
   'ratelimit',
 ];
@@ -25,18 +32,17 @@ export function rateHeaders(rates: readonly Rate[]): Headers {
   if (first === undefined) return noHeaders;
   const seconds = Math.ceil(first.resetMs / 1000);
   const headers: Record<string, string> = {};
+  const least = { requests: tightest(rates, 'requests'), tokens: tightest(rates, 'tokens') };
   let [policies, lefts] = ['', ''];
   for (const rate of rates) {
     const { kind, unit, limit, left } = rate;
     const separator = policies === '' ? '' : ', ';
-    const isTokens = unit === 'tokens';
-    policies += `${separator}"${kind}-${unit}";q=${limit}${isTokens ? ';qu="tokens"' : ''};w=${minuteSeconds}`;
+    policies += `${separator}"${kind}-${unit}";q=${limit}${unit === 'tokens' ? ';qu="tokens"' : ''};w=${minuteSeconds}`;
     lefts += `${separator}"${kind}-${unit}";r=${left};t=${seconds}`;
-    if (tightest(rates, unit) === rate) {
-      headers[`x-ratelimit-limit-${unit}`] = String(limit);
-      headers[`x-ratelimit-remaining-${unit}`] = String(left);
-      headers[`x-ratelimit-reset-${unit}`] = `${seconds}s`;
-    }
+    if (least[unit] !== rate) continue;
+    headers[names[unit].limit] = String(limit);
+    headers[names[unit].remaining] = String(left);
+    headers[names[unit].reset] = `${seconds}s`;
   }
   headers['ratelimit-policy'] = policies;
   headers['ratelimit'] = lefts;

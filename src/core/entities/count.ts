@@ -58,7 +58,7 @@ export function fairUseCount(owner: string, atMs: number): Count {
 
 export function periodOf(name: (typeof budgetNames)[number], atMs: number): string {
   if (name === 'total') return 'all';
-  return name === 'day' ? dayOf(atMs) : dayOf(atMs).slice(0, 'yyyy-mm'.length);
+  return name === 'day' ? dayOf(atMs) : monthOf(atMs);
 }
 
 /** When the period of this moment ends; undefined for one that never ends. */
@@ -68,13 +68,20 @@ export function periodEndMs(period: string, atMs: number): number | undefined {
 }
 
 /** The latest day, cached because most requests fall on the same one. */
-let latest = { number: 0, day: '1970-01-01' };
+let latest = { number: 0, day: '1970-01-01', month: '1970-01' };
 
 /** A UTC day, such as `2026-11-22`. */
-function dayOf(atMs: number): string {
+const dayOf = (atMs: number) => textsOf(atMs).day;
+/** A UTC month, such as `2026-11`. */
+const monthOf = (atMs: number) => textsOf(atMs).month;
+
+function textsOf(atMs: number): typeof latest {
   const number = Math.floor(atMs / dayMs);
-  if (number !== latest.number) latest = { number, day: new Date(atMs).toISOString().slice(0, 10) };
-  return latest.day;
+  if (number !== latest.number) {
+    const day = new Date(atMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+    latest = { number, day, month: day.slice(0, 'yyyy-mm'.length) };
+  }
+  return latest;
 }
 
 function nextDayMs(atMs: number): number {

@@ -201,16 +201,14 @@ export class CallLimits {
   #rates(withOthers: boolean): readonly Rate[] {
     const resetMs = minuteMs - (this.moveOn() % minuteMs);
     const rates: Rate[] = [];
-    for (const { kind, id, limits, meter } of this.#owners) {
-      for (const [unit, limit] of [
-        ['requests', limits.requestsPerMinute],
-        ['tokens', limits.tokensPerMinute],
-      ] as const) {
-        if (limit !== undefined) {
-          const taken = withOthers ? meter.all(unit) : meter[unit];
-          rates.push({ kind, owner: id, unit, limit, left: Math.max(0, limit - taken), resetMs });
-        }
-      }
+    const add = ({ kind, id, meter }: Owner, unit: Rate['unit'], limit: number | undefined) => {
+      if (limit === undefined) return;
+      const taken = withOthers ? meter.all(unit) : meter[unit];
+      rates.push({ kind, owner: id, unit, limit, left: Math.max(0, limit - taken), resetMs });
+    };
+    for (const owner of this.#owners) {
+      add(owner, 'requests', owner.limits.requestsPerMinute);
+      add(owner, 'tokens', owner.limits.tokensPerMinute);
     }
     return rates;
   }
@@ -230,7 +228,11 @@ function tokensReached({ owner, limit, left }: Rate, needed: number): LimitReach
 
 /** The rate of a unit with the smallest rest. */
 export function tightest(rates: readonly Rate[], unit: Rate['unit']): Rate | undefined {
-  return leastLeft(rates.filter((rate) => rate.unit === unit));
+  let least: Rate | undefined;
+  for (const rate of rates) {
+    if (rate.unit === unit && (least === undefined || rate.left < least.left)) least = rate;
+  }
+  return least;
 }
 
 function leastLeft<T extends { readonly left: number | bigint }>(all: readonly T[]): T | undefined {

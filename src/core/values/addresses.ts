@@ -8,17 +8,31 @@ interface Network {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-const compiled = new WeakMap<readonly string[], BlockList>();
+interface Compiled {
+  readonly list: BlockList;
+  /** The answers for the latest addresses, as most clients call again. */
+  readonly known: Map<string, boolean>;
+}
+
+const compiled = new WeakMap<readonly string[], Compiled>();
+const knownMax = 64;
 
 /** @param address an address without a port */
 export function isWithinAddresses(networks: readonly string[], address: string): boolean {
-  let list = compiled.get(networks);
-  if (list === undefined) {
-    list = listOf(networks);
-    compiled.set(networks, list);
+  let found = compiled.get(networks);
+  if (found === undefined) {
+    found = { list: listOf(networks), known: new Map() };
+    compiled.set(networks, found);
   }
-  const plain = plainAddress(address);
-  return isIP(plain) !== 0 && list.check(plain, familyOf(plain));
+  const { list, known } = found;
+  let isWithin = known.get(address);
+  if (isWithin === undefined) {
+    const plain = plainAddress(address);
+    isWithin = isIP(plain) !== 0 && list.check(plain, familyOf(plain));
+    if (known.size >= knownMax) known.clear();
+    known.set(address, isWithin);
+  }
+  return isWithin;
 }
 
 /** Undefined for a text that is neither an address nor a network. */

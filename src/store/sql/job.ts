@@ -14,6 +14,8 @@ export interface Addition {
   readonly statement: Statement<never, unknown>;
   readonly amounts: readonly bigint[];
   readonly row: readonly string[];
+  /** The words of `row` in one, if they are known. */
+  readonly name?: string;
 }
 
 /** Statements that are written together, or not at all. */

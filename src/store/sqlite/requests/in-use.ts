@@ -2,7 +2,7 @@
 const idleMax = 10_000;
 
 /** A value and the number of its users. */
-interface Shared<Value> {
+export interface Shared<Value> {
   readonly value: Value;
   users: number;
 }
@@ -23,12 +23,12 @@ export class InUse<Key, Value> {
   }
 
   get(key: Key): Value {
-    return this.#shared(key).value;
+    return this.shared(key).value;
   }
 
   /** Adds a user. Each must `release` the value once. */
   use(key: Key): void {
-    this.#shared(key).users++;
+    this.shared(key).users++;
   }
 
   release(key: Key): void {
@@ -36,19 +36,20 @@ export class InUse<Key, Value> {
     if (shared) shared.users--;
   }
 
-  /** Drops unused values if there are too many. Values that were read before must be looked up again. */
-  trim(): void {
-    if (this.#values.size <= this.#sizeMax) return;
-    for (const [key, { users }] of this.#values) if (users === 0) this.#values.delete(key);
-    this.#sizeMax = this.#values.size + idleMax;
-  }
-
-  #shared(key: Key): Shared<Value> {
+  /** The value with its users. It stays the same while it has some. */
+  shared(key: Key): Shared<Value> {
     let shared = this.#values.get(key);
     if (shared === undefined) {
       shared = { value: this.#read(key), users: 0 };
       this.#values.set(key, shared);
     }
     return shared;
+  }
+
+  /** Drops unused values if there are too many. Values that were read before must be looked up again. */
+  trim(): void {
+    if (this.#values.size <= this.#sizeMax) return;
+    for (const [key, { users }] of this.#values) if (users === 0) this.#values.delete(key);
+    this.#sizeMax = this.#values.size + idleMax;
   }
 }

@@ -4,9 +4,11 @@ import type { AccountId } from '../../../core/values/ids.ts';
 import { balanceOf } from '../../entities/accounts.ts';
 import { usedAmount } from '../../entities/counts.ts';
 import type { Reader } from '../database/reader.ts';
-import { InUse } from './in-use.ts';
+import { InUse, type Shared } from './in-use.ts';
 
 interface StoredAmounts extends Amounts {
+  /** The name of the count. */
+  readonly name: string;
   /** Whether the database has a row of the count. */
   hasRow: boolean;
 }
@@ -25,7 +27,7 @@ export class ReadSet implements Books {
     this.#funds = new InUse((id) => ({ balance: reader.get(balanceOf, { id }) ?? 0n, held: 0n }));
     this.#counts = new InUse((name) => {
       const used = reader.get(usedAmount, countOf(name));
-      return { used: used ?? 0n, reserved: 0n, hasRow: used !== undefined };
+      return { name, used: used ?? 0n, reserved: 0n, hasRow: used !== undefined };
     });
   }
 
@@ -34,12 +36,15 @@ export class ReadSet implements Books {
   }
 
   count(count: Count): StoredAmounts {
-    return this.#counts.get(nameOf(count));
+    return this.#found(count).value;
   }
 
-  /** The same counts, whose names are made once for a request rather than at each of its forty look-ups. */
-  named(counted: readonly CountedAmount[]): readonly CountedAmount[] {
-    return counted.map((one) => ({ ...one, name: nameOf(one) }));
+  /** The same counts with their amounts, which are looked up once for a request rather than forty times. */
+  found(counted: readonly CountedAmount[]): readonly CountedAmount[] {
+    return counted.map(({ owner, unit, period, amount, limit }): FoundCount & CountedAmount => {
+      const found = this.#counts.shared(nameOf({ owner, unit, period }));
+      return { owner, unit, period, amount, limit, found };
+    });
   }
 
   /** Undefined, as there is only this server. */
@@ -65,16 +70,17 @@ export class ReadSet implements Books {
   /** Keeps the values of a running request in memory. */
   use({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.use(accountId);
-    for (const one of counted) this.#counts.use(nameOf(one));
+    for (const one of counted) this.#found(one).users++;
   }
 
   /** The opposite of `use`, once the end of the request is durable. */
   release({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.release(accountId);
     for (const one of counted) {
+      const found = this.#found(one);
       // The record's transaction has written the row.
-      this.count(one).hasRow = true;
-      this.#counts.release(nameOf(one));
+      found.value.hasRow = true;
+      found.users--;
     }
   }
 
@@ -82,14 +88,18 @@ export class ReadSet implements Books {
     this.#funds.trim();
     this.#counts.trim();
   }
+
+  #found(count: FoundCount): Shared<StoredAmounts> {
+    return count.found ?? this.#counts.shared(nameOf(count));
+  }
 }
 
-interface NamedCount extends Count {
-  readonly name?: string;
+interface FoundCount extends Count {
+  readonly found?: Shared<StoredAmounts>;
 }
 
-function nameOf({ name, owner, unit, period }: NamedCount): string {
-  return name ?? `${owner} ${unit} ${period}`;
+function nameOf({ owner, unit, period }: Count): string {
+  return `${owner} ${unit} ${period}`;
 }
 
 function countOf(name: string): Count {

@@ -65,7 +65,7 @@ export class Requests implements RequestStore {
     this.#readSet.trim();
     const { counted = [] } = reservation;
     const wanted =
-      counted.length === 0 ? reservation : { ...reservation, counted: this.#readSet.named(counted) };
+      counted.length === 0 ? reservation : { ...reservation, counted: this.#readSet.found(counted) };
     const outcome = reserve(this.#readSet, start.accountId, wanted);
     if (isRefusal(outcome)) return outcome;
     this.#readSet.use(outcome);
@@ -81,7 +81,7 @@ export class Requests implements RequestStore {
 
   async extend(id: RequestId, counted: readonly CountedAmount[]): Promise<LimitReached | undefined> {
     const request = this.#get(id);
-    const outcome = extend(this.#readSet, request.reserved, this.#readSet.named(counted));
+    const outcome = extend(this.#readSet, request.reserved, this.#readSet.found(counted));
     if (isRefusal(outcome)) return outcome;
     request.reserved = outcome;
     return undefined;

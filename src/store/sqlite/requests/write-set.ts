@@ -38,9 +38,10 @@ export function ending(
   const additions: Addition[] = [];
   if (debit || held > 0n) additions.push(addCredits(start.accountId, debit?.amount ?? 0n, -held));
   for (const one of reserved.counted) {
-    if (!readSet.count(one).hasRow) steps.push(openCount(one));
+    const { name, hasRow } = readSet.count(one);
+    if (!hasRow) steps.push(openCount(one));
     const used = usedOf(one, end);
-    if (used > 0n) additions.push(addUsed(one, used));
+    if (used > 0n) additions.push({ ...addUsed(one, used), name });
   }
   return { steps, additions };
 }

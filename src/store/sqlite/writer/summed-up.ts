@@ -1,25 +1,27 @@
 import type { Addition, Job } from '../../sql/job.ts';
 
+interface Sum extends Addition {
+  readonly amounts: bigint[];
+}
+
 /** One addition for each row, in the order of their first additions. */
 export function summedUp(jobs: readonly Job[]): readonly Addition[] {
-  const all: Addition[] = [];
-  const indexes = new Map<Addition['statement'], Map<string, number>>();
+  const all: Sum[] = [];
+  const sums = new Map<Addition['statement'], Map<string, Sum>>();
   for (const { additions = [] } of jobs) {
-    for (const addition of additions) {
-      const { statement, amounts, row } = addition;
-      let rows = indexes.get(statement);
-      if (rows === undefined) {
-        rows = new Map();
-        indexes.set(statement, rows);
+    for (const { statement, amounts, row, name = row.join(' ') } of additions) {
+      let ofStatement = sums.get(statement);
+      if (ofStatement === undefined) {
+        ofStatement = new Map();
+        sums.set(statement, ofStatement);
       }
-      const name = row.join(' ');
-      const index = rows.get(name);
-      const sum = index === undefined ? undefined : all[index];
-      if (index === undefined || sum === undefined) {
-        rows.set(name, all.length);
-        all.push(addition);
+      const sum = ofStatement.get(name);
+      if (sum === undefined) {
+        const first = { statement, amounts: [...amounts], row };
+        ofStatement.set(name, first);
+        all.push(first);
       } else {
-        all[index] = { ...sum, amounts: sum.amounts.map((amount, n) => amount + (amounts[n] ?? 0n)) };
+        for (const [at, amount] of amounts.entries()) sum.amounts[at] = (sum.amounts[at] ?? 0n) + amount;
       }
     }
   }
