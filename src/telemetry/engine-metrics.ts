@@ -8,21 +8,19 @@ export function observeEngines(metrics: Metrics): (ended: EndedEngineRequest) =>
     'model',
     'outcome',
   ]);
-  const firstOutputs = metrics.histogram(
+  const firstOutputs = metrics.histogram<'engine' | 'model'>(
     'parley_engine_first_output_seconds',
     'Time from a request to an engine to the first part of its answer.',
-    ['engine', 'model'],
     firstOutputBuckets,
   );
-  const durations = metrics.histogram(
+  const durations = metrics.histogram<'engine' | 'model'>(
     'parley_engine_duration_seconds',
     'Time from a request to an engine to the end of its whole answer.',
-    ['engine', 'model'],
     durationBuckets,
   );
   return ({ engine, model, outcome, firstOutputMs, durationMs }) => {
     requests.cell({ engine, model, outcome }).value++;
-    if (firstOutputMs !== undefined) firstOutputs.observe({ engine, model }, firstOutputMs / 1000);
-    if (outcome === 'ok') durations.observe({ engine, model }, durationMs / 1000);
+    if (firstOutputMs !== undefined) firstOutputs.cell({ engine, model }).observe(firstOutputMs / 1000);
+    if (outcome === 'ok') durations.cell({ engine, model }).observe(durationMs / 1000);
   };
 }

@@ -13,12 +13,13 @@ export function observeLive(metrics: Metrics) {
   const seconds = metrics.counter('parley_live_speech_seconds_total', 'Seconds of speech in ended turns.', [
     'model',
   ]);
-  const delays = metrics.histogram(
-    'parley_live_final_seconds',
-    'Time from the end of a turn of live speech to its text.',
-    [],
-    delayBuckets,
-  );
+  const delays = metrics
+    .histogram(
+      'parley_live_final_seconds',
+      'Time from the end of a turn of live speech to its text.',
+      delayBuckets,
+    )
+    .cell({});
   return {
     began: ({ live }: RecordStart): void => {
       if (live === 'session') sessions++;

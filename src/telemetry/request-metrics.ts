@@ -1,7 +1,8 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { Operation, RecordEnd, RecordStart } from '../core/entities/usage.ts';
 import { type NanoCredits, nanoCreditsPerCredit } from '../core/values/money.ts';
+import { type Distribution, Histogram } from './histogram.ts';
 
 export const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
 export const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
@@ -30,8 +31,8 @@ export function metricsIn(registry: Registry) {
         collect: () => read(gauge),
       });
     },
-    histogram: <Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) =>
-      new Histogram({ name, help, labelNames, buckets, registers }),
+    histogram: <Label extends string = never>(name: string, help: string, bounds: readonly number[]) =>
+      new Histogram<Label>(registry, name, help, bounds),
   };
 }
 
@@ -82,18 +83,6 @@ export function observeRequests(
   const metrics = metricsIn(registry);
   const { began, held, released } = observeRunning(metrics);
   const count = countEnded(metrics);
-  const durations = metrics.histogram(
-    'parley_request_duration_seconds',
-    'Time from the arrival of a request to its end.',
-    ['operation', 'wire'],
-    durationBuckets,
-  );
-  const firstOutputs = metrics.histogram(
-    'parley_first_output_seconds',
-    'Time from the arrival of a request to the first part of its response.',
-    ['operation', 'wire'],
-    firstOutputBuckets,
-  );
   const refusedKeys = metrics.counter('parley_refused_keys_total', 'Requests without a valid key.', ['wire']);
   const modelOf = ({ model = '' }: RecordStart) => (model === '' || isModel(model) ? model : otherModel);
   return {
@@ -104,17 +93,10 @@ export function observeRequests(
     held,
     heard: live.heard,
     ended: (start, end, hold) => {
-      const { operation, wire } = start;
+      const model = modelOf(start);
       released(start, hold);
-      count(modelOf(start), start, end);
-      if (start.live !== undefined) {
-        live.ended(modelOf(start), start, end);
-        return;
-      }
-      durations.observe({ operation, wire }, end.durationMs / 1000);
-      if (end.firstOutputMs !== undefined) {
-        firstOutputs.observe({ operation, wire }, end.firstOutputMs / 1000);
-      }
+      count(model, start, end);
+      if (start.live !== undefined) live.ended(model, start, end);
     },
     refusedKey: (wire) => {
       refusedKeys.cell({ wire }).value++;
@@ -159,6 +141,8 @@ function observeRunning(metrics: Metrics) {
 /** The metrics that requests with the same outcome share. */
 interface Ended {
   readonly requests: Cell;
+  durations?: Distribution;
+  firstOutputs?: Distribution;
   readonly prompt: Cell | undefined;
   readonly completion: Cell | undefined;
   credits?: Cell;
@@ -170,6 +154,16 @@ function countEnded(metrics: Metrics) {
     'parley_requests_total',
     'Ended requests with a valid key, as in their usage records.',
     ['operation', 'wire', 'model', 'state', 'code'],
+  );
+  const durations = metrics.histogram<'operation' | 'wire'>(
+    'parley_request_duration_seconds',
+    'Time from the arrival of a request to its end.',
+    durationBuckets,
+  );
+  const firstOutputs = metrics.histogram<'operation' | 'wire'>(
+    'parley_first_output_seconds',
+    'Time from the arrival of a request to the first part of its response.',
+    firstOutputBuckets,
   );
   const tokens = metrics.counter('parley_tokens_total', 'Tokens of charged chat requests.', [
     'model',
@@ -189,7 +183,7 @@ function countEnded(metrics: Metrics) {
     const source = used?.source;
     // The other parts are fixed words, so a model with spaces in its id is still one part.
     const key = `${operation} ${wire} ${model} ${state} ${code} ${source}`;
-    const cells = known.get(key) ?? {
+    const cells: Ended = known.get(key) ?? {
       requests: requests.cell({ operation, wire, model, state, code }),
       prompt: source && tokens.cell({ model, kind: 'prompt', source }),
       completion: source && tokens.cell({ model, kind: 'completion', source }),
@@ -198,8 +192,18 @@ function countEnded(metrics: Metrics) {
     return cells;
   };
   return (model: string, start: RecordStart, end: RecordEnd): void => {
-    const ended: Ended = cellsOf(model, start, end);
+    const ended = cellsOf(model, start, end);
     ended.requests.value++;
+    // The requests of a session last as long as people speak.
+    if (start.live === undefined) {
+      const { operation, wire } = start;
+      ended.durations ??= durations.cell({ operation, wire });
+      ended.durations.observe(end.durationMs / 1000);
+      if (end.firstOutputMs !== undefined) {
+        ended.firstOutputs ??= firstOutputs.cell({ operation, wire });
+        ended.firstOutputs.observe(end.firstOutputMs / 1000);
+      }
+    }
     if (ended.prompt) ended.prompt.value += end.tokens?.promptTokens ?? 0;
     if (ended.completion) ended.completion.value += end.tokens?.completionTokens ?? 0;
     if (end.cost) {
