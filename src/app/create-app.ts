@@ -38,6 +38,7 @@ import { createMetrics } from '../telemetry/metrics.ts';
 import { createTokenCounter } from '../tokens/counter.ts';
 import { ByteBudget } from '../transports/byte-budget.ts';
 import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
+import type { PageFiles } from '../transports/rest/page-routes.ts';
 import { openAlerts } from './alerts.ts';
 import { byteLimits } from './byte-limits.ts';
 import type { ConfigSource } from './configuration-file.ts';
@@ -72,7 +73,7 @@ export interface AppOverrides {
   /** Timing of alerts and resolution of webhooks. Default: as in production */
   readonly alerts?: Pick<Parameters<typeof openAlerts>[1], 'intervalMs' | 'resolve'>;
   /** Default: the files of the last build. */
-  readonly pages?: ReadonlyMap<string, Buffer>;
+  readonly pages?: PageFiles;
 }
 
 export interface App {
@@ -194,7 +195,7 @@ async function openAccess(
 }
 
 /** Omits the reference or the console if it is turned off. */
-function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): ReadonlyMap<string, Buffer> {
+function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): PageFiles {
   const isOpen = (path: string) => config[path.startsWith('console/') ? 'console' : 'docs'].access === 'open';
   return new Map([...pages].filter(([path]) => isOpen(path)));
 }

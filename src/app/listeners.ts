@@ -22,7 +22,7 @@ import { realtimeHandler, realtimePath } from '../transports/realtime/upgrade.ts
 import { pathOf, takeKeyHeader } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
-import { pageRoutes } from '../transports/rest/page-routes.ts';
+import { type PageFiles, pageRoutes } from '../transports/rest/page-routes.ts';
 import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { withSessions } from '../transports/rest/session-cookies.ts';
@@ -42,7 +42,7 @@ interface Wiring {
   readonly tracer: Tracer;
   readonly probes: Probes;
   /** The files for browsers, by path. */
-  readonly pages: ReadonlyMap<string, Buffer>;
+  readonly pages: PageFiles;
   /** Undefined for no console. */
   readonly sessions: Sessions | undefined;
   /** Undefined for no identity provider. */

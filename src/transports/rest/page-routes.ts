@@ -54,15 +54,20 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** A file, or a function that returns it. */
+export type PageFile = Buffer | (() => Buffer);
+
+/** Files by their paths; a compressed copy has the suffix `.gz`. */
+export type PageFiles = ReadonlyMap<string, PageFile>;
+
 interface Page {
-  readonly content: Buffer;
-  readonly compressed: Buffer | undefined;
+  readonly content: PageFile;
+  readonly compressed: PageFile | undefined;
   readonly headers: Record<string, string>;
   readonly contentType: string;
 }
 
-/** @param files by their paths; a compressed copy has the suffix `.gz` */
-export function pageRoutes(files: ReadonlyMap<string, Buffer>): Route[] {
+export function pageRoutes(files: PageFiles): Route[] {
   return [...files]
     .filter(([name]) => !isCopy(name, files))
     .flatMap(([name, content]) => {
@@ -93,11 +98,11 @@ function routeOf(path: string, answer: (exchange: Exchange) => void): Route {
   return { rule: { verb: 'GET', path }, rpc: undefined, handle };
 }
 
-function isCopy(name: string, files: ReadonlyMap<string, Buffer>): boolean {
+function isCopy(name: string, files: PageFiles): boolean {
   return name.endsWith('.gz') && files.has(name.slice(0, -'.gz'.length));
 }
 
-function pageOf(name: string, content: Buffer, compressed: Buffer | undefined): Page {
+function pageOf(name: string, content: PageFile, compressed: PageFile | undefined): Page {
   const extension = name.slice(name.lastIndexOf('.') + 1);
   const contentType = contentTypes[extension];
   if (contentType === undefined) throw new Error(`${name} has no known type`);
@@ -115,8 +120,10 @@ function send(exchange: Exchange, status: number, page: Page): void {
   exchange.served.openKeyless();
   const accepted = String(exchange.request.headers['accept-encoding'] ?? '');
   if (compressed && /\bgzip\b(?!;q=0(\.0*)?(,|$))/.test(accepted)) {
-    exchange.sendText(status, contentType, compressed, { ...headers, 'content-encoding': 'gzip' });
+    exchange.sendText(status, contentType, bytesOf(compressed), { ...headers, 'content-encoding': 'gzip' });
   } else {
-    exchange.sendText(status, contentType, content, headers);
+    exchange.sendText(status, contentType, bytesOf(content), headers);
   }
 }
+
+const bytesOf = (file: PageFile) => (typeof file === 'function' ? file() : file);
