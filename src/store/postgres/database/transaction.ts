@@ -59,7 +59,9 @@ export class Transaction {
       if (error instanceof DatabaseError && !isStorageFailure(error)) throw error;
       throw new UnknownOutcomeError(error);
     }
-    if (command !== 'COMMIT') throw new NotCommittedError();
+    if (command === 'ROLLBACK') throw new NotCommittedError();
+    if (command !== 'COMMIT')
+      throw new UnknownOutcomeError(new Error(`the answer to a commit was ${command}`));
   }
 }
 

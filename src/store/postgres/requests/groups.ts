@@ -157,13 +157,13 @@ export class Groups {
         this.#end(left, await this.#attempt(left, isDoubted));
         return undefined;
       } catch (error) {
-        isDoubted ||= error instanceof UnknownOutcomeError;
+        isDoubted ||= error instanceof UnknownOutcomeError || isWrittenRecord(error);
         if (isStorageFailure(error)) {
           if (attempt > 1) this.#deps.health.failed(error);
           left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
           await sleep(retryMs);
-        } else if (isDoubted && isWrittenRecord(error)) {
-          // The uncertain attempt has committed after the records were read. The next attempt finds them.
+        } else if (isWrittenRecord(error)) {
+          // An earlier attempt has committed after the records were read, or by another operation. The next attempt finds it.
           left = rejectLate(left, doubtMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
