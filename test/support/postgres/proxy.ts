@@ -28,6 +28,8 @@ export class DatabaseProxy {
   #losesCommit = false;
   #masksCommit = false;
   #onLost: () => void = () => undefined;
+  /** Is called with each piece from a client. */
+  onSent: (data: Buffer) => void = () => undefined;
   /** Delay of each piece, in each direction, in milliseconds. */
   delayMs = 0;
   /** The share of delivered commits whose answer is lost with the connection. */
@@ -135,6 +137,7 @@ export class DatabaseProxy {
     let isLost = false;
     client.on('data', (data) => {
       if (this.#isMute) return;
+      this.onSent(data);
       this.#pass(data, server);
       if (!data.includes('commit\0')) return;
       if (!this.#losesCommit && Math.random() >= this.lostShare) return;
