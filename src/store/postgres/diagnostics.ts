@@ -19,7 +19,7 @@ interface PostgresDiagnosis {
 
 const name = 'parley doctor';
 const oldestVersion = 150_000;
-/** A request with credits needs two round trips. */
+/** A request with credits needs up to two round trips for each of its two groups. */
 const slowMs = 20;
 const probes = 5;
 /** Clocks that differ by more shift expiry dates and months. */

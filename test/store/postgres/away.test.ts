@@ -163,6 +163,44 @@ describe('a commit whose answer is lost', () => {
   });
 });
 
+describe('by an operation that repeats a written one', () => {
+  it('a record is found, beside other requests', async () => {
+    const record = start();
+    await store.requests.record(record, end('refused'));
+    const again = store.requests.record(record, end('refused'));
+    const other = store.requests.reserve(start(), { hold });
+    expect(await Promise.all([again, other])).toEqual([undefined, { kind: 'reserved' }]);
+    const { faults, records } = await books();
+    expect(faults).toEqual([]);
+    expect(records.map(({ state }) => state).sort()).toEqual(['refused', 'started']);
+  });
+
+  it('an admission is found, and holds once', async () => {
+    const record = start();
+    await store.requests.reserve(record, { hold });
+    expect(await store.requests.reserve(record, { hold })).toEqual({ kind: 'reserved' });
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 40n }] });
+    await store.requests.settle(record.id, end('ok', 10n));
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 90n, held: 0n }] });
+  });
+});
+
+describe('a commit with the answer of another command', () => {
+  it('of an admission is found, and holds once', async () => {
+    const record = start();
+    proxy.maskCommit();
+    expect(await store.requests.reserve(record, { hold })).toEqual({ kind: 'reserved' });
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 40n }] });
+  });
+
+  it('of an end is found, and charged once', async () => {
+    const id = await reserved();
+    proxy.maskCommit();
+    expect(await store.requests.settle(id, end('ok', 30n))).toMatchObject({ state: 'ok', cost: 30n });
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
+  });
+});
+
 describe('a commit that takes effect while its operation is repeated', () => {
   const lock = 7;
   /** The commit of a new record waits for the lock. */

@@ -4,9 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const defaultPort = 5432;
 const socketName = '.s.PGSQL.5432';
+/** The answer to a commit. */
+const committed = 'COMMIT\0';
 
 interface Pair {
   readonly client: Socket;
@@ -19,9 +22,14 @@ export class DatabaseProxy {
   readonly #pairs = new Set<Pair>();
   readonly #url: URL;
   #server: Server | undefined;
+  /** By the receiver of pieces that wait: the delivery of the last one. */
+  readonly #late = new Map<Socket, Promise<void>>();
   #isMute = false;
   #losesCommit = false;
+  #masksCommit = false;
   #onLost: () => void = () => undefined;
+  /** Is called with each piece from a client. */
+  onSent: (data: Buffer) => void = () => undefined;
   /** Delay of each piece, in each direction, in milliseconds. */
   delayMs = 0;
   /** The share of delivered commits whose answer is lost with the connection. */
@@ -86,6 +94,11 @@ export class DatabaseProxy {
     });
   }
 
+  /** Delivers the next commit, and changes its answer into that of another command. */
+  maskCommit(): void {
+    this.#masksCommit = true;
+  }
+
   async close(): Promise<void> {
     await this.refuse();
     rmSync(this.#folder, { recursive: true, force: true });
@@ -99,9 +112,22 @@ export class DatabaseProxy {
     this.#pairs.clear();
   }
 
+  /** Pieces keep their order when the delay becomes shorter. */
   #pass(data: Buffer, to: Socket): void {
-    if (this.delayMs === 0) to.write(data);
-    else setTimeout(() => to.destroyed || to.write(data), this.delayMs);
+    const earlier = this.#late.get(to);
+    if (this.delayMs === 0 && earlier === undefined) return void to.write(data);
+    const passed = Promise.all([earlier, sleep(this.delayMs)]).then(() => {
+      if (!to.destroyed) to.write(data);
+      if (this.#late.get(to) === passed) this.#late.delete(to);
+    });
+    this.#late.set(to, passed);
+  }
+
+  #mask(data: Buffer): void {
+    const at = this.#masksCommit ? data.indexOf(committed) : -1;
+    if (at < 0) return;
+    this.#masksCommit = false;
+    data.write('SELECT', at);
   }
 
   #forward(client: Socket): void {
@@ -111,6 +137,7 @@ export class DatabaseProxy {
     let isLost = false;
     client.on('data', (data) => {
       if (this.#isMute) return;
+      this.onSent(data);
       this.#pass(data, server);
       if (!data.includes('commit\0')) return;
       if (!this.#losesCommit && Math.random() >= this.lostShare) return;
@@ -119,8 +146,9 @@ export class DatabaseProxy {
     });
     server.on('data', (data) => {
       if (this.#isMute) return;
+      this.#mask(data);
       if (!isLost) this.#pass(data, client);
-      else if (data.includes('COMMIT\0')) {
+      else if (data.includes(committed)) {
         client.destroy();
         this.lost++;
         this.#onLost();

@@ -4,10 +4,10 @@ import { ParleyError } from '../../../core/values/errors.ts';
 
 const retryAfterSeconds = 2;
 
-/** Whether a commit took effect is unknown: the connection ended before its answer. */
+/** Whether a commit took effect is unknown: its answer did not arrive. */
 export class UnknownOutcomeError extends Error {
   constructor(cause: unknown) {
-    super('The connection ended before the database confirmed a commit.', { cause });
+    super('The database did not confirm a commit.', { cause });
     this.name = 'UnknownOutcomeError';
   }
 }

@@ -9,7 +9,7 @@ export interface Query {
 }
 
 /**
- * Begins a transaction of two round trips. If this process stops in the middle, its locks end after a second; one that waits for a lock for
+ * Begins a transaction of up to two round trips. If this process stops in the middle, its locks end after a second; one that waits for a lock for
  * two seconds fails. A plan is made once for a connection, maybe while the tables are empty, so it must not read whole tables.
  */
 export const beginGuarded = Object.entries({
@@ -59,7 +59,9 @@ export class Transaction {
       if (error instanceof DatabaseError && !isStorageFailure(error)) throw error;
       throw new UnknownOutcomeError(error);
     }
-    if (command !== 'COMMIT') throw new NotCommittedError();
+    if (command === 'ROLLBACK') throw new NotCommittedError();
+    if (command !== 'COMMIT')
+      throw new UnknownOutcomeError(new Error(`the answer to a commit was ${command}`));
   }
 }
 

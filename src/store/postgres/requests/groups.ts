@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { AccountId } from '../../../core/values/ids.ts';
+import { hasFailedCheck } from '../database/check.ts';
 import type { Health } from '../database/health.ts';
 import type { Node } from '../database/node.ts';
 import { retryMs, waitMsMax, watchMs } from '../database/patience.ts';
@@ -12,7 +13,9 @@ import {
   UnknownOutcomeError,
   unusable,
 } from '../database/storage-failures.ts';
-import { beginGuarded, transact } from '../database/transaction.ts';
+import { beginGuarded, type Transaction, transact } from '../database/transaction.ts';
+import { assumedSet, isKnown } from './assumed-set.ts';
+import { KnownFunds } from './known-funds.ts';
 import { FencedError, type ReadSet, readSet, type Wanted } from './read-set.ts';
 import { WriteSet } from './write-set.ts';
 
@@ -61,7 +64,7 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 /**
  * Concurrent requests share transactions. Each takes two round trips to the database: the first locks and reads, then every operation
- * decides here, and the second writes and commits.
+ * decides here, and the second writes and commits. One round trip is enough where all rows are known: the database locks and compares them.
  */
 export class Groups {
   readonly #deps: GroupsDeps;
@@ -69,6 +72,7 @@ export class Groups {
   /** Accounts of the running groups. */
   readonly #locked = new Set<AccountId>();
   readonly #running = new Set<readonly Pending[]>();
+  readonly #funds = new KnownFunds();
   #runners = 0;
   #watcher: NodeJS.Timeout | undefined;
   #isDue = false;
@@ -152,21 +156,23 @@ export class Groups {
   async #write(group: readonly Pending[], wasDoubted: boolean): Promise<Unwritten | undefined> {
     let left = group;
     let isDoubted = wasDoubted;
+    let mayAssume = true;
     for (let attempt = 1; left.length > 0; attempt++) {
       try {
-        this.#end(left, await this.#attempt(left, isDoubted));
+        this.#end(left, await this.#attempt(left, { isRepeated: isDoubted, mayAssume }));
         return undefined;
       } catch (error) {
-        isDoubted ||= error instanceof UnknownOutcomeError;
+        isDoubted ||= error instanceof UnknownOutcomeError || isWrittenRecord(error);
         if (isStorageFailure(error)) {
           if (attempt > 1) this.#deps.health.failed(error);
           left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
           await sleep(retryMs);
-        } else if (isDoubted && isWrittenRecord(error)) {
-          // The uncertain attempt has committed after the records were read. The next attempt finds them.
+        } else if (isWrittenRecord(error)) {
+          // An earlier attempt has committed after the records were read, or by another operation. The next attempt finds it.
           left = rejectLate(left, doubtMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
+        else if (mayAssume && hasFailedCheck(error)) mayAssume = false;
         else if (isRepeatable(error) && (left.length === 1 || (attempt < attemptsMax && !isLocked(error)))) {
           left = rejectLate(left, doubtMsMax, error);
         } else if (left.length > 1) return { group: left, isDoubted, error };
@@ -187,28 +193,40 @@ export class Groups {
     await Promise.all([...parts].map(writePart));
   }
 
-  async #attempt(group: readonly Pending[], isRepeated: boolean): Promise<Outcome[]> {
+  /**
+   * @param isRepeated whether an earlier attempt may have been committed
+   * @param mayAssume whether known rows need not be read
+   */
+  async #attempt(
+    group: readonly Pending[],
+    { isRepeated, mayAssume }: { readonly isRepeated: boolean; readonly mayAssume: boolean },
+  ): Promise<Outcome[]> {
     const { pool, node } = this.#deps;
     const operations = group.map(({ operation }) => operation);
     const needsNode = operations.some(({ recordId }) => recordId !== undefined);
     const epoch = needsNode ? await node.epoch() : undefined;
-    return transact(
-      pool,
-      async (transaction) => {
-        const rows = await readSet(transaction, operations, { epoch, isRepeated });
-        const writes = new WriteSet();
-        const outcomes = operations.map((operation): Outcome => {
-          try {
-            return { value: operation.decide(rows, writes, epoch ?? 0n) };
-          } catch (error) {
-            return { error };
-          }
-        });
-        writes.write(transaction, rows);
-        return outcomes;
-      },
-      { begin: beginGuarded, msMax: groupMsMax },
-    );
+    const accounts = new Set(operations.flatMap(({ accountId }) => accountId ?? []));
+    const isSure = mayAssume && !isRepeated && operations.every(isKnown);
+    const known = isSure ? this.#funds.of(accounts) : undefined;
+    const write = async (transaction: Transaction) => {
+      const rows = known
+        ? assumedSet(transaction, operations, { epoch, funds: known })
+        : await readSet(transaction, operations, { epoch, isRepeated });
+      const writes = new WriteSet();
+      const outcomes = operations.map((operation) =>
+        outcomeOf(() => operation.decide(rows, writes, epoch ?? 0n)),
+      );
+      writes.write(transaction, rows, known !== undefined);
+      return { outcomes, rows };
+    };
+    try {
+      const { outcomes, rows } = await transact(pool, write, { begin: beginGuarded, msMax: groupMsMax });
+      this.#funds.note(rows.fundsRows());
+      return outcomes;
+    } catch (error) {
+      this.#funds.forget(accounts);
+      throw error;
+    }
   }
 
   #end(group: readonly Pending[], outcomes: readonly Outcome[]): void {
@@ -218,6 +236,14 @@ export class Groups {
       if (outcome && 'value' in outcome) resolve(outcome.value as never);
       else reject(outcome?.error);
     }
+  }
+}
+
+function outcomeOf(decide: () => unknown): Outcome {
+  try {
+    return { value: decide() };
+  } catch (error) {
+    return { error };
   }
 }
 

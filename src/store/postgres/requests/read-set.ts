@@ -12,9 +12,10 @@ import { rateUsesFromText } from '../../entities/rate-uses.ts';
 import { plainArray, textArray } from '../database/arrays.ts';
 import { fromUuid, storable, toUuid } from '../database/ids.ts';
 import type { Transaction } from '../database/transaction.ts';
+import type { FundsRow } from './known-funds.ts';
 
 /** Fails if this node was marked dead. A node that marks it waits for the end of this transaction. */
-const fence = 'select 1 from nodes where epoch = $1 and not dead for key share';
+export const fence = 'select 1 from nodes where epoch = $1 and not dead for key share';
 /** Locks accounts in this order, as all transactions do. Changes of a count or of rates lock the account first. */
 const lockAccounts = `
   select id, balance_nano_credits, held_nano_credits, policy_version from accounts
@@ -45,6 +46,8 @@ export interface Wanted {
   readonly recordId?: RequestId;
   /** Whether that record exists or may exist. */
   readonly hasRecord?: boolean;
+  /** The reservation in that record, as this node has written it. It only holds credits. */
+  readonly reserved?: Reserved | undefined;
   /** The load or adjustment to enter. */
   readonly entry?: LedgerEntry;
 }
@@ -148,6 +151,20 @@ export class ReadSet implements Books {
 
   get meters(): Iterable<readonly [owner: string, meter: Meter]> {
     return this.#meters;
+  }
+
+  /** The accounts with their funds before and after the decisions. */
+  *fundsRows(): Generator<FundsRow> {
+    for (const [id, { before, now }] of this.#funds) yield { id, before, now };
+  }
+
+  /** Takes rows from memory instead of the database. */
+  assume(funds: ReadonlyMap<AccountId, Readonly<Funds>>, wanted: readonly Wanted[]): void {
+    for (const [id, before] of funds) this.#funds.set(id, { before, now: { ...before } });
+    for (const { recordId, reserved } of wanted) {
+      const record = reserved && { state: 'started', reserved, cost: undefined, overrun: undefined };
+      if (recordId !== undefined && record) this.#records.set(recordId, record);
+    }
   }
 
   /** Sends the queries for the rows of `wanted`. */

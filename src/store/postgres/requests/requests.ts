@@ -174,7 +174,7 @@ function extendingOf(
 
 /** The end of a running request. */
 export function settlingOf(request: ReservedRows, end: RecordEnd, claim?: ClaimEnd): Operation<RecordEnd> {
-  const { start, holdsCredits, counted, rated } = request;
+  const { start, holdsCredits, counted, rated, reserved } = request;
   const isCharged = holdsCredits || counted.length > 0 || rated.length > 0;
   return {
     accountId: isCharged ? start.accountId : undefined,
@@ -182,6 +182,7 @@ export function settlingOf(request: ReservedRows, end: RecordEnd, claim?: ClaimE
     rated,
     recordId: start.id,
     hasRecord: true,
+    reserved,
     decide(rows, writes) {
       const record = rows.record(start.id);
       if (record === undefined) throw notRunning(start.id);

@@ -1,3 +1,4 @@
+import { none, type Reserved } from '../../../core/books/books.ts';
 import type { CountedAmount } from '../../../core/entities/count.ts';
 import type { Reservation } from '../../../core/entities/reservation.ts';
 import type { RecordStart } from '../../../core/entities/usage.ts';
@@ -9,6 +10,8 @@ export interface ReservedRows {
   readonly counted: readonly CountedAmount[];
   /** The keys and accounts whose rates the request used. */
   readonly rated: readonly string[];
+  /** The reservation, if it is known and only holds credits. */
+  readonly reserved?: Reserved | undefined;
 }
 
 export interface RunningRequest extends ReservedRows {
@@ -25,5 +28,9 @@ export function runningRequest(
   last: Promise<unknown>,
 ): RunningRequest {
   const rated = rates?.owners.map(({ id }) => id) ?? [];
-  return { start, holdsCredits: hold !== undefined, counted, rated, last, isReserved: false };
+  const isPlain = hold !== undefined && counted.length === 0 && rates === undefined;
+  const reserved = isPlain
+    ? { accountId: start.accountId, hold: hold.amount, counted: none, rateUses: none }
+    : undefined;
+  return { start, holdsCredits: hold !== undefined, counted, rated, reserved, last, isReserved: false };
 }

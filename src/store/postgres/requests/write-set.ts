@@ -1,4 +1,4 @@
-/** The second round trip of a group: writes the results of its operations. */
+/** The second round trip of a group, or the end of its only one: writes the results of its operations. */
 
 import type { AuditEntry } from '../../../core/entities/audit.ts';
 import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
@@ -10,6 +10,7 @@ import { endClaim } from '../../entities/idempotency.ts';
 import { type EndRow, endColumns, type NewRow, recordColumns } from '../../entities/usage-records.ts';
 import type { Step } from '../../sql/job.ts';
 import { plainArray, textArray } from '../database/arrays.ts';
+import { failUnless } from '../database/check.ts';
 import { queryOf } from '../database/executor.ts';
 import { toUuid } from '../database/ids.ts';
 import type { Query, Transaction } from '../database/transaction.ts';
@@ -52,11 +53,15 @@ const entryColumns = [
 const countColumns = ['owner', 'unit', 'period', 'used', 'reserved'];
 const rateColumns = ['owner', 'minute', 'requests', 'tokens', 'running'];
 
+const endRecords = `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
+    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null, rate_uses = null
+    from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`;
+
 const texts = {
   insert_records: insertInto('usage_records', newRecordColumns),
-  end_records: `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
-    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null, rate_uses = null
-    from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`,
+  end_records: endRecords,
+  end_known_records: `with ended as (${endRecords} returning 1)
+    select ${failUnless('count(*) = cardinality($1::uuid[])')} from ended`,
   extend_records: `update usage_records as record set counted = new.counted
     from ${unnested(['id', 'counted'])} where record.id = new.id and record.state = 'started'`,
   insert_limit_counts: insertInto('limit_counts', countColumns),
@@ -89,15 +94,20 @@ export class WriteSet {
   /** Further writes, which no decision depends on. */
   readonly steps: Step[] = [];
 
-  /** Sends all writes. The commit fails if one of them does. */
-  write(transaction: Transaction, rows: ReadSet): void {
-    for (const query of this.#queries(rows)) transaction.query(query);
+  /**
+   * Sends all writes. The commit fails if one of them does.
+   * @param isKnown whether the records that end were not read, so that the write checks them
+   */
+  write(transaction: Transaction, rows: ReadSet, isKnown: boolean): void {
+    for (const query of this.#queries(rows, isKnown)) transaction.query(query);
   }
 
-  *#queries(rows: ReadSet): Generator<Query> {
+  *#queries(rows: ReadSet, isKnown: boolean): Generator<Query> {
     const counts = rows.countChanges();
     const newCounts = counts.filter(({ isNew }) => isNew);
     const changedCounts = counts.filter(({ isNew }) => !isNew);
+    // First, as others may fail where an end was written before.
+    yield* writeOf(isKnown ? 'end_known_records' : 'end_records', endedColumns, this.endedRecords);
     yield* writeOf('update_accounts', ['id', 'balance', 'held'], rows.fundsChanges());
     yield* writeOf('insert_limit_counts', countColumns, newCounts);
     yield* writeOf('update_limit_counts', countColumns, changedCounts);
@@ -105,7 +115,6 @@ export class WriteSet {
     const extended = [...this.extendedRecords].map(([id, counted]) => ({ id, counted }));
     yield* writeOf('extend_records', ['id', 'counted'], extended);
     yield* writeOf('insert_records', newRecordColumns, this.insertedRecords);
-    yield* writeOf('end_records', endedColumns, this.endedRecords);
     yield* writeOf('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
     yield* writeOf('use_keys', ['id', 'last_used_at_ms'], this.#keyRows());
     const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
