@@ -100,7 +100,7 @@ const groups = {
   key: ['create', 'list', 'rotate', 'limits', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['export', 'focus', 'totals'],
-  alerts: ['show', 'set', 'list', 'test'],
+  alerts: ['show', 'set', 'confirm', 'list', 'test'],
   config: ['apply', 'show', 'check'],
   store: ['copy'],
   engines: ['load', 'unload'],

@@ -26,7 +26,8 @@ export interface MailServer {
 
 /** The code with which the mail lets its address be confirmed. */
 export function codeIn(mail: ReceivedMail | undefined): string {
-  return /\b(?:[0-9A-Z]{4}-){2}[0-9A-Z]{4}\b/.exec(mail?.source ?? '')?.[0] ?? '';
+  // On a line of its own, as an id in the head may look alike.
+  return /^ {4}((?:[0-9A-Z]{4}-){2}[0-9A-Z]{4})\r?$/m.exec(mail?.source ?? '')?.[1] ?? '';
 }
 
 /** The only login that it takes. */

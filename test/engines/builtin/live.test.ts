@@ -99,7 +99,8 @@ describe.skipIf(missing)(`live recognition${missing ? `: ${missing}` : ''}`, () 
   it('fails a turn whose thread dies, for nothing, and hears the next', async () => {
     const threads: Worker[] = [];
     const note = (thread: Worker) => threads.push(thread);
-    const server = await startParley();
+    // Its threads are its own.
+    const server = await startParley({ engines: {} });
     process.on('worker', note);
     const client = new LiveClient(server);
     client.configure();

@@ -8,6 +8,7 @@ import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-sto
 import { restRoutes } from '../../../src/transports/rest/routes.ts';
 import { play, playingEngines, recording, type Step } from '../../conformance/play.ts';
 import { ApiDocument, type ApiOperation } from '../../support/api-document.ts';
+import { codeIn, type MailServer, startMailServer } from '../../support/mail-server.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { tinyEngine } from '../../support/tiny-program.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -26,11 +27,14 @@ let wary: Parley;
 let plainKey: string;
 let managerKey: string;
 let webhooks: WebhookReceiver;
+let mails: MailServer;
 /** The current error of the database; undefined for none. */
 let trouble: Error | undefined;
 
 beforeAll(async () => {
   webhooks = await startReceiver();
+  mails = await startMailServer();
+  const smtp = { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com' };
   const pages = new Map([['api/v1/openapi.json', Buffer.from('{"openapi":"3.1.1"}')]]);
   const limits = { chatBodyBytesMax: 65_536, speechBodyBytesMax: 65_536 };
   const engines = playingEngines();
@@ -38,7 +42,11 @@ beforeAll(async () => {
     engines,
     pages,
     openStore: openBreakable,
-    settings: { limits, alerts: toReceivers, engines: { tiny: tinyEngine() } },
+    settings: {
+      limits,
+      alerts: { ...toReceivers, smtp: { ...smtp, holdersMaySet: true } },
+      engines: { tiny: tinyEngine() },
+    },
   });
   wary = await startParley({ engines, settings: { limits: { failedKeysPerMinuteMax: 1 } } });
   await wary.call('/models', { headers: { authorization: '' } });
@@ -47,7 +55,7 @@ beforeAll(async () => {
   const manager = await administer(`/accounts/${parley.accountId}/keys`, { name: 'manager', scopes });
   managerKey = String(manager['secret']);
 });
-afterAll(() => Promise.all([parley.close(), wary.close(), webhooks.close()]));
+afterAll(() => Promise.all([parley.close(), wary.close(), webhooks.close(), mails.close()]));
 
 /** The real store, with operations that fail on command. */
 const openBreakable: OpenStore = async (...args) => {
@@ -190,11 +198,18 @@ async function newKeyId(account: string): Promise<string> {
 /** How to get each status. */
 const plays: Readonly<Record<string, (operation: ApiOperation) => Promise<Response>>> = {
   200: async (operation) => {
-    if (!/sendTestAlert/i.test(operation.id)) return send(operation);
+    const isOfMail = /(SendMailConfirmation|ConfirmMailAddress)$/i.test(operation.id);
+    if (!isOfMail && !/sendTestAlert/i.test(operation.id)) return send(operation);
     const pathValue = isForAdmins(operation) ? await newAccount(false) : parley.accountId;
-    const settings = { webhook_url: webhooks.origin };
+    const address = `${operation.id}@example.com`;
+    // An address that has just got a code gets no other.
+    if (/send/i.test(operation.id)) mails.refusedAddresses.set(address, 550);
+    const settings = isOfMail ? { mail_addresses: [address] } : { webhook_url: webhooks.origin };
     await administer(`/accounts/${pathValue}/alerts/settings`, { settings });
-    return send(operation, { pathValue });
+    mails.refusedAddresses.clear();
+    const [mail] = mails.received.filter(({ to }) => to.includes(address));
+    const members = mail === undefined ? { address } : { code: codeIn(mail) };
+    return send(operation, { pathValue, ...(isOfMail && { members }) });
   },
   400: (operation) =>
     operation.verb === 'POST'
