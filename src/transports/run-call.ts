@@ -232,7 +232,9 @@ export class ServedCall {
   ): Promise<Answer> {
     if (this.#state.kind !== 'admin') throw notOpened();
     // The body may have arrived long after the gate's decision.
-    return this.#traced(async () => rpc.run(request, await this.openAdmin(rpc.scope)));
+    return this.#traced(async () =>
+      rpc.run(request, { ...(await this.openAdmin(rpc.scope)), signal: this.signal }),
+    );
   }
 
   /** The error for the client. An error that the operator must look into is logged, once for each request. */

@@ -45,8 +45,7 @@ async function newKey(scopes: readonly string[]): Promise<string> {
   return ((await made.json()) as { secret: string }).secret;
 }
 
-const open = (key: string, path: string) =>
-  openSignedIn(browser, parley, key, `/console${path}`, { bypassCSP: true });
+const open = (key: string, path: string) => openSignedIn(browser, parley, key, `/console${path}`);
 const rowOf = (page: Page, text: string) =>
   page.getByRole('region', { name: 'Alerts' }).getByRole('row').filter({ hasText: text });
 

@@ -2,7 +2,7 @@
  * The manifests in deploy/ against Kubernetes' OpenAPI document, in the form of the npm package kubernetes-models: its types refuse
  * unknown fields, as the compiler checks literals, and its schemas wrong values.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -34,12 +34,18 @@ new Kind${at}(${JSON.stringify(object)}).validate();`,
 
 /** @returns everything that the types and the schemas find */
 async function findings(text: string): Promise<string> {
-  const program = join(folder, 'manifests.ts');
-  writeFileSync(program, programOf(text));
-  const options = '--noEmit --strict --skipLibCheck --module nodenext --target esnext';
-  const types = await shell(`exec tsc ${options} --types '' ${program}`, { cwd: folder });
-  const schemas = await shell(`exec "${process.execPath}" ${program}`, {});
-  return types.stdout + types.stderr + schemas.stderr;
+  // It finds the package from there. Another checkout may test at the same time.
+  const own = mkdtempSync(join(folder, 'manifests-'));
+  try {
+    const program = join(own, 'manifests.ts');
+    writeFileSync(program, programOf(text));
+    const options = '--noEmit --strict --skipLibCheck --module nodenext --target esnext';
+    const types = await shell(`exec tsc ${options} --types '' ${program}`, { cwd: own });
+    const schemas = await shell(`exec "${process.execPath}" ${program}`, {});
+    return types.stdout + types.stderr + schemas.stderr;
+  } finally {
+    rmSync(own, { recursive: true });
+  }
 }
 
 describe.skipIf(missing !== undefined)(`kubernetes-models from npm ${missing ?? ''}`, () => {

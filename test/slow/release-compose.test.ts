@@ -42,13 +42,21 @@ describe.skipIf(missing !== undefined)(
       writeFileSync(folder.file('compose-cluster.yaml'), file('compose-cluster.yaml'));
     }, buildMsMax);
     afterAll(() => {
-      compose('compose.yaml', 'down', '--volumes');
-      podman.run('rmi', '--all', '--force');
-      folder.remove();
+      try {
+        compose('compose.yaml', 'down', '--volumes');
+      } finally {
+        try {
+          podman.run('rmi', '--all', '--force');
+        } finally {
+          folder.remove();
+        }
+      }
     });
 
     /** The reason why a container cannot have a network here; undefined if it can. */
     function whyNoNetwork(): string | undefined {
+      // Whether the image runs is no question of its network.
+      podman.run('run', '--rm', '--network=none', 'localhost/parley', '--version');
       try {
         podman.run('run', '--rm', 'localhost/parley', '--version');
         return undefined;
@@ -66,6 +74,7 @@ describe.skipIf(missing !== undefined)(
       const { status, stdout, stderr } = spawnSync('podman-compose', all, {
         env: podman.env,
         encoding: 'utf8',
+        timeout: 180_000,
       });
       if (status !== 0) throw new Error(`podman-compose ${args.join(' ')} ended with ${status}: ${stderr}`);
       return stdout + stderr;

@@ -31,7 +31,7 @@ async function openFolder() {
 
 type Ended = RecordStart & { readonly state: (typeof states)[number] };
 
-function isSelected(record: Ended, filter: RecordFilter): boolean {
+function isSelected(record: Ended, filter: Omit<RecordFilter, 'signal'>): boolean {
   const { fromMs = 0, untilMs = Infinity, ...others } = filter;
   const { startedAtMs } = record;
   const names = Object.keys(others) as (keyof typeof others)[];
@@ -79,7 +79,7 @@ it('have the records of any filters, newest first, on pages of any size', async 
     }
     const { accountId, keyId } = random.pick(owners);
     const maybe = <T>(value: T) => (random.onceIn(3) ? value : undefined);
-    const filter: RecordFilter = {
+    const filter: Omit<RecordFilter, 'signal'> = {
       accountId: maybe(accountId),
       keyId: maybe(keyId),
       operation: maybe(random.pick(['chat', 'speech', 'transcription'] as const)),
@@ -99,6 +99,19 @@ it('have the records of any filters, newest first, on pages of any size', async 
     } while (after !== undefined);
     expect([filter, listed]).toEqual([filter, selected.sort().reverse()]);
   }
+});
+
+it('and totals end once their client has left', async () => {
+  const { store } = await openFolder();
+  const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
+  await store.requests.record(recordStart({ accountId, keyId }), recordEnd('ok'));
+  const signal = AbortSignal.abort(new Error('the client has left'));
+  const page = { size: 10, after: undefined };
+  await expect(store.usage.list({ state: 'failed', signal }, page)).rejects.toThrow('has left');
+  const all = { accountId: undefined, fromMs: undefined, untilMs: undefined, groupBy: [], totalsMax: 1 };
+  await expect(store.usage.totals({ ...all, signal })).rejects.toThrow('has left');
 });
 
 it.skipIf(testsPostgres)('read a range of an index, in its order', async () => {

@@ -64,6 +64,8 @@ export interface AdminCall {
   readonly actor: string;
   /** The admin key, if it has scopes. Default: the call may do everything. */
   readonly scopedKey?: Key | undefined;
+  /** As that of `Call`. Default: the call runs to its end. */
+  readonly signal?: Signal | undefined;
 }
 
 /** A call by an administrator, or with the own key of the account that it is about. */

@@ -3,12 +3,12 @@ import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   type Top,
   type TotalDimension,
+  type TotalsQuery,
   topMeasures,
   type UsageStore,
   type UsageTotal,
 } from '../entities/usage.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
-import type { AccountId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
 
@@ -34,7 +34,7 @@ interface TotalsRequest {
 export async function readTotals(
   store: UsageStore,
   request: TotalsRequest,
-  accountId: AccountId | undefined,
+  part: Pick<TotalsQuery, 'accountId' | 'signal'>,
   known: readonly TotalDimension[],
 ): Promise<readonly UsageTotal[]> {
   const groupBy = readDimensions(request.groupBy, known);
@@ -46,7 +46,7 @@ export async function readTotals(
     throw invalid('group_by', message);
   }
   const totals = await store.totals({
-    accountId,
+    ...part,
     keyId: request.keyId,
     fromMs,
     untilMs,

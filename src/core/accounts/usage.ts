@@ -26,14 +26,21 @@ export function usageFunctions(deps: AccountsDeps) {
       call: AnyCall,
     ) {
       const accountId = await filteredAccount(deps, request, call);
-      const page = await store.usage.list(readRecordFilter(request, accountId), readPage(request));
+      const page = await store.usage.list(
+        { ...readRecordFilter(request, accountId), signal: call.signal },
+        readPage(request),
+      );
       return { records: page.items.map(describeRecord), ...nextPage(page) };
     },
 
     async getUsageTotals(request: pb.GetUsageTotalsRequest | ownPb.GetUsageTotalsRequest, call: AnyCall) {
       const accountId = await filteredAccount(deps, request, call);
       const known = 'caller' in call ? ownDimensions : totalDimensions;
-      return { totals: (await readTotals(store.usage, request, accountId, known)).map(describeTotal) };
+      return {
+        totals: (await readTotals(store.usage, request, { accountId, signal: call.signal }, known)).map(
+          describeTotal,
+        ),
+      };
     },
 
     async pruneUsageRecords(request: pb.PruneUsageRecordsRequest, call: AdminCall) {

@@ -1,6 +1,7 @@
 import type { AccountId, KeyId, RequestId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/page.ts';
+import type { Signal } from '../values/signal.ts';
 import type { AuditEntry } from './audit.ts';
 import { scopes } from './key.ts';
 
@@ -83,6 +84,8 @@ export interface RecordFilter {
   readonly model?: string | undefined;
   readonly state?: string | undefined;
   readonly id?: RequestId | undefined;
+  /** Ends the search. */
+  readonly signal?: Signal | undefined;
 }
 
 export const totalDimensions = [
@@ -126,6 +129,8 @@ export interface TotalsQuery {
   readonly totalsMax: number;
   /** Default: all accounts and keys have totals of their own. */
   readonly top?: Top | undefined;
+  /** Ends the sums. */
+  readonly signal?: Signal | undefined;
 }
 
 export interface UsageTotal {

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { RecordFilter, UsageRecord, UsageStore } from '../../core/entities/usage.ts';
 import { timeOfId } from '../../core/values/ids.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
 import { idBound, idOrder } from '../sql/id-order.ts';
 import { pageOf } from '../sql/page-of.ts';
@@ -22,18 +23,18 @@ interface Range {
   readonly until: string | undefined;
 }
 
-export interface RecordsWanted extends RecordFilter, Range {
+export interface RecordsWanted extends Omit<RecordFilter, 'signal'>, Range {
   readonly size: number;
 }
 
 export function usageLists(executor: Executor): Pick<UsageStore, 'list'> {
   return {
-    list: (filter, page) =>
+    list: ({ signal, ...filter }, page) =>
       pageOf(page, ({ size, after }) => {
         const { since, until } = idsBetween(filter.fromMs, filter.untilMs);
         const wanted = { ...filter, since, until: earlier(until, after), size };
         return isSelective(filter)
-          ? executor.readSnapshot((snapshot) => readInSteps(snapshot, wanted))
+          ? executor.readSnapshot((snapshot) => readInSteps(snapshot, wanted, signal))
           : executor.all(recordsOf(wanted), wanted);
       }),
   };
@@ -56,7 +57,11 @@ function isSelective({ id, keyId, operation, model, state }: RecordFilter): bool
 }
 
 /** Requests run between two steps. */
-async function readInSteps(snapshot: Queries, wanted: RecordsWanted): Promise<UsageRecord[]> {
+async function readInSteps(
+  snapshot: Queries,
+  wanted: RecordsWanted,
+  signal: Signal | undefined,
+): Promise<UsageRecord[]> {
   const found: UsageRecord[] = [];
   let { until } = wanted;
   let step = firstStep;
@@ -72,6 +77,7 @@ async function readInSteps(snapshot: Queries, wanted: RecordsWanted): Promise<Us
       until = read.since;
       step = Math.min(step * stepGrowth, stepMax);
       await nextTurn();
+      signal?.throwIfAborted();
     }
   }
   return found;

@@ -85,6 +85,7 @@ async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many
         for (const row of rows) add(totals, wanted, row);
         if (totals.size > wanted.totalsMax) return 'too_many';
         await nextTurn();
+        wanted.signal?.throwIfAborted();
       }
     }
   }
