@@ -23,13 +23,24 @@ export function isRefusal(error: unknown): boolean {
   return isPermanent && (command === 'RCPT TO' || command === 'DATA');
 }
 
+/** Whether the server may have taken the mail, because it was reached and gave no answer. */
+export function isUnanswered(error: unknown): boolean {
+  const { code, originalCode, responseCode } = read(error);
+  const isAnswered = typeof responseCode === 'number' || code === 'EAUTH';
+  return !(isAnswered || code === 'EDNS' || isOfTls(error) || originalCode === 'ECONNREFUSED');
+}
+
+function isOfTls(error: unknown): boolean {
+  const { code, originalCode = '' } = read(error);
+  return code === 'ETLS' || /CERT|SIGNATURE|ERR_TLS|ERR_SSL/.test(String(originalCode));
+}
+
 export function smtpFailure(error: unknown): string {
-  const { code, originalCode = '', command, responseCode, recipient } = read(error);
+  const { code, command, responseCode, recipient } = read(error);
   if (code === 'ETIMEDOUT' || code === 'EABORT') return 'The mail server did not answer in time.';
   if (code === 'EDNS') return 'The name of the mail server could not be looked up.';
   if (code === 'EAUTH') return 'The mail server refused the login.';
-  if (code === 'ETLS' || /CERT|SIGNATURE|ERR_TLS|ERR_SSL/.test(String(originalCode)))
-    return 'The mail server offers no TLS connection with a valid certificate.';
+  if (isOfTls(error)) return 'The mail server offers no TLS connection with a valid certificate.';
   if (typeof responseCode !== 'number')
     return 'The mail server could not be reached, or broke the connection.';
   const what = { 'MAIL FROM': 'the sender', 'RCPT TO': 'the address', DATA: 'the mail' }[String(command)];

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Mail, MailOutcome, MailSender } from '../core/entities/mail.ts';
-import { isRefusal, smtpFailure } from './failures.ts';
+import { isRefusal, isUnanswered, smtpFailure } from './failures.ts';
 
 const attemptMsByDefault = 10_000;
 /** Per account and hour, so that nobody floods a mailbox through this server. */
@@ -42,7 +42,12 @@ export class SmtpSender implements MailSender {
         const failure = `The account has had ${mailsPerHour} mails within an hour.`;
         return { failure, isFinal: false, retryAfterMs: error.msBeforeNext };
       }
-      return { failure: smtpFailure(error), isFinal: isRefusal(error) };
+      const mayHaveArrived = isUnanswered(error);
+      return {
+        failure: smtpFailure(error),
+        isFinal: isRefusal(error),
+        ...(mayHaveArrived && { mayHaveArrived }),
+      };
     }
   }
 

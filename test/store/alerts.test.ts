@@ -61,6 +61,28 @@ describe('a mark', () => {
   });
 });
 
+describe('settings', () => {
+  it('replace only those on which they were decided', async () => {
+    const other = { ...settings, destination: { kind: 'mail', addresses: ['a@b.c'] } } as const;
+    const without = { ...settings, destination: undefined, sealedSecret: undefined };
+    const set = (...[to, before]: [typeof other | typeof without, typeof other | typeof without | 'none']) =>
+      store.alerts.setSettings(accountId, to, auditEntry(), [], before);
+    const audited = async () => (await store.audit.list(newest)).items.length;
+    const entries = await audited();
+    expect(await set(other, 'none')).toBe(false);
+    expect(await set(other, other)).toBe(false);
+    expect(await set(other, without)).toBe(false);
+    expect(await store.alerts.settings(accountId)).toEqual(settings);
+    expect(await audited()).toBe(entries);
+    expect(await store.alerts.setSettings(accountId, without, auditEntry(), [], settings)).toBe(true);
+    expect(await set(other, without)).toBe(true);
+    expect(await store.alerts.settings(accountId)).toEqual(other);
+    expect(await store.alerts.setSettings(accountId, undefined, auditEntry(), [], 'none')).toBe(true);
+    expect(await set(without, without)).toBe(false);
+    expect(await set(without, 'none')).toBe(true);
+  });
+});
+
 describe('a destination', () => {
   it.each<Destination>([
     { kind: 'webhook', url: 'https://a.invalid/b?c=d' },

@@ -21,6 +21,7 @@ export interface MailServer {
   refusal: number | undefined;
   /** Whether it leaves mails without an answer. */
   holds: boolean;
+  breakConnections(): void;
   close(): Promise<void>;
 }
 
@@ -71,9 +72,12 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     refusedAddresses: new Map(),
     refusal: undefined,
     holds: false,
+    breakConnections: () => {
+      for (const connection of smtp.connections) connection.close();
+    },
     close: () =>
       new Promise((resolve) => {
-        for (const connection of smtp.connections) connection.close();
+        server.breakConnections();
         smtp.close(() => resolve());
       }),
   };

@@ -52,7 +52,7 @@ function Sent({ of: { sentAt, lastFailure } }: { readonly of: WaitingAddress }) 
   if (sentAt === undefined) return <>{lastFailure ?? 'No code was sent yet.'}</>;
   return (
     <>
-      A code was sent <Time at={sentAt} />, and is valid for 24 hours.
+      A code was sent <Time at={sentAt} />, and is valid for 24 hours. {lastFailure}
     </>
   );
 }

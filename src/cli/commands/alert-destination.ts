@@ -65,10 +65,11 @@ export function destinationFact(settings: AlertSettings): readonly [string, stri
 
 /** Addresses that wait for their confirmation, as rows of facts. */
 export function waitingFacts(waiting: readonly WaitingAddress[]): (readonly [string, string])[] {
-  return waiting.map(({ address, sentAt, lastFailure = 'no code was sent' }) => [
-    'waits for confirmation',
-    `${address} (${sentAt === undefined ? lastFailure : `code sent ${timeText(sentAt)}`})`,
-  ]);
+  return waiting.map(({ address, sentAt, lastFailure }) => {
+    const sent = sentAt && `code sent ${timeText(sentAt)}`;
+    const facts = [sent, lastFailure].filter((fact) => fact !== undefined);
+    return ['waits for confirmation', `${address} (${facts.join('; ') || 'no code was sent'})`];
+  });
 }
 
 function roomText({ roomId, homeserverUrl }: MatrixRoom): string {

@@ -1,14 +1,14 @@
 /** Confirmations of the addresses that alerts are mailed to. Each address gets a code by mail, and no alert before the code is entered. */
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { AlertStore, StoredAlertSettings, WaitingAddress } from '../entities/alert.ts';
 import type { AuditEntry } from '../entities/audit.ts';
-import type { MailSender } from '../entities/mail.ts';
+import type { MailOutcome, MailSender } from '../entities/mail.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid } from '../values/parameters.ts';
+import { CodeQuota, pauseMs, type QuotaRefusal, tooSoon } from './code-quota.ts';
 import { hostsOf } from './destinations.ts';
 
 /** Without letters that look like others. */
@@ -16,10 +16,6 @@ const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /** 60 bits. */
 const codeDigits = 12;
 const codeMs = 86_400_000;
-/** Pause between two codes for the same address. */
-const againMs = 60_000;
-/** Per account and process, so that nobody floods the mailboxes of strangers. */
-const codesPerDay = 20;
 
 export interface ConfirmationsDeps {
   readonly store: { readonly alerts: AlertStore };
@@ -30,16 +26,24 @@ export interface ConfirmationsDeps {
 
 export class Confirmations {
   readonly #deps: ConfirmationsDeps;
-  readonly #rate = new RateLimiterMemory({ points: codesPerDay, duration: 86_400 });
+  readonly #quota: CodeQuota;
 
   constructor(deps: ConfirmationsDeps) {
     this.#deps = deps;
+    this.#quota = new CodeQuota(deps.clock);
   }
 
-  /** Sends first codes. A failure is in the state of its address. */
-  async sendFirst(accountId: AccountId, addresses: readonly string[]): Promise<void> {
-    if (this.#deps.mail === undefined) return;
-    await Promise.all(addresses.map((address) => this.#send(accountId, address)));
+  /** Sends first codes to addresses without any. A failure is in the state of its address. */
+  async sendFirst(accountId: AccountId): Promise<void> {
+    const { store, mail } = this.#deps;
+    if (mail === undefined) return;
+    const isNew = ({ codeHash, lastFailure }: WaitingAddress) => (codeHash ?? lastFailure) === undefined;
+    const sendTo = async (waiting: WaitingAddress) => {
+      const refusal = await this.#send(mail, accountId, waiting);
+      const refused = refusal && { ...waiting, lastFailure: refusal.message };
+      if (refused) await store.alerts.replaceCode(accountId, undefined, refused);
+    };
+    await Promise.all((await store.alerts.waiting(accountId)).filter(isNew).map(sendTo));
   }
 
   /** Sends another code, which replaces the one before. @throws `invalid_parameter`, `rate_limit_exceeded` */
@@ -47,15 +51,17 @@ export class Confirmations {
     const { store, mail } = this.#deps;
     const find = async () =>
       (await store.alerts.waiting(accountId)).find((waiting) => waiting.address === address);
-    if ((await find()) === undefined) {
+    const before = await find();
+    if (before === undefined) {
       throw invalid('address', 'This address does not wait for a confirmation.');
     }
     if (mail === undefined) {
       throw new ParleyError('engine_unavailable', { message: 'No server that sends mail runs here.' });
     }
-    if (!(await this.#send(accountId, address))) {
-      const message = 'A code was sent to this address within the last minute. Wait, then try again.';
-      throw new ParleyError('rate_limit_exceeded', { message, retryAfterSeconds: againMs / 1000 });
+    const refusal = await this.#send(mail, accountId, before);
+    if (refusal) {
+      const { message, waitMs } = refusal;
+      throw new ParleyError('rate_limit_exceeded', { message, retryAfterSeconds: Math.ceil(waitMs / 1000) });
     }
     return find();
   }
@@ -74,26 +80,34 @@ export class Confirmations {
     throw invalid('code', 'This code is not valid. It may have expired, or a newer one was sent.');
   }
 
-  /** False if a code was sent a short time ago. */
-  async #send(accountId: AccountId, address: string): Promise<boolean> {
-    const { store, clock, mail } = this.#deps;
-    const code = newCode();
+  /** A code that surely does not arrive leaves the one before valid. */
+  async #send(
+    mail: MailSender,
+    accountId: AccountId,
+    before: WaitingAddress,
+  ): Promise<QuotaRefusal | undefined> {
+    const { store, clock } = this.#deps;
+    const { address, sentAtMs: sentBeforeMs } = before;
     const sentAtMs = clock.now();
-    const times = { sentAtMs, expiresAtMs: sentAtMs + codeMs, againAfterMs: sentAtMs - againMs };
-    if (!(await store.alerts.setCode(accountId, address, { codeHash: hashOf(code), ...times }))) return false;
-    const failure = (await this.#refusal(accountId)) ?? (await mailCode(mail, accountId, address, code));
-    if (failure !== undefined) await store.alerts.forgetCode(accountId, address, failure);
-    return true;
-  }
-
-  async #refusal(accountId: AccountId): Promise<string | undefined> {
-    try {
-      await this.#rate.consume(accountId);
-      return undefined;
-    } catch (reason) {
-      if (!(reason instanceof RateLimiterRes)) throw reason;
-      return `The account has had ${codesPerDay} codes within a day.`;
+    const againAfterMs = sentAtMs - pauseMs;
+    // Another process may have sent it.
+    if (sentBeforeMs !== undefined && sentBeforeMs > againAfterMs)
+      return tooSoon(sentBeforeMs - againAfterMs);
+    const refusal = this.#quota.take(accountId, address);
+    if (refusal) return refusal;
+    const code = newCode();
+    const sent = { codeHash: hashOf(code), sentAtMs, expiresAtMs: sentAtMs + codeMs };
+    if (!(await store.alerts.setCode(accountId, address, { ...sent, againAfterMs }))) {
+      this.#quota.giveBack(address);
+      return tooSoon(pauseMs);
     }
+    const outcome = await mailCode(mail, accountId, address, code);
+    if (outcome === 'accepted') return undefined;
+    const { failure: lastFailure, mayHaveArrived = false } = outcome;
+    if (!mayHaveArrived) this.#quota.giveBack(address);
+    const valid = mayHaveArrived ? { address, ...sent } : before;
+    await store.alerts.replaceCode(accountId, sent.codeHash, { ...valid, lastFailure });
+    return undefined;
   }
 }
 
@@ -124,12 +138,12 @@ function hashOf(code: string): string {
 }
 
 /** Without any words of the account, as these could be for strangers. */
-async function mailCode(
-  mail: MailSender | undefined,
+function mailCode(
+  mail: MailSender,
   accountId: AccountId,
   address: string,
   code: string,
-): Promise<string | undefined> {
+): Promise<MailOutcome> {
   const text = `Somebody wants alerts of a Parley account to be mailed to this address. If you agree, enter this
 code where the alerts are set, or give it to the person who asked you:
 
@@ -140,6 +154,5 @@ It is valid for 24 hours. If you do not expect this mail, do nothing: no alerts 
 Account: ${accountId}
 `;
   const subject = 'Confirm this address for alerts of Parley';
-  const outcome = await mail?.send({ accountId, to: [address], subject, text, id: randomUUID() });
-  return typeof outcome === 'object' ? outcome.failure : undefined;
+  return mail.send({ accountId, to: [address], subject, text, id: randomUUID() });
 }

@@ -80,24 +80,27 @@ function settingsFunctions(deps: AlertsDeps, confirmations: Confirmations) {
     ) {
       const { account, own } = await accountToChange(deps, request, call);
       const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
-      const before = wanted && (await store.alerts.settings(account.id));
-      const waitingBefore = await store.alerts.waiting(account.id);
-      if (own !== undefined) checkHolder(deps, wanted, before, waitingBefore);
-      const { confirmed, waiting } = divided(mailOf(wanted?.destination), before);
-      const made = wanted && newSecretFor(wanted, before, request.newSecret);
-      const secret = wanted?.secret ?? made;
-      const all = wanted && storedSettings(deps, account.id, wanted, secret, before);
-      const stored = all && withAddresses(all, confirmed);
       const { destination } = wanted ?? {};
       const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
       const entry = entryOf(deps, call, 'alerts.set', account.id, details);
-      await store.alerts.setSettings(account.id, stored, entry, waiting);
-      const isNew = (address: string) => !waitingBefore.some((known) => known.address === address);
-      await confirmations.sendFirst(account.id, waiting.filter(isNew));
-      return {
-        ...(stored && described(deps, stored, await store.alerts.waiting(account.id), true)),
-        ...(made !== undefined && { secret: made }),
-      };
+      for (;;) {
+        // Read first: an address that is confirmed meanwhile is in the settings.
+        const waitingBefore = await store.alerts.waiting(account.id);
+        const before = wanted && (await store.alerts.settings(account.id));
+        if (own !== undefined) checkHolder(deps, wanted, before, waitingBefore);
+        const { confirmed, waiting } = divided(mailOf(destination), before);
+        const made = wanted && newSecretFor(wanted, before, request.newSecret);
+        const secret = wanted?.secret ?? made;
+        const all = wanted && storedSettings(deps, account.id, wanted, secret, before);
+        const stored = all && withAddresses(all, confirmed);
+        // An address that was confirmed meanwhile must not wait again.
+        if (!(await store.alerts.setSettings(account.id, stored, entry, waiting, before ?? 'none'))) continue;
+        await confirmations.sendFirst(account.id);
+        return {
+          ...(stored && described(deps, stored, await store.alerts.waiting(account.id), true)),
+          ...(made !== undefined && { secret: made }),
+        };
+      }
     },
   };
 }
@@ -179,8 +182,8 @@ function checkHolder(
 ): void {
   const destination = wanted?.destination;
   if (destination?.kind !== 'mail' || mail?.holdersMaySet) return;
-  const known = [...mailOf(before?.destination), ...waiting.map(({ address }) => address)];
-  if (isDeepStrictEqual([...destination.addresses].sort(), known.sort())) return;
+  const known = new Set([...mailOf(before?.destination), ...waiting.map(({ address }) => address)]);
+  if (isDeepStrictEqual(new Set(destination.addresses), known)) return;
   throw invalid(
     'settings.mail_addresses',
     'Only the operator sets addresses of mail here. `alerts.smtp.holdersMaySet` lets holders set them too.',

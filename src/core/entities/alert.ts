@@ -140,10 +140,11 @@ export type AttemptEnd =
 /** An address of mail that gets no alerts before it is confirmed. */
 export interface WaitingAddress {
   readonly address: string;
-  /** When its latest code was sent. Undefined if none was, as is the end of the code. */
+  /** The hash of its latest code. Undefined if none was sent, as are the times of the code. */
+  readonly codeHash: string | undefined;
   readonly sentAtMs: number | undefined;
   readonly expiresAtMs: number | undefined;
-  /** A sentence: why no code was sent. */
+  /** A sentence: why the last code was not sent, or may not have arrived. */
   readonly lastFailure: string | undefined;
 }
 
@@ -161,17 +162,21 @@ export interface AlertStore {
   /**
    * Replaces the settings. Without a destination, pending alerts are given up.
    * @param waiting all addresses that wait for a confirmation from then on. Default: none
+   * @param before the settings on which the caller decided. Default: any
+   * @returns false if the destination or the secret is another than in `before`, as after a confirmation
    */
   setSettings(
     accountId: AccountId,
     settings: StoredAlertSettings | undefined,
     audit: AuditEntry,
     waiting?: readonly string[],
-  ): Promise<void>;
+    before?: StoredAlertSettings | 'none',
+  ): Promise<boolean>;
   waiting(accountId: AccountId): Promise<readonly WaitingAddress[]>;
   /** False if the address does not wait, or its code is newer than `againAfterMs`. */
   setCode(accountId: AccountId, address: string, code: MailCode): Promise<boolean>;
-  forgetCode(accountId: AccountId, address: string, failure: string): Promise<void>;
+  /** Sets the code and the failure of an address whose latest code has this hash, else changes nothing. */
+  replaceCode(accountId: AccountId, codeHash: string | undefined, by: WaitingAddress): Promise<void>;
   /** Undefined for a code that is unknown, expired, used or replaced. */
   addressOfCode(accountId: AccountId, codeHash: string, nowMs: number): Promise<string | undefined>;
   /** From then on the address gets alerts, also those that are pending. False if the code was used meanwhile. */

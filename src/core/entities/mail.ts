@@ -19,6 +19,8 @@ export type MailOutcome =
       readonly failure: string;
       /** Whether another attempt is useless. */
       readonly isFinal: boolean;
+      /** Whether the server may have taken the mail: it did not answer. Default: false */
+      readonly mayHaveArrived?: boolean;
       /** The wait until the account's rate allows another mail. */
       readonly retryAfterMs?: number;
     };

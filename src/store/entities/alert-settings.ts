@@ -10,11 +10,34 @@ export const settingsOf = statement((p: { accountId: AccountId }) =>
   query.selectFrom('alert_settings').selectAll().where('account_id', '=', p.accountId),
 ).map(toSettings);
 
-const replace = statement((p: Omit<AlertSettingsRow, 'balance_below'> & { balance_below: bigint | null }) =>
+type SettingsParameters = Omit<AlertSettingsRow, 'balance_below'> & { balance_below: bigint | null };
+
+interface KnownDestination {
+  readonly knownDestination: string | null;
+  readonly knownSecret: string | null;
+}
+
+const replace = statement((p: SettingsParameters) =>
   query
     .insertInto('alert_settings')
     .values({ ...columns(p), account_id: p.account_id })
     .onConflict((conflict) => conflict.column('account_id').doUpdateSet(columns(p))),
+);
+/** Changes nothing if there are settings. */
+const add = statement((p: SettingsParameters) =>
+  query
+    .insertInto('alert_settings')
+    .values({ ...columns(p), account_id: p.account_id })
+    .onConflict((conflict) => conflict.doNothing()),
+);
+/** Changes nothing if the destination or the secret is another. */
+const replaceKnown = statement((p: SettingsParameters & KnownDestination) =>
+  query
+    .updateTable('alert_settings')
+    .set(columns(p))
+    .where('account_id', '=', p.account_id)
+    .where('webhook_url', 'is not distinct from', p.knownDestination)
+    .where('secret', 'is not distinct from', p.knownSecret),
 );
 const remove = statement((p: { accountId: AccountId }) =>
   query.deleteFrom('alert_settings').where('account_id', '=', p.accountId),
@@ -40,15 +63,24 @@ function columns(row: Omit<AlertSettingsRow, 'account_id'>) {
   };
 }
 
-export function replaceSettings(settings: StoredAlertSettings): Step {
-  return step(replace, {
+/** @param before the settings that it replaces; if others are stored, it stops. Default: any */
+export function replaceSettings(settings: StoredAlertSettings, before?: StoredAlertSettings | 'none'): Step {
+  const parameters = parametersOf(settings);
+  if (before === undefined) return step(replace, parameters);
+  if (before === 'none') return step(add, parameters, 'stop');
+  const { webhook_url: knownDestination, secret: knownSecret } = parametersOf(before);
+  return step(replaceKnown, { ...parameters, knownDestination, knownSecret }, 'stop');
+}
+
+function parametersOf(settings: StoredAlertSettings): SettingsParameters {
+  return {
     account_id: settings.accountId,
     webhook_url: settings.destination === undefined ? null : destinationText(settings.destination),
     secret: settings.sealedSecret ?? null,
     percents: settings.percents.join(' '),
     balance_below: settings.balanceBelow ?? null,
     webhook_off_at_ms: settings.offAtMs === undefined ? null : BigInt(settings.offAtMs),
-  });
+  };
 }
 
 export function removeSettings(accountId: AccountId): Step {

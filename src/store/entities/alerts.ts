@@ -181,11 +181,12 @@ export function alertStore(executor: Executor): AlertStore {
   return {
     settings: (accountId) => executor.get(settingsOf, { accountId }),
 
-    async setSettings(accountId, settings, audit, waiting = []) {
-      const set = settings ? replaceSettings(settings) : removeSettings(accountId);
+    async setSettings(accountId, settings, audit, waiting = [], before) {
+      const set = settings ? replaceSettings(settings, before) : removeSettings(accountId);
       const failure = 'The destination was removed.';
       const givenUp = settings?.destination === undefined ? [step(giveUpAll, { accountId, failure })] : [];
-      await change(executor, audit, [set, ...replaceWaiting(accountId, waiting), ...givenUp]);
+      const isSet = await change(executor, audit, [set, ...replaceWaiting(accountId, waiting), ...givenUp]);
+      return isSet || settings === undefined;
     },
 
     ...confirmationStore(executor),

@@ -50,12 +50,19 @@ const setCode = statement((p: Own & MailCode) =>
       or([eb('sent_at_ms', 'is', null), eb('sent_at_ms', '<=', sql<bigint>`${p.againAfterMs}`)]),
     ),
 );
-const removeCode = statement((p: Own & { failure: string }) =>
+/** Changes nothing if another code is the latest. */
+const replaceCode = statement((p: Own & WaitingAddress & { latestHash: string | null }) =>
   query
     .updateTable('waiting_addresses')
-    .set({ code_hash: null, sent_at_ms: null, expires_at_ms: null, last_failure: p.failure })
+    .set({
+      code_hash: p.codeHash,
+      sent_at_ms: p.sentAtMs,
+      expires_at_ms: p.expiresAtMs,
+      last_failure: p.lastFailure,
+    })
     .where('account_id', '=', p.accountId)
-    .where('address', '=', p.address),
+    .where('address', '=', p.address)
+    .where('code_hash', 'is not distinct from', p.latestHash),
 );
 const use = statement((p: Own & { codeHash: string }) =>
   query
@@ -101,7 +108,10 @@ export function replaceWaiting(accountId: AccountId, addresses: readonly string[
   ];
 }
 
-type ConfirmationStore = Pick<AlertStore, 'waiting' | 'setCode' | 'forgetCode' | 'addressOfCode' | 'confirm'>;
+type ConfirmationStore = Pick<
+  AlertStore,
+  'waiting' | 'setCode' | 'replaceCode' | 'addressOfCode' | 'confirm'
+>;
 
 export function confirmationStore(executor: Executor): ConfirmationStore {
   const run = (only: Step) => executor.run({ steps: [only] });
@@ -111,8 +121,8 @@ export function confirmationStore(executor: Executor): ConfirmationStore {
     setCode: async (accountId, address, code) =>
       hasChanged(await run(step(setCode, { accountId, address, ...code }))),
 
-    async forgetCode(accountId, address, failure) {
-      await run(step(removeCode, { accountId, address, failure }));
+    async replaceCode(accountId, codeHash, by) {
+      await run(step(replaceCode, { ...by, accountId, latestHash: codeHash ?? null }));
     },
 
     async addressOfCode(accountId, codeHash, nowMs) {
@@ -132,6 +142,7 @@ export function confirmationStore(executor: Executor): ConfirmationStore {
 function toWaiting(row: WaitingAddressRow): WaitingAddress {
   return {
     address: row.address,
+    codeHash: optionalText(row.code_hash),
     sentAtMs: optionalNumber(row.sent_at_ms),
     expiresAtMs: optionalNumber(row.expires_at_ms),
     lastFailure: optionalText(row.last_failure),

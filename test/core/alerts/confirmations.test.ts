@@ -1,5 +1,5 @@
 /** Addresses of mail are confirmed by a code before they get alerts, through a running server and a real mail server. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
 import { codeIn, type MailServer, startMailServer } from '../../support/mail-server.ts';
 import { bearer, errorOf, TestClock } from '../../support/parley.ts';
@@ -141,6 +141,114 @@ it('say why no code was sent, and get one as soon as it can be sent', async () =
   mails.refusedAddresses.clear();
   expect((await sendAgain('ops@example.com')).status).toBe(200);
   expect(mails.received).toHaveLength(1);
+});
+
+it('are not undone by settings that were decided before', async () => {
+  await set('ops@example.com');
+  const { alerts } = parley.app.store;
+  const { setSettings } = alerts;
+  // The code is entered between the reads and the write.
+  vi.spyOn(alerts, 'setSettings').mockImplementationOnce(async (...all) => {
+    expect((await confirm(codeIn(mails.received[0]))).status).toBe(200);
+    return setSettings(...all);
+  });
+  expect(await set('ops@example.com', 'desk@example.com')).toMatchObject({
+    settings: { mail_addresses: ['ops@example.com', 'desk@example.com'] },
+    waiting_addresses: [{ address: 'desk@example.com' }],
+  });
+  expect(mails.received.map(({ to }) => to[0])).toEqual(['ops@example.com', 'desk@example.com']);
+});
+
+it('get one code a minute, also if they are removed meanwhile', async () => {
+  const recent = 'A code was sent to this address within the last minute. Wait, then try again.';
+  await set('ops@example.com');
+  await set('desk@example.com');
+  expect((await set('ops@example.com')).waiting_addresses).toEqual([
+    { address: 'ops@example.com', last_failure: recent },
+  ]);
+  parley.clock.nowMs += 59_000;
+  const early = await sendAgain('ops@example.com');
+  expect(early.headers.get('retry-after')).toBe('1');
+  expect(await errorOf(early)).toMatchObject({ status: 429, code: 'rate_limit_exceeded' });
+  expect(mails.received).toHaveLength(2);
+  parley.clock.nowMs += 1_000;
+  expect((await sendAgain('ops@example.com')).status).toBe(200);
+  expect((await confirm(codeIn(mails.received[2]))).status).toBe(200);
+});
+
+it('get five codes a day from all accounts, and keep the last one', async () => {
+  const byAdmin = async (mail_addresses: string[]) => {
+    const { id } = (await (
+      await parley.postJson('/admin/accounts', { name: mail_addresses[0] }, bearer(parley.adminKey))
+    ).json()) as { id: string };
+    const body = { settings: { percents: [50], mail_addresses } };
+    const path = `/admin/accounts/${id}/alerts/settings`;
+    return (await (await parley.postJson(path, body, bearer(parley.adminKey))).json()) as State;
+  };
+  await byAdmin(['OPS@example.com']);
+  parley.clock.nowMs += 60_000;
+  await set('ops@example.com');
+  for (let sent = 2; sent < 5; sent++) {
+    parley.clock.nowMs += 60_000;
+    expect((await sendAgain('ops@example.com')).status).toBe(200);
+  }
+  parley.clock.nowMs += 60_000;
+  const last_failure = 'The address has had 5 codes within a day.';
+  expect(await errorOf(await sendAgain('ops@example.com'))).toMatchObject({
+    status: 429,
+    message: last_failure,
+  });
+  expect((await byAdmin(['ops@Example.com'])).waiting_addresses).toMatchObject([{ last_failure }]);
+  expect(mails.received).toHaveLength(5);
+  expect((await confirm(codeIn(mails.received[4]))).status).toBe(200);
+  parley.clock.nowMs += dayMs;
+  expect((await byAdmin(['Ops@example.com'])).waiting_addresses).toMatchObject([
+    { sent_at: expect.any(String) },
+  ]);
+});
+
+it('keep a valid code if no other can be sent', async () => {
+  await set('ops@example.com');
+  const { sent_at, expires_at } = (await state()).waiting_addresses?.[0] ?? {};
+  parley.clock.nowMs += 60_000;
+  mails.refusedAddresses.set('ops@example.com', 450);
+  expect(await (await sendAgain('ops@example.com')).json()).toEqual({
+    address: 'ops@example.com',
+    sent_at,
+    expires_at,
+    last_failure: 'The mail server refused the address with the code 450.',
+  });
+  expect((await confirm(codeIn(mails.received[0]))).status).toBe(200);
+});
+
+it('are confirmed by a code whose mail was taken without an answer', async () => {
+  mails.holds = true;
+  const answer = set('ops@example.com');
+  await expect.poll(() => mails.received).toHaveLength(1);
+  mails.breakConnections();
+  expect((await answer).waiting_addresses).toMatchObject([
+    {
+      sent_at: '2026-11-28T12:00:00Z',
+      last_failure: 'The mail server could not be reached, or broke the connection.',
+    },
+  ]);
+  expect((await sendAgain('ops@example.com')).status).toBe(429);
+  expect((await confirm(codeIn(mails.received[0]))).status).toBe(200);
+});
+
+it('keep a later code when an earlier one fails late', async () => {
+  const { alerts } = parley.app.store;
+  const { accountId } = parley;
+  await set('ops@example.com');
+  const late = {
+    address: 'ops@example.com',
+    codeHash: undefined,
+    sentAtMs: undefined,
+    expiresAtMs: undefined,
+  };
+  await alerts.replaceCode(accountId, 'of an earlier code', { ...late, lastFailure: 'late' });
+  await alerts.replaceCode(accountId, undefined, { ...late, lastFailure: 'late' });
+  expect((await confirm(codeIn(mails.received[0]))).status).toBe(200);
 });
 
 it('of an account get 20 codes a day', async () => {

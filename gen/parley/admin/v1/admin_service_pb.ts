@@ -156,7 +156,7 @@ export const AdminService: GenService<{
   },
   /**
    * Mails another code to an address that waits for its confirmation; it replaces the code before.
-   * `rate_limit_exceeded` for more than one in a minute.
+   * `rate_limit_exceeded` for more than one in a minute, or the codes of a day.
    *
    * @generated from rpc parley.admin.v1.AdminService.SendMailConfirmation
    */

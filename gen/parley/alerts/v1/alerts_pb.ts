@@ -380,7 +380,7 @@ export type WaitingAddress = Message<"parley.alerts.v1.WaitingAddress"> & {
   address: string;
 
   /**
-   * When the latest mail with a code was sent. Absent if none was.
+   * When the mail with the valid code was sent. Absent if none was.
    *
    * @generated from field: google.protobuf.Timestamp sent_at = 2 [json_name = "sent_at"];
    */
@@ -394,7 +394,7 @@ export type WaitingAddress = Message<"parley.alerts.v1.WaitingAddress"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Why no mail was sent, in a sentence.
+   * Why the latest mail was not sent, or may not have arrived, in a sentence.
    *
    * @generated from field: optional string last_failure = 4 [json_name = "last_failure"];
    */
