@@ -73,3 +73,21 @@ it('reads keys from variables only, and no file', () => {
     message: '`apiKeyFile` is not read here. Write `apiKeyEnv`.',
   });
 });
+
+it('names the model whose engine is missing, also without models in the file', () => {
+  expect(checked(`${engine}${speech.replace('engine: far', 'engine: near')}`, engine)).toContainEqual(
+    expect.objectContaining({ setting: 'models[0].engine' }),
+  );
+});
+
+it('refuses more values than a server has, and says little about many wrong names', () => {
+  const aliases = Array.from({ length: 2_000 }, () => '*a').join(', ');
+  const repeated = checked(`server: &a x\nmodels: [${aliases}]\n`);
+  expect(repeated).toMatchObject([{ message: expect.stringContaining('over 2000 values') }]);
+  const names = Array.from({ length: 900 }, (_, index) => `e${index}`);
+  const map = names.map((name) => `${name}: {kind: builtin}`).slice(0, 500);
+  const wrong = `engines: {${map.join(', ')}}\nmodels: [{id: m, type: speech, engine: [x${names.join(', x')}]}]\n`;
+  const findings = checked(wrong, 'engines: {}\n');
+  expect(findings.length).toBeGreaterThan(0);
+  expect(JSON.stringify(findings).length).toBeLessThan(50_000);
+});

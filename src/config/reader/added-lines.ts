@@ -1,6 +1,6 @@
 /** Engines and models that an operator wants to add to the configuration file, as lines of YAML. */
 import { ConfigFile } from './config-file.ts';
-import { type ConfigError, type Finding, findingText, findingWords } from './finding.ts';
+import { type ConfigError, type Finding, findingText, findingWords, type Source } from './finding.ts';
 import { isMap, pathText, type SettingPath, type SettingsMap } from './setting-path.ts';
 import type { SettingsTree } from './settings-tree.ts';
 
@@ -11,6 +11,11 @@ export interface AddedFinding {
   readonly message: string;
 }
 
+/** Far more than an engine and its models have, and few enough to compare them with each other while requests wait. */
+const valuesMax = 2_000;
+
+const linesSource: Source = { kind: 'file', file: 'these lines', line: 1, column: 1 };
+
 export class AddedLines {
   readonly #settings: SettingsMap;
   readonly #findings: readonly Finding[];
@@ -19,7 +24,7 @@ export class AddedLines {
 
   /** @throws ConfigError if the text is not a map in YAML */
   constructor(text: string) {
-    const { settings, findings } = new ConfigFile('these lines', text);
+    const { settings, findings } = new ConfigFile('these lines', text, valuesMax);
     this.#settings = settings;
     this.#findings = findings;
   }
@@ -34,7 +39,9 @@ export class AddedLines {
     const before = tree.get(['models']) ?? [];
     // Validation reports what else stands there.
     if (Array.isArray(before)) this.#modelsBefore = before.length;
-    if (Array.isArray(models) && Array.isArray(before)) tree.root['models'] = [...before, ...models];
+    if (Array.isArray(models) && tree.get(['models']) === undefined)
+      tree.set(['models'], models, linesSource);
+    else if (Array.isArray(models) && Array.isArray(before)) tree.root['models'] = [...before, ...models];
     else if (models !== undefined) refuse(tree, ['models'], '`models` must be a list of models.');
   }
 

@@ -1,14 +1,17 @@
 /** Finds parley.yaml, and reads it into plain values. */
 import { readFileSync } from 'node:fs';
 import {
+  type Alias,
   isAlias,
   isNode,
   isScalar,
   isSeq,
   isMap as isYamlMap,
   LineCounter,
+  type Node,
   type Pair,
   parseDocument,
+  visit,
 } from 'yaml';
 import { fileReason, systemCode } from '../../files/reason.ts';
 import { isAmount } from '../schema/models.ts';
@@ -18,7 +21,7 @@ import { emptyMap, isMap, pathText, type SettingPath, type SettingsMap } from '.
 const defaultFile = './parley.yaml';
 
 /** Limits the size that aliases can give a short file, far above any configuration. */
-const valuesMax = 50_000;
+const fileValuesMax = 50_000;
 const depthMax = 20;
 
 /** JavaScript libraries silently ignore this name in maps. */
@@ -57,11 +60,17 @@ export class ConfigFile {
   readonly findings: Finding[] = [];
   readonly #lines = new LineCounter();
   readonly #document: ReturnType<typeof parseDocument>;
+  readonly #targets: ReadonlyMap<Alias, Node>;
+  readonly #valuesMax: number;
   #values = 0;
 
-  /** @throws ConfigError if the text is not YAML with a map at the top, or exceeds the bounds */
-  constructor(file: string, text: string) {
+  /**
+   * @param valuesMax of names' and lists' values, those of aliases included
+   * @throws ConfigError if the text is not YAML with a map at the top, or exceeds the bounds
+   */
+  constructor(file: string, text: string, valuesMax = fileValuesMax) {
     this.file = file;
+    this.#valuesMax = valuesMax;
     this.#document = parseDocument(text, {
       lineCounter: this.#lines,
       prettyErrors: false,
@@ -72,6 +81,7 @@ export class ConfigFile {
       uniqueKeys: false,
       logLevel: 'error',
     });
+    this.#targets = targetsOf(this.#document);
     const { contents, errors, warnings } = this.#document;
     const invalid = [...errors, ...warnings].map(({ pos, message }) => ({
       source: this.#at(pos[0]),
@@ -99,7 +109,7 @@ export class ConfigFile {
   }
 
   #inner(node: unknown, part: string | number) {
-    const above = isAlias(node) ? node.resolve(this.#document) : node;
+    const above = isAlias(node) ? this.#targets.get(node) : node;
     if (isYamlMap(above)) return above.items.find(({ key }) => isScalar(key) && key.value === part);
     const item: unknown = isSeq(above) && typeof part === 'number' ? above.items[part] : undefined;
     return item === undefined ? undefined : { key: item, value: item };
@@ -107,10 +117,12 @@ export class ConfigFile {
 
   #read(node: unknown, path: SettingPath): unknown {
     this.#values += 1;
-    if (this.#values > valuesMax) this.#stop(node, `Aliases included, this is over ${valuesMax} values.`);
+    if (this.#values > this.#valuesMax) {
+      this.#stop(node, `Aliases included, this is over ${this.#valuesMax} values.`);
+    }
     if (path.length > depthMax) this.#stop(node, `This is nested over ${depthMax} deep.`);
     if (isAlias(node)) {
-      const target = node.resolve(this.#document);
+      const target = this.#targets.get(node);
       if (target === undefined) this.#stop(node, `No anchor \`&${node.source}\` stands before it.`);
       return this.#read(target, path);
     }
@@ -152,4 +164,20 @@ export class ConfigFile {
     const { line, col } = this.#lines.linePos(offset);
     return { kind: 'file', file: this.file, line, column: col };
   }
+}
+
+/** The node that each alias stands for. Finding it with each alias would read the document again and again. */
+function targetsOf(document: ReturnType<typeof parseDocument>): ReadonlyMap<Alias, Node> {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, {
+    Alias: (_, alias) => {
+      const target = anchors.get(alias.source);
+      if (target !== undefined) targets.set(alias, target);
+    },
+    Value: (_, node) => {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
 }

@@ -14,6 +14,14 @@ interface WrittenModel {
   readonly engines: readonly NamedEngine[];
 }
 
+/** Names in a message, and faults of a kind that are told at once: more are no help, and take time. */
+const [namesMax, faultsMax] = [20, 50];
+
+const listed = (names: readonly string[]) =>
+  names.length > namesMax
+    ? `${names.slice(0, namesMax).join(', ')} and ${names.length - namesMax} more`
+    : names.join(', ');
+
 interface NamedEngine {
   readonly name: string;
   readonly path: SettingPath;
@@ -75,8 +83,8 @@ function refuseOtherModel(
 ): void {
   const ids = models.filter(({ settings }) => settings['type'] === type).map(({ id }) => id);
   if (ids.includes(named)) return;
-  const listed = ids.length === 0 ? 'There is none.' : `There are: ${ids.join(', ')}.`;
-  const message = `There is no ${type} model \`${named}\`. ${listed}`;
+  const known = ids.length === 0 ? 'There is none.' : `There are: ${listed(ids)}.`;
+  const message = `There is no ${type} model \`${named}\`. ${known}`;
   tree.refuse(path, message, { suggestion: didYouMean(named, ids) });
 }
 
@@ -113,19 +121,19 @@ function refuseUnknownEngines(models: readonly WrittenModel[], tree: SettingsTre
   const engines = tree.get(['engines']);
   if (!isMap(engines)) return;
   const names = Object.keys(engines);
-  const listed = names.length === 0 ? '`engines` is empty.' : `\`engines\` has: ${names.join(', ')}.`;
+  const known = names.length === 0 ? '`engines` is empty.' : `\`engines\` has: ${listed(names)}.`;
   const unknown = models.flatMap((model) =>
     model.engines.filter(({ name }) => !names.includes(name)).map((engine) => ({ ...engine, id: model.id })),
   );
   const [first] = unknown;
   if (first !== undefined && tree.sourceOf(['models']).kind === 'default') {
     // The file names its engines but no models: the finding belongs to the engines.
-    const message = `The default models need an engine \`${first.name}\`. ${listed} Add it, or write \`models\`.`;
+    const message = `The default models need an engine \`${first.name}\`. ${known} Add it, or write \`models\`.`;
     tree.refuseName(['engines'], message);
     return;
   }
-  for (const { id, name, path } of unknown) {
-    tree.refuse(path, `There is no engine \`${name}\` for the model \`${id}\`. ${listed}`, {
+  for (const { id, name, path } of unknown.slice(0, faultsMax)) {
+    tree.refuse(path, `There is no engine \`${name}\` for the model \`${id}\`. ${known}`, {
       suggestion: didYouMean(name, names),
     });
   }
@@ -151,8 +159,9 @@ function refuseUnknownWeights({ id, path, engines, settings }: WrittenModel, tre
   const { weights } = settings;
   if (!isMap(weights) || !Array.isArray(settings['engine'])) return;
   const names = engines.map(({ name }) => name);
-  for (const name of Object.keys(weights).filter((one) => !names.includes(one))) {
-    const message = `The model \`${id}\` has no engine \`${name}\`. It has: ${names.join(', ')}.`;
+  const unknown = Object.keys(weights).filter((one) => !names.includes(one));
+  for (const name of unknown.slice(0, faultsMax)) {
+    const message = `The model \`${id}\` has no engine \`${name}\`. It has: ${listed(names)}.`;
     tree.refuseName([...path, 'weights', name], message, { suggestion: didYouMean(name, names) });
   }
 }
@@ -165,7 +174,7 @@ function refuseUnknownVoice(
   const { defaultVoice, voices } = settings;
   if (typeof defaultVoice !== 'string' || !isMap(voices) || defaultVoice in voices) return;
   const names = Object.keys(voices);
-  const message = `The model \`${id}\` has no voice \`${defaultVoice}\`. \`voices\` has: ${names.join(', ')}.`;
+  const message = `The model \`${id}\` has no voice \`${defaultVoice}\`. \`voices\` has: ${listed(names)}.`;
   tree.refuse([...path, setting], message, { suggestion: didYouMean(defaultVoice, names) });
 }
 

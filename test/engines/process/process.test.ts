@@ -97,6 +97,8 @@ describe('an engine that is a program', () => {
       expect(text).toContain('"code":"upstream_error"');
       expect(text).not.toContain('[DONE]');
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'upstream_error' });
+      // A request that still reaches a dying program is lost with it.
+      await expect.poll(async () => (await engineState())?.['state']).toMatch(/^(stopped|failed)$/);
       const next = await ask();
       expect(next.status).toBe(200);
       await next.arrayBuffer();

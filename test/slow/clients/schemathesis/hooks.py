@@ -42,6 +42,9 @@ STATEFUL_WORDS = (
     "`url` must be",
     "needs as many recordings as",
     "cannot be sent together",
+    # No address of the run waits for a code.
+    "does not wait for a confirmation",
+    "This code is not valid",
 )
 
 schemathesis.openapi.format(
