@@ -1,4 +1,4 @@
-/** Ten tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
+/** Eleven tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
@@ -193,15 +193,21 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'try a server and copy its lines for parley.yaml',
-    clicksMax: 5,
-    fieldsMax: 1,
+    clicksMax: 6,
+    fieldsMax: 4,
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Server', exact: true }));
       await hand.press('Try a server');
       const dialog = dialogOf(hand);
       await hand.type(dialog.getByLabel('URL'), upstream.baseUrl);
       await hand.press('Check it');
-      await hand.press('Add meta/small:8b');
+      await hand.click(dialog.getByLabel('meta/small:8b'));
+      const model = dialog.getByRole('group', { name: 'meta/small:8b', exact: true });
+      await hand.type(model.getByLabel('Credits per million in'), '0.5');
+      await hand.type(model.getByLabel('Credits per million out'), '2');
+      await hand.type(model.getByLabel('Context'), '32768');
+      await hand.press('Check it');
+      await dialog.getByText('Parley accepts parley.yaml with these lines.').waitFor();
       expect(await dialog.locator('pre').textContent()).toContain('meta/small:8b');
       await hand.click(dialog.getByRole('button', { name: 'Copy' }));
     },
