@@ -55,6 +55,8 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByText(`${upstream.baseUrl} answers.`).waitFor();
       await dialog.getByLabel('meta/small:8b').check();
       await dialog.getByLabel('speaker').check();
+      await dialog.getByRole('button', { name: 'Add a model by its name' }).click();
+      await dialog.getByRole('button', { name: 'Remove' }).click();
       const [small, speaker] = ['meta/small:8b', 'speaker'].map((name) =>
         dialog.getByRole('group', { name, exact: true }),
       ) as [Locator, Locator];

@@ -46,6 +46,7 @@ export function ModelFields({ listed, models, onChange, problemOf }: Props) {
           of={model}
           isListed={listed.includes(model.name)}
           onChange={(change) => set(index, change)}
+          onRemove={() => onChange(models.filter((_, at) => at !== index))}
           problemOf={(field) => problemOf(index, field)}
         />
       ))}
@@ -62,10 +63,11 @@ interface RowProps {
   readonly of: NewModel;
   readonly isListed: boolean;
   readonly onChange: (change: Partial<NewModel>) => void;
+  readonly onRemove: () => void;
   readonly problemOf: (field: keyof NewModel) => string | undefined;
 }
 
-function ModelRow({ of, isListed, onChange, problemOf }: RowProps) {
+function ModelRow({ of, isListed, onChange, onRemove, problemOf }: RowProps) {
   const { name, type } = of;
   const field = (label: string, own: Exclude<keyof NewModel, 'type'>, more: object = {}) => (
     <Field
@@ -93,6 +95,7 @@ function ModelRow({ of, isListed, onChange, problemOf }: RowProps) {
           Type
           <select
             value={type}
+            aria-invalid={problemOf('type') !== undefined}
             onChange={({ currentTarget: { value } }) =>
               onChange({ type: modelTypes.find((one) => one === value) ?? 'chat' })
             }
@@ -119,6 +122,11 @@ function ModelRow({ of, isListed, onChange, problemOf }: RowProps) {
           </>
         )}
       </div>
+      {!isListed && (
+        <button type="button" class="plain" onClick={onRemove}>
+          Remove
+        </button>
+      )}
     </fieldset>
   );
 }

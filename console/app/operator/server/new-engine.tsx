@@ -1,5 +1,5 @@
 /** A form that checks a server before it is an engine, and makes the lines that offer its models. */
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { CheckEngineResponse } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { CopyButton } from '../../../shared/copy-button.tsx';
 import { admin } from '../../api.ts';
@@ -25,8 +25,15 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
   /** Undefined as soon as a field is changed. */
   const [made, setMade] = useState<Made>();
   const problems = made?.problems.atFields;
+  const changes = useRef(0);
+  const change = () => {
+    changes.current++;
+    setMade(undefined);
+  };
   const check = async (values: FormData) => {
     const { engine, apiKey } = wanted(values, kind, models);
+    const before = changes.current;
+    setMade(undefined);
     const answer = await admin.checkEngine({
       kind,
       url: engine.url,
@@ -39,11 +46,12 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
     if (models.length === 0) return;
     const yaml = engineYaml(engine);
     const { findings } = await admin.checkEngineLines({ yaml });
+    if (changes.current !== before) throw new Error('Something changed during the check. Check again.');
     setMade({ engine, yaml, problems: lineProblems(findings, engine, answer) });
   };
   return (
     <Dialog title="Try a server" onClose={onClose}>
-      <div onInput={() => setMade(undefined)}>
+      <div onInput={change}>
         <CallForm action="Check it" onSubmit={check}>
           <EngineFields kind={kind} onKind={setKind} problems={problems} />
           {found && (
@@ -52,7 +60,7 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
               models={models}
               onChange={(changed) => {
                 setModels(changed);
-                setMade(undefined);
+                change();
               }}
               problemOf={(index, field) => problems?.get(`models[${index}].${field}`)}
             />
