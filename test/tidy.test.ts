@@ -1,5 +1,5 @@
 /** Checks the order of the code: imports point one way, none run in a circle, and no file is too large. */
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -101,6 +101,13 @@ function coreRoomOf(file: string): string | undefined {
   return further.length === 0 ? undefined : inside;
 }
 
+/** The files and folders that a page names between backticks, without those that have a placeholder. */
+function pathsIn(text: string): string[] {
+  return [...text.matchAll(/`([\w.-]+(?:\/[\w.-]*)*)`/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => path.includes('/') || /\.(ts|tsx|mjs|md|yaml)$/.test(path));
+}
+
 /** The two folders, below the common folder of both files, between which an import points. */
 function arrowBetween(from: string, to: string): string | undefined {
   const [source, target] = [dirname(from).split('/'), dirname(to).split('/')];
@@ -176,6 +183,23 @@ describe('the house', () => {
     ]);
     const allowed = Object.entries(mayImport).map(([room, rooms]) => [room, [...rooms].sort()]);
     expect(Object.fromEntries(stated)).toEqual(Object.fromEntries(allowed));
+  });
+
+  it('has a short page in each room, which names only what is there', () => {
+    const rooms = Object.keys(mayImport).filter((room) => room !== 'main');
+    const folders = [...rooms.map((room) => `src/${room}`), 'test', 'console', 'scripts'];
+    const pagesOfRooms = folders.map((folder) => ({
+      folder,
+      text: readFileSync(join(folder, 'README.md'), 'utf8'),
+    }));
+    const tooLong = pagesOfRooms.filter(({ text }) => text.trimEnd().split('\n').length > 16);
+    expect(tooLong.map(({ folder }) => folder)).toEqual([]);
+    const missing = pagesOfRooms.flatMap(({ folder, text }) =>
+      pathsIn(text)
+        .filter((path) => !existsSync(join(folder, path)) && !existsSync(path))
+        .map((path) => `${folder}/README.md: ${path}`),
+    );
+    expect(missing).toEqual([]);
   });
 
   it('imports only existing files', () => {

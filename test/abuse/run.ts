@@ -1,5 +1,5 @@
 /**
- * Attacks the real server on 127.0.0.1 and reports the cost of each attack. docs/limits.md lists the aims and the figures.
+ * Attacks the real server on 127.0.0.1 and reports the cost of each attack. bench/attacks.md lists the aims and the figures.
  *
  *   npm run abuse                        every attack
  *   npm run abuse -- --only HTTP/2       the classes and attacks whose names contain it

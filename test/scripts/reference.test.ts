@@ -8,7 +8,7 @@ import { fieldKeywords } from '../../scripts/reference/field-keywords.ts';
 import { openApiDocument } from '../../scripts/reference/openapi.ts';
 import { nullable, promised } from '../../scripts/reference/rest-forms.ts';
 import { rpcDocument } from '../../scripts/reference/rpcs.ts';
-import { readSchemas } from '../../scripts/reference/schemas.ts';
+import { ownServices, readSchemas } from '../../scripts/reference/schemas.ts';
 import { isObject } from '../../src/codec/shape.ts';
 import { ApiDocument, readDocument } from '../support/api-document.ts';
 
@@ -192,3 +192,31 @@ function inside(json: JsonObject, key: string): JsonObject {
   if (typeof value !== 'object' || value === null) throw new Error(`the document has no ${key}`);
   return value as JsonObject;
 }
+
+describe('the pages', () => {
+  const textOf = (page: string) => readFileSync(`docs/${page}.md`, 'utf8');
+
+  it('name every path of the document in docs/rest.md', () => {
+    const page = textOf('rest')
+      .replaceAll('{account}', '{account_id}')
+      .replaceAll('{key}', '{key_id}')
+      .replaceAll(/\?[^`|]*/g, '');
+    const paths = Object.keys(document['paths'] ?? {});
+    const isNamed = (path: string) => [' ', '`'].some((before) => page.includes(`${before}${path}\``));
+    expect(paths.length).toBeGreaterThan(60);
+    expect(paths.filter((path) => !isNamed(path))).toEqual([]);
+  });
+
+  it('name every RPC in docs/clients.md, but those for administrators', () => {
+    const page = textOf('clients');
+    const rowOf = (service: string) => page.split('\n').find((line) => line.includes(`\`${service}\``)) ?? '';
+    const services = ownServices(readSchemas()).filter(({ name }) => name !== 'AdminService');
+    const missing = services.flatMap(({ typeName, methods }) =>
+      methods
+        .filter(({ name }) => !rowOf(typeName).includes(`\`${name}\``))
+        .map(({ name }) => `${typeName}/${name}`),
+    );
+    expect(services.length).toBeGreaterThan(8);
+    expect(missing).toEqual([]);
+  });
+});
