@@ -95,6 +95,12 @@ export class Metering {
     this.#start = { ...this.#start, model: name, characters };
   }
 
+  /** Checks that key and account may call the noted model. @throws `insufficient_scope` */
+  checkModel(): void {
+    const { model } = this.#start;
+    if (model !== undefined) this.#limits?.checkModel(model);
+  }
+
   /**
    * Reserves units, hold, tokens and counted amounts. Returns the limit that does not cover a chat, for which a smaller one may be planned;
    * for audio that is an error.

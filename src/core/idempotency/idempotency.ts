@@ -63,7 +63,7 @@ export class Idempotency {
    * Runs a request, or replays the answer of its first run. The write that settles the request also stores the answer,
    * so a request is charged only once.
    * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` if the key belongs to another
-   * request, or its first request still runs
+   * request, or its first request still runs; `insufficient_scope` if the caller may not call the model
    */
   run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
     return repeatable.call.idempotencyKey === undefined ? run() : this.#runOnce(repeatable, run);
@@ -149,10 +149,13 @@ export class Idempotency {
   async #take(claim: IdempotencyClaim, call: Call): Promise<Uint8Array | undefined> {
     await this.#makeRoom(claim.accountId);
     const outcome = await this.#deps.store.idempotency.claim(claim);
+    if (outcome.kind === 'claimed') {
+      call.metering.holdClaim(claim);
+      return undefined;
+    }
+    // The first request may be that of another key of the account.
+    call.metering.checkModel();
     switch (outcome.kind) {
-      case 'claimed':
-        call.metering.holdClaim(claim);
-        return undefined;
       case 'kept':
         call.isReplay = true;
         await call.metering.replay();

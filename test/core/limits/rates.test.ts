@@ -241,6 +241,50 @@ describe('models and addresses', () => {
     expect((await key.chat(1, 'free-1')).status).toBe(200);
   });
 
+  describe('are checked before an Idempotency-Key that another key of the account has used', () => {
+    const messages = [{ role: 'user', content: 'a' }];
+    const ask = (path: string, body: string | FormData, { secret }: { secret: string }) => {
+      const headers = { authorization: `Bearer ${secret}`, 'idempotency-key': 'shared' };
+      return parley.call(path, { method: 'POST', body, headers });
+    };
+
+    it.each([
+      ['/chat/completions', { model: 'm', max_tokens: 1, messages }],
+      ['/responses', { model: 'm', max_output_tokens: 1, input: 'a' }],
+      ['/messages', { model: 'm', max_tokens: 1, messages }],
+      ['/completions', { model: 'm', max_tokens: 1, prompt: 'a' }],
+      ['/audio/speech', { model: 'voice', input: 'a', response_format: 'pcm' }],
+      ['/audio/transcriptions', undefined],
+    ])('for an answer of %s', async (path, request) => {
+      const [owner, restricted] = [await parley.keyWith({}), await parley.keyWith({ models: ['free-*'] })];
+      const recording = new FormData();
+      recording.append('file', new Blob(['RIFF a recording']), 'a.wav');
+      const body = request ? JSON.stringify(request) : recording;
+      const first = await ask(path, body, owner);
+      expect(first.status).toBe(200);
+      const refused = await ask(path, body, restricted);
+      expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', status: 403 });
+      expect(await parley.recordOf(refused)).toMatchObject({ state: 'refused' });
+      await first.arrayBuffer();
+      expect(header(await ask(path, body, owner), 'idempotent-replayed')).toBe('true');
+      expect((await ask(path, body, restricted)).status).toBe(403);
+    });
+
+    it('for a request that still runs', async () => {
+      const [owner, restricted] = [await parley.keyWith({}), await parley.keyWith({ models: ['free-*'] })];
+      const running = Promise.withResolvers<void>();
+      parley.engine.goesOn = running.promise;
+      const chat = (key: { secret: string }) =>
+        ask('/chat/completions', JSON.stringify({ model: 'm', max_tokens: 1, messages }), key);
+      const first = chat(owner);
+      await vi.waitFor(() => expect(parley.engine.running).toBe(1), soon);
+      expect((await chat(restricted)).status).toBe(403);
+      expect((await chat(owner)).status).toBe(409);
+      running.resolve();
+      expect((await first).status).toBe(200);
+    });
+  });
+
   it('let a key be used from its addresses only', async () => {
     const here = await parley.keyWith({ addresses: ['127.0.0.0/8', '::1'] });
     const elsewhere = await parley.keyWith({ addresses: ['192.0.2.0/24'] });
