@@ -97,8 +97,7 @@ export class Metering {
 
   /** Checks that key and account may call the noted model. @throws `insufficient_scope` */
   checkModel(): void {
-    const { model } = this.#start;
-    if (model !== undefined) this.#limits?.checkModel(model);
+    if (this.#start.model !== undefined) this.#limits?.checkModel(this.#start.model);
   }
 
   /**
@@ -110,7 +109,7 @@ export class Metering {
     const { fairUse, hold, tokens, audioSeconds } = wanted;
     this.note(wanted);
     const limits = this.#limits;
-    if (wanted.model !== undefined) limits?.checkModel(wanted.model);
+    this.checkModel();
     const shortage = tokens === undefined ? undefined : limits?.reserveTokens(tokens);
     if (shortage) return shortage;
     this.#limitUnits = fairUse?.limitUnits ?? 0;
@@ -127,7 +126,9 @@ export class Metering {
     this.#audioSeconds = audioSeconds;
     this.#hold = hold?.amount;
     if (hold) this.#deps.observer.held(hold.amount);
-    if (this.#isStream) this.#writeStarted();
+    if (this.#isStream) this.#started = this.#deps.store.requests.started(this.id);
+    // The failure is thrown where the output waits for it.
+    this.#started?.catch(() => undefined);
     return undefined;
   }
 
@@ -267,12 +268,6 @@ export class Metering {
     if (units === undefined) return limited;
     const fairUse = fairUseCount(accountId, startedAtMs);
     return [{ ...fairUse, amount: BigInt(units), limit: BigInt(this.#limitUnits) }, ...limited];
-  }
-
-  #writeStarted(): void {
-    this.#started = this.#deps.store.requests.started(this.id);
-    // The failure is thrown where the output waits for it.
-    this.#started.catch(() => undefined);
   }
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
