@@ -9,7 +9,7 @@ import { didYouMean } from '../core/values/suggestion.ts';
 import { isObject } from './shape.ts';
 
 /** Paths that `error.param` may repeat. Others could contain anything. */
-const plainPath = /^[\w.[\]-]{1,200}$/;
+export const plainPath = /^[\w.[\]-]{1,200}$/;
 
 interface JsonRules {
   /** Whether to refuse an empty list, which messages cannot distinguish from an absent one. Default: false. */

@@ -186,6 +186,19 @@ const refusals: Case[] = [
     records: [ended('refused', 'missing_model')],
     notOn: noRest('the parameters are the body itself; its absence is a body that is not JSON'),
   },
+  ...refusal('of nothing', { ...worried, messages: [] }, 'missing_messages', 'messages'),
+  ...[
+    ['temperature', { temperature: Number.NaN }],
+    ['max_tokens', { maxTokens: Number.POSITIVE_INFINITY }],
+    ['logit_bias.7', { logitBias: { 7: Number.NEGATIVE_INFINITY } }],
+  ].flatMap(([param, params]) =>
+    refusal(
+      `with ${param} that JSON cannot express`,
+      { ...worried, ...(params as object) },
+      'invalid_parameter',
+      String(param),
+    ).map((row) => ({ ...row, notOn: noRest('JSON has no such numbers') })),
+  ),
 ];
 
 const overLimits: Case[] = bothWays((of, name) => ({

@@ -58,7 +58,7 @@ const restCases: readonly RawCase[] = [
   ]),
   rest('a text that is a number', speech, '{"model":"flite","input":5}', 'invalid_input'),
   rest('messages that are a text', chat, '{"model":"eliza","messages":"hi"}', 'invalid_messages'),
-  rest('no messages in a list', chat, '{"model":"eliza","messages":[]}', 'invalid_messages'),
+  rest('no messages in a list', chat, '{"model":"eliza","messages":[]}', 'missing_messages'),
   rest('a prompt of tokens', completions, '{"model":"eliza","prompt":[5]}', 'invalid_input'),
   rest('a block that is a text', messages, '{"model":"eliza","messages":["hi"]}', 'invalid_messages'),
   rest('no messages', messages, '{"model":"eliza","messages":null}', 'missing_messages'),

@@ -125,6 +125,13 @@ const answers: Case[] = [
     request: of({ ...playing('say one', 'say two'), timestampGranularities: ['word', 'segment'] }),
     records: transcribed(),
   })),
+  ...everyWay((of, name) => ({
+    what: `${name}, with the times of its words alone`,
+    server: 'playing',
+    request: of({ ...playing('say one', 'say two'), timestampGranularities: ['word'] }),
+    ...(of !== streamed && { answer: [{ transcript: { segments: [] } }] }),
+    records: transcribed(),
+  })),
   {
     what: 'transcription returns the text, the language and the length',
     server: 'playing',
@@ -171,6 +178,12 @@ const refusals: Case[] = [
     ...refusal(`${name} without a file`, {}, 'missing_file', 'file'),
     request: of({ model: 'x' }),
   })),
+  refusal(
+    'over 1,000 keywords',
+    { ...playing('say one'), keywords: Array.from({ length: 1_201 }, (_, index) => `k${index}`) },
+    'invalid_input',
+    'keywords',
+  ),
   refusal('an empty file', { file: new Uint8Array() }, 'invalid_file', 'file'),
   {
     ...refusal(

@@ -36,13 +36,9 @@ export function checkWhole({ choices }: ChatAnswer): void {
   throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
 }
 
-function checkMessages({ messages, other }: ChatCompletionParams): void {
+function checkMessages({ messages }: ChatCompletionParams): void {
   if (messages.length < bounds.messages.minItems) {
-    const isEmptyList = Array.isArray(other?.['messages']);
-    throw new ParleyError(isEmptyList ? 'invalid_messages' : 'missing_messages', {
-      ...(isEmptyList && { message: '`messages` is empty. Send at least one message.' }),
-      param: 'messages',
-    });
+    throw new ParleyError('missing_messages', { param: 'messages' });
   }
   const index = messages.findIndex(({ role }) => role === undefined || role.trim() === '');
   if (index >= 0) {

@@ -34,6 +34,7 @@ import { activeModel } from './active-model.ts';
 import { readKnownSpeakers } from './speakers.ts';
 import {
   checkNeeds,
+  isWordsAlone,
   needsOf,
   refusedAs,
   refuseWithoutSpeakers,
@@ -47,6 +48,8 @@ export const transcriptionBytesMax = 4_194_304;
 const uploadMessagesMax = 65_536;
 
 const granularities: readonly string[] = ['word', 'segment'];
+/** Values of a list, such as `keywords`. */
+export const listValuesMax = 1_000;
 
 /** Implements TranscriptionService. */
 export class TranscriptionOperations {
@@ -95,6 +98,7 @@ export class TranscriptionOperations {
   ): Promise<CreateTranscriptionResponse> {
     for await (const { event } of this.#transcribe(request, call)) {
       if (event.case !== 'transcript') continue;
+      if (isWordsAlone(request, call.answerForm)) event.value.segments = [];
       return create(CreateTranscriptionResponseSchema, { transcript: event.value });
     }
     throw new ParleyError('upstream_error');
@@ -182,6 +186,11 @@ export function tooLarge(): ParleyError {
   });
 }
 
+export function tooManyValues(param: string): ParleyError {
+  const message = `\`${param}\` has more than ${listValuesMax} values. Send fewer.`;
+  return new ParleyError('invalid_input', { message, param });
+}
+
 function tooManyMessages(): ParleyError {
   return new ParleyError('invalid_request_error', {
     message: `An upload has at most ${uploadMessagesMax} messages. Send larger chunks.`,
@@ -218,6 +227,7 @@ function languageHints({ language, languages }: CreateTranscriptionRequest) {
 function checkRequest(request: CreateTranscriptionRequest) {
   const audio = checkFile(request);
   checkGranularities(request.timestampGranularities);
+  if (request.keywords.length > listValuesMax) throw tooManyValues('keywords');
   return { audio, knownSpeakers: readKnownSpeakers(request) };
 }
 

@@ -37,6 +37,14 @@ export function needsOf(
   };
 }
 
+/** Whether an answer over RPC has no segments, as the request names the times of words alone. */
+export function isWordsAlone(
+  { timestampGranularities: named }: CreateTranscriptionRequest,
+  answerForm: string | undefined,
+): boolean {
+  return answerForm === undefined && named.includes('word') && !named.includes('segment');
+}
+
 const noTimes = {
   response_format:
     'The transcription model reports no times, which `srt` and `vtt` need. Use `json`, `text` or `verbose_json`.',

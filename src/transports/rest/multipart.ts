@@ -1,12 +1,13 @@
 /** Reads multipart forms (RFC 7578): the whole body first, within its limit, then the parts in it. */
+import { listValuesMax, tooManyValues } from '../../core/transcription/service.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readBytes } from './request.ts';
 
 /** RFC 2046, 5.1.1. */
 const boundaryCharactersMax = 70;
-/** Bounds the time that a form takes. Clients send some fifty parts. */
-const partsMax = 1_000;
+/** Bounds the time that a form takes. Clients send some fifty parts; a long list and the other fields fit. */
+const partsMax = listValuesMax + 100;
 const partHeaderBytesMax = 16 * 1024;
 /** Clients send `name`, `filename` and `filename*`. */
 const parametersMax = 32;
@@ -42,7 +43,7 @@ export function boundaryOf(contentType: string): string {
   throw malformed('Send the recording as multipart/form-data with a boundary, the file in the field `file`.');
 }
 
-/** @throws `invalid_request_error` for a malformed form, or a file under another name than `file` */
+/** @throws `invalid_request_error` for a malformed form, or a file under another name than `file`; `invalid_input` for too long a list */
 export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<string, number>): Form {
   const fields = new Map<string, string[]>();
   let file: Form['file'];
@@ -57,6 +58,7 @@ export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<stri
         throw malformed(`The form field \`${name}\` is larger than ${bytesMax} bytes.`);
       }
       const values = fields.get(name);
+      if (values?.length === listValuesMax) throw tooManyValues(name.replace('[]', ''));
       if (values) values.push(content.toString());
       else fields.set(name, [content.toString()]);
     }

@@ -43,7 +43,7 @@ export class Recognition {
       file: this.#fileOf(audio, config),
       ...(language !== undefined && { language }),
       keywords: config.speechContexts.flatMap(({ phrases }) => phrases),
-      timestampGranularities: config.enableWordTimeOffsets ? ['word'] : [],
+      timestampGranularities: config.enableWordTimeOffsets ? ['word', 'segment'] : [],
     });
     try {
       const { transcript } = await this.#services.transcription.createTranscription(request, call);

@@ -1,6 +1,8 @@
 /** Runs RPCs for gRPC, Connect and gRPC-Web: those of the table, and the open ones, which need no key. */
 import type { Message } from '@bufbuild/protobuf';
+import { pathOfNonFinite } from '../../codec/finite-numbers.ts';
 import type { RequestLimits } from '../../codec/json-scan.ts';
+import { plainPath } from '../../codec/unknown-fields.ts';
 import {
   isPlain,
   plainRequestBytesMax,
@@ -13,6 +15,7 @@ import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import { type Batches, singly } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
+import { quote } from '../../core/values/quote.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
@@ -86,17 +89,17 @@ export async function answerRpc(
 ): Promise<Message> {
   switch (rpc.kind) {
     case 'unary': {
-      const request = oneOf(sent);
+      const request = oneOf(rpc, sent);
       if (rpc.runKeyless && served.isKeyless) return rpc.toMessage(await rpc.runKeyless(request));
       served.noteMessageBytes(requestBytes());
       return rpc.toMessage(await served.answer(rpc, request));
     }
     case 'admin':
-      return served.administer(rpc, oneOf(sent));
+      return served.administer(rpc, oneOf(rpc, sent));
     case 'client-stream':
-      return served.answer(rpc, manyOf(sent));
+      return served.answer(rpc, manyOf(rpc, sent));
     case 'open':
-      return first(rpc.run(manyOf(sent), served.signal));
+      return first(rpc.run(manyOf(rpc, sent), served.signal));
     default:
       throw misplaced(rpc);
   }
@@ -116,26 +119,38 @@ export function streamRpc(
   requestBytes: () => number,
 ): Responses {
   if (rpc.kind === 'open') {
-    return { batches: singly(rpc.run(manyOf(sent), served.signal)), toMessage: (part) => part as Message };
+    return {
+      batches: singly(rpc.run(manyOf(rpc, sent), served.signal)),
+      toMessage: (part) => part as Message,
+    };
   }
-  if (rpc.kind === 'session') return { batches: served.stream(rpc, manyOf(sent)), toMessage: rpc.toMessage };
+  if (rpc.kind === 'session')
+    return { batches: served.stream(rpc, manyOf(rpc, sent)), toMessage: rpc.toMessage };
   if (rpc.kind !== 'server-stream') throw misplaced(rpc);
-  const request = oneOf(sent);
+  const request = oneOf(rpc, sent);
   served.noteMessageBytes(requestBytes());
   return { batches: served.stream(rpc, request), toMessage: rpc.toMessage };
 }
 
-function oneOf(sent: Sent): Message {
+/** @throws `invalid_parameter` or, of audio, `invalid_input` for a NaN or an infinity */
+function oneOf(rpc: AnyRpc, sent: Sent): Message {
   if (Symbol.asyncIterator in sent) throw new Error('a stream was sent instead of one message');
-  return sent;
+  return finite(rpc, sent);
 }
 
-function manyOf(sent: Sent): AsyncIterable<Message> {
-  return Symbol.asyncIterator in sent ? sent : single(sent);
+async function* manyOf(rpc: AnyRpc, sent: Sent): AsyncGenerator<Message> {
+  if (!(Symbol.asyncIterator in sent)) yield finite(rpc, sent);
+  else for await (const message of sent) yield finite(rpc, message);
 }
 
-async function* single(request: Message): AsyncGenerator<Message> {
-  yield request;
+function finite(rpc: AnyRpc, message: Message): Message {
+  const path = pathOfNonFinite(rpc.method.input, message)?.replace(/^(params|transcription)\./, '');
+  if (path === undefined) return message;
+  const isAudio = 'operation' in rpc && (rpc.operation === 'transcription' || rpc.operation === 'speech');
+  throw new ParleyError(isAudio ? 'invalid_input' : 'invalid_parameter', {
+    message: `${quote(path)} is NaN or infinite. Send a finite number, or leave it out.`,
+    ...(plainPath.test(path) && { param: path }),
+  });
 }
 
 async function first(responses: AsyncIterable<Message>): Promise<Message> {

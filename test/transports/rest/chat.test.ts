@@ -99,7 +99,7 @@ describe('POST /chat/completions', () => {
 
   it.each<[string, unknown, string, string | null]>([
     ['null messages', { model: 'eliza', messages: null }, 'missing_messages', 'messages'],
-    ['an empty conversation', { model: 'eliza', messages: [] }, 'invalid_messages', 'messages'],
+    ['an empty conversation', { model: 'eliza', messages: [] }, 'missing_messages', 'messages'],
     ['messages that are a text', { model: 'eliza', messages: 'hi' }, 'invalid_messages', 'messages'],
     [
       'a message without a role',

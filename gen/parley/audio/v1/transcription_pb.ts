@@ -50,7 +50,7 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
 
   /**
    * `word`, `segment` or both: the times that `Transcript` contains. Default: `segment`, if the model reports them. A
-   * model refuses named times that it does not report (`invalid_input`).
+   * model refuses named times that it does not report (`invalid_input`). A stream has its segments whatever is named.
    *
    * @generated from field: repeated string timestamp_granularities = 5 [json_name = "timestamp_granularities"];
    */
@@ -80,7 +80,7 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
 
   /**
    * A hint about words and phrases that may be spoken, such as names. Sent to upstreams that accept it, as part of the
-   * prompt if a model has no parameter for it; built-in engines ignore it.
+   * prompt if a model has no parameter for it; built-in engines ignore it. At most 1,000.
    *
    * @generated from field: repeated string keywords = 9;
    */

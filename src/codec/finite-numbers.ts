@@ -1,0 +1,91 @@
+/** Finds NaN and infinities in messages. JSON has neither, so an upstream would get `null` or a text in their place. */
+import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+import { isObject } from './shape.ts';
+
+/** Returns the path of the first number that is not finite, such as `.logit_bias.50256`; undefined if there is none. */
+type Search = (value: unknown) => string | undefined;
+
+const searches = new Map<DescMessage, Search>();
+const isFloating = (type: ScalarType) => type === ScalarType.DOUBLE || type === ScalarType.FLOAT;
+const ofNumber: Search = (value) => (Number.isFinite(value) ? undefined : '');
+
+/** Returns the path of the first NaN or infinity in the message, such as `temperature`; undefined if there is none. */
+export function pathOfNonFinite(schema: DescMessage, message: Message): string | undefined {
+  return searchIn(schema)(message)?.slice(1);
+}
+
+function searchIn(schema: DescMessage): Search {
+  const known = searches.get(schema);
+  if (known) return known;
+  let members: readonly (readonly [DescField, Search])[] | undefined;
+  // A message may contain itself: the map gets its entry before the members are listed.
+  const search: Search = (message) => {
+    members ??= schema.fields.flatMap((field) => {
+      const inField = searchOf(field);
+      return inField ? [[field, inField] as const] : [];
+    });
+    for (const [field, inField] of members) {
+      const value = memberOf(field, message as Readonly<Record<string, unknown>>);
+      const path = value === undefined ? undefined : inField(value);
+      if (path !== undefined) return `.${field.jsonName}${path}`;
+    }
+    return undefined;
+  };
+  searches.set(schema, search);
+  return search;
+}
+
+function memberOf({ oneof, localName }: DescField, message: Readonly<Record<string, unknown>>): unknown {
+  if (oneof === undefined) return message[localName];
+  const chosen = message[oneof.localName] as { readonly case: unknown; readonly value?: unknown };
+  return chosen.case === localName ? chosen.value : undefined;
+}
+
+/** Undefined for a field that has no numbers. */
+function searchOf(field: DescField): Search | undefined {
+  switch (field.fieldKind) {
+    case 'scalar':
+      return isFloating(field.scalar) ? ofNumber : undefined;
+    case 'message':
+      return isJson(field) ? searchJson : searchIn(field.message);
+    case 'list':
+      if (field.listKind === 'message') return inList(searchIn(field.message));
+      return field.listKind === 'scalar' && isFloating(field.scalar) ? inList(ofNumber) : undefined;
+    case 'map':
+      if (field.mapKind === 'message') return inMembers(searchIn(field.message));
+      return field.mapKind === 'scalar' && isFloating(field.scalar) ? inMembers(ofNumber) : undefined;
+    case 'enum':
+      return undefined;
+  }
+}
+
+/** Whether the field's value is a JSON object rather than a message. */
+function isJson({ message, parent }: DescField & { readonly fieldKind: 'message' }): boolean {
+  return message.typeName === 'google.protobuf.Struct' && parent.typeName !== 'google.protobuf.Value';
+}
+
+const searchJson: Search = (json) => {
+  if (typeof json === 'number') return ofNumber(json);
+  if (Array.isArray(json)) return inList(searchJson)(json);
+  return isObject(json) ? inMembers(searchJson)(json) : undefined;
+};
+
+function inList(search: Search): Search {
+  return (items) => {
+    for (const [index, item] of (items as readonly unknown[]).entries()) {
+      const path = search(item);
+      if (path !== undefined) return `[${index}]${path}`;
+    }
+    return undefined;
+  };
+}
+
+function inMembers(search: Search): Search {
+  return (members) => {
+    for (const [name, member] of Object.entries(members as object)) {
+      const path = search(member);
+      if (path !== undefined) return `.${name}${path}`;
+    }
+    return undefined;
+  };
+}
