@@ -2,6 +2,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { failureOf } from './api.ts';
 import { type Refusal, RefusalContext } from './fields.tsx';
+import { Message } from './format.tsx';
 
 interface Props {
   readonly title: string;
@@ -94,7 +95,7 @@ export function CallForm({ action, isGrave = false, onSubmit, children }: FormPr
     <form onSubmit={submit}>
       <RefusalContext.Provider value={refusal}>{children}</RefusalContext.Provider>
       <p class="problem" role="alert">
-        {refusal?.param === '' && refusal.message}
+        {refusal?.param === '' && <Message text={refusal.message} />}
       </p>
       <button type="submit" class={isGrave ? 'grave' : 'primary'} aria-disabled={isBusy}>
         {isBusy ? 'One moment…' : action}

@@ -1,7 +1,7 @@
 /** Numbers, credits and times in the reader's language; the exact value on hover. */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import { creditsText, exactCredits } from './credits.ts';
 
-const nanoPerCredit = 1_000_000_000n;
 export const dayMs = 86_400_000;
 
 const whole = new Intl.NumberFormat();
@@ -20,39 +20,24 @@ export const dateText = (date: Date, timeZone?: string): string =>
     ? dates.format(date)
     : date.toLocaleDateString(undefined, { dateStyle: 'medium', timeZone });
 
-/** An amount in credits, as an exact decimal. */
-export function exactCredits(nano: bigint): string {
-  const size = nano < 0n ? -nano : nano;
-  const fraction = String(size % nanoPerCredit)
-    .padStart(9, '0')
-    .replace(/0+$/, '');
-  return `${nano < 0n ? '-' : ''}${size / nanoPerCredit}${fraction && `.${fraction}`}`;
+interface CreditsProps {
+  readonly nano: bigint;
+  /** The decimals of its column. */
+  readonly places?: number;
 }
 
-/** The amount of an exact decimal in credits, such as `9.99875`. */
-export function nanoOf(credits: string): bigint {
-  const [whole = '0', fraction = ''] = credits.replace('-', '').split('.');
-  const nano = BigInt(whole) * nanoPerCredit + BigInt(fraction.padEnd(9, '0'));
-  return credits.startsWith('-') ? -nano : nano;
-}
-
-/** With two decimals, or as many as show the first two digits that are not zero. */
-export function creditsText(nano: bigint): string {
-  const value = Number(nano) / Number(nanoPerCredit);
-  const size = Math.abs(value);
-  const places = size === 0 || size >= 1 ? 2 : Math.min(9, 1 - Math.floor(Math.log10(size)));
-  return value.toLocaleString(undefined, {
-    minimumFractionDigits: 2,
-    maximumFractionDigits: Math.max(2, places),
-  });
-}
-
-export function Credits({ nano }: { readonly nano: bigint }) {
+export function Credits({ nano, places }: CreditsProps) {
   return (
     <span class="number" title={`${exactCredits(nano)} credits`}>
-      {creditsText(nano)}
+      {creditsText(nano, places)}
     </span>
   );
+}
+
+/** A message of the server, whose names of settings and commands are between backticks. */
+export function Message({ text }: { readonly text: string }) {
+  const parts = text.split('`');
+  return <>{parts.map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}</>;
 }
 
 export function Count({ value }: { readonly value: number | bigint }) {

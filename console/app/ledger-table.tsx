@@ -1,6 +1,7 @@
 /** The ledger of an account, newest first, a page at a time. */
 
 import type { LedgerEntry } from '../../gen/parley/account/v1/account_pb.ts';
+import { placesOf } from './credits.ts';
 import { Credits, Time } from './format.tsx';
 import { Paged, type PageOf } from './paged.tsx';
 import { Empty, Show, useLoaded } from './states.tsx';
@@ -51,10 +52,18 @@ function Entries({ entries }: { readonly entries: readonly LedgerEntry[] }) {
       </Empty>
     );
   }
-  return <DataTable id="ledger" label="Ledger" columns={columns} rows={entries} keyOf={({ id }) => id} />;
+  return (
+    <DataTable
+      id="ledger"
+      label="Ledger"
+      columns={columnsOf(entries)}
+      rows={entries}
+      keyOf={({ id }) => id}
+    />
+  );
 }
 
-const columns: readonly DataColumn<LedgerEntry>[] = [
+const columnsOf = (entries: readonly LedgerEntry[]): readonly DataColumn<LedgerEntry>[] => [
   { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Kind', rank: 1, cell: ({ kind }) => <span class={`badge ${kind}`}>{kind}</span> },
   {
@@ -73,7 +82,10 @@ const columns: readonly DataColumn<LedgerEntry>[] = [
     cell: ({ amountNanoCredits }) => (
       <span class={amountNanoCredits < 0n ? '' : 'good'}>
         {amountNanoCredits > 0n && '+'}
-        <Credits nano={amountNanoCredits} />
+        <Credits
+          nano={amountNanoCredits}
+          places={placesOf(entries.map((entry) => entry.amountNanoCredits))}
+        />
       </span>
     ),
   },

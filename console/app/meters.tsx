@@ -2,7 +2,8 @@
 
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Account } from '../../gen/parley/account/v1/account_pb.ts';
-import { Credits, creditsText, Day, dayMs, percentText, spanText, wholeText } from './format.tsx';
+import { creditsText } from './credits.ts';
+import { Credits, Day, dayMs, percentText, spanText, wholeText } from './format.tsx';
 
 const planNames: Readonly<Record<string, string>> = {
   none: 'No plan',

@@ -77,6 +77,7 @@ export async function signIn(key: string): Promise<void> {
   // Headers accept only these characters, and keys have no others.
   const headers = { authorization: `Bearer ${key.trim().replace(/[^\x20-\x7e]/g, '?')}` };
   const response = await fetch(path, { method: 'POST', headers });
+  if (response.status === 401) throw new Error('This key is unknown, expired or revoked.');
   if (!response.ok) throw new Error(await wordsOf(response));
   set((await response.json()) as Session);
 }

@@ -2,7 +2,7 @@
 import { useId } from 'preact/hooks';
 import type { Statement, StatementLine } from '../../gen/parley/account/v1/account_pb.ts';
 import { account, admin } from './api.ts';
-import { exactCredits } from './format.tsx';
+import { exactCredits } from './credits.ts';
 import { useQuery } from './router.ts';
 import { Scroll } from './scroll.tsx';
 import type { SignedIn } from './session.ts';

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf, isAborted } from './api.ts';
 import { useConnectionLost } from './connection.ts';
+import { Message } from './format.tsx';
 
 export interface Loaded<T> {
   /** The last loaded value. It stays while a new one loads. */
@@ -85,7 +86,9 @@ function Failed({ failure, what, onRetry }: FailedProps) {
           ? 'Your key may not do this.'
           : `${what.charAt(0).toUpperCase()}${what.slice(1)} could not be loaded.`}
       </strong>
-      <p>{failure.message}</p>
+      <p>
+        <Message text={failure.message} />
+      </p>
       <button type="button" onClick={onRetry}>
         Try again
       </button>

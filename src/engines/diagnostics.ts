@@ -6,6 +6,8 @@ export interface Diagnosis {
   /** The engine's name in the configuration. */
   readonly name: string;
   readonly apiKey: string | undefined;
+  /** What to do about a key that is not accepted, if no settings of an engine name it. */
+  readonly keyAdvice?: string;
   /** The models of the catalog that the engine serves. */
   readonly models: readonly DiagnosedModel[];
   readonly signal: AbortSignal;

@@ -1,13 +1,17 @@
 /** A holder uses the console in a real browser: usage, saved files, the playground. */
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import type { Browser, Download, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { play, playingEngines, recording } from '../conformance/play.ts';
 import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 let browser: Browser;
+let pages: ReadonlyMap<string, Buffer>;
 /** A server with the builtin engines. */
 let parley: Parley;
 /** A server with two chat models, whose engines follow the script in a request. */
@@ -18,7 +22,7 @@ const chatModel = (id: string) =>
 
 beforeAll(async () => {
   if (missingBrowser !== undefined) return;
-  const pages = new Map(Object.entries(await consoleFiles()));
+  pages = new Map(Object.entries(await consoleFiles()));
   browser = await launchBrowser();
   parley = await startParley({ pages });
   const models = [
@@ -70,6 +74,34 @@ const rows = (page: Page, region: string) => page.getByRole('region', { name: re
 describe.skipIf(missingBrowser !== undefined)(
   `a holder${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
+    it('sees in each cell of the sums, and of the ledger, what the API says', async () => {
+      const own = await startParley({ pages });
+      const { keyId } = await own.recordOf(await own.call('/models'));
+      const holder = { accountId: own.accountId, keyId };
+      const record = async (
+        facts: Parameters<typeof recordStart>[1],
+        end: Parameters<typeof recordEnd>[1],
+      ) => {
+        await own.app.store.requests.record(recordStart(holder, facts), recordEnd('ok', end));
+      };
+      await record({ operation: 'speech', model: 'a', characters: 3_915 }, {});
+      await record({ operation: 'transcription', model: 'b' }, { audioMsIn: 61_500 });
+      const { page } = await openSignedIn(browser, own, own.apiKey, '/console/usage');
+      const cellsOf = async (operation: string) => {
+        const heads = await page
+          .getByRole('region', { name: 'Sums as a table' })
+          .locator('thead th')
+          .allTextContents();
+        const row = rows(page, 'Sums as a table').filter({ hasText: operation });
+        await row.waitFor();
+        const cells = await row.locator('th, td').allTextContents();
+        return Object.fromEntries(heads.map((head, index) => [head, cells[index]]));
+      };
+      expect(await cellsOf('speech')).toMatchObject({ Characters: '3,915', Audio: '–', Tokens: '–' });
+      expect(await cellsOf('transcription')).toMatchObject({ Characters: '–', Audio: '61.5 s' });
+      await own.close();
+    });
+
     it('finds their usage by the filters of the address, which a link keeps', async () => {
       const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey, '/console/usage');
       await page.locator('.plot canvas').waitFor();
@@ -128,6 +160,15 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByText('Check the id').waitFor();
     });
 
+    it('runs the command of the first page as it is shown', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console');
+      const command = (await page.locator('pre').textContent()) ?? '';
+      const { stdout } = await promisify(execFile)('bash', ['-c', command], {
+        env: { ...process.env, PARLEY_API_KEY: parley.apiKey },
+      });
+      expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion', model: 'eliza' });
+    });
+
     it('saves sums and requests as CSV', async () => {
       const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/usage');
       const [sums, requests] = [
@@ -154,7 +195,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const { page } = await openSignedIn(browser, parley, await parley.newKey());
       await page.getByText('No credits are left.').waitFor();
       await page.getByText('No plan.').waitFor();
-      await page.getByRole('heading', { name: 'Your first request' }).waitFor();
+      await page.getByRole('heading', { name: 'From a program' }).waitFor();
     });
 
     it('compares two models, with the tokens and the cost of each, and stops them', async () => {

@@ -188,14 +188,14 @@ describe.skipIf(missingBrowser !== undefined)(
       const activity = page.getByRole('region', { name: 'Activity' });
       const rows = activity.getByRole('region', { name: 'Top accounts' }).locator('tbody tr');
       await expect.poll(() => rows.count()).toBe(6);
-      expect(await rows.first().textContent()).toBe(`${nameOf(largest)}318.00`);
+      expect(await rows.first().textContent()).toBe(`${nameOf(largest)}318.000`);
       expect(await rows.last().textContent()).toContain('all others');
       await activity.getByRole('region', { name: 'Failures' }).getByText('upstream_error 60').waitFor();
       const card = (title: string) =>
         activity.locator('.card').filter({ has: page.getByRole('heading', { name: title, exact: true }) });
       // The program's own first account was loaded with 10.
       await card('Credits loaded').getByTitle('22.5 credits').waitFor();
-      await card('Credits spent').getByText('18.12').waitFor();
+      await card('Credits spent').getByText('18.11').waitFor();
       await activity.getByText('Today', { exact: true }).click();
       await activity.getByText('Nothing failed in this period.').waitFor();
       await rows.getByRole('link', { name: nameOf(largest) }).click();

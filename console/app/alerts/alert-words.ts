@@ -1,7 +1,8 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Alert, AlertDelivery } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { alertWords } from '../../../src/core/alerts/alert-words.ts';
-import { creditsText, dateText, durationText, nanoOf, percentText, spanText, wholeText } from '../format.tsx';
+import { creditsText, nanoOf } from '../credits.ts';
+import { dateText, durationText, percentText, spanText, wholeText } from '../format.tsx';
 
 /** An alert as a sentence without its full stop, in the reader's language of numbers. @param keys names by id */
 export function alertText(alert: Alert, keys: ReadonlyMap<string, string>): string {

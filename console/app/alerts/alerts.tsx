@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { failureOf } from '../api.ts';
-import { Credits, Day, nanoOf, percentText } from '../format.tsx';
+import { nanoOf } from '../credits.ts';
+import { Credits, Day, percentText } from '../format.tsx';
 import { SecretDialog } from '../keys/secret-dialog.tsx';
 import type { SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';

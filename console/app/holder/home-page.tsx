@@ -60,9 +60,7 @@ export function HomePage({ session }: { readonly session: SignedIn }) {
               <LimitsCard title="Limits of your account" owner={own} />
               <LimitsCard title="Limits of this key" owner={key} />
             </div>
-            {totals.length === 0 ? (
-              <FirstRequest />
-            ) : (
+            {totals.length > 0 && (
               <Today totals={totals} days={barDays}>
                 {(today) => (
                   <>
@@ -77,6 +75,7 @@ export function HomePage({ session }: { readonly session: SignedIn }) {
                 )}
               </Today>
             )}
+            <FirstRequest />
           </>
         )}
       </Show>

@@ -1,6 +1,7 @@
 /** The limits of keys and accounts, by their names in the API. */
 import type { LimitCount, Limits } from '../../../gen/parley/account/v1/limits_pb.ts';
-import { creditsText, nanoOf, secondsText, wholeText } from '../format.tsx';
+import { creditsText, nanoOf } from '../credits.ts';
+import { secondsText, wholeText } from '../format.tsx';
 
 /** Whole numbers, in the order of the form. */
 export const wholeLimits = [

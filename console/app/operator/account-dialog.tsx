@@ -1,5 +1,5 @@
 /** The actions of an operator on an account, each in a dialog. */
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
@@ -13,6 +13,7 @@ import { Show, useLoaded } from '../states.tsx';
 export type AccountAction =
   | 'trial'
   | 'plan'
+  | 'prolong'
   | 'end'
   | 'load'
   | 'adjust'
@@ -33,7 +34,15 @@ interface Act {
 
 const text = (values: FormData, name: string) => String(values.get(name) ?? '').trim();
 
-const nextMonth = () => new Date(Date.now() + 30 * dayMs).toISOString().slice(0, 10);
+const dayOf = (date: Date) => date.toISOString().slice(0, 10);
+const nextMonth = () => dayOf(new Date(Date.now() + 30 * dayMs));
+
+function PlanEnd({ from }: { readonly from: string }) {
+  return <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={from} />;
+}
+
+const setPlanEnd = ({ id: accountId }: Account, values: FormData) =>
+  admin.activatePlan({ accountId, endsAt: timestampFromDate(new Date(text(values, 'ends_at'))) });
 
 const acts: Readonly<Record<AccountAction, Act>> = {
   trial: {
@@ -43,13 +52,23 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     run: ({ id: accountId }) => admin.startTrial({ accountId }),
   },
   plan: {
-    title: 'The plan',
+    title: 'Open a plan',
     action: 'Open the plan',
-    fields: () => (
-      <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={nextMonth()} />
+    fields: ({ subscription }) => (
+      <>
+        {subscription?.state === 'trial' && <p>The plan begins now and replaces the trial.</p>}
+        <PlanEnd from={nextMonth()} />
+      </>
     ),
-    run: ({ id: accountId }, values) =>
-      admin.activatePlan({ accountId, endsAt: timestampFromDate(new Date(text(values, 'ends_at'))) }),
+    run: setPlanEnd,
+  },
+  prolong: {
+    title: 'Change the plan’s end',
+    action: 'Change the end',
+    fields: ({ subscription }) => (
+      <PlanEnd from={subscription?.endsAt ? dayOf(timestampDate(subscription.endsAt)) : nextMonth()} />
+    ),
+    run: setPlanEnd,
   },
   end: {
     title: 'End the plan',

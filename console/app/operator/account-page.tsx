@@ -141,7 +141,7 @@ function Actions({ of: { subscription, suspendedAt }, session, onAction }: Actio
   const isOpen = state === 'trial' || state === 'active';
   const actions: readonly (readonly [AccountAction, string])[] = [
     ...(state === 'none' ? [['trial', 'Start the trial'] as const] : []),
-    ['plan', isOpen ? 'Change the plan’s end' : 'Open a plan'],
+    state === 'active' ? ['prolong', 'Change the plan’s end'] : ['plan', 'Open a plan'],
     ...(isOpen ? [['end', `End the ${state === 'trial' ? 'trial' : 'plan'}`] as const] : []),
     ['load', 'Load credits'],
     ['adjust', 'Correct the balance'],

@@ -3,11 +3,12 @@ import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';
-import { Count, Credits, nanoOf, percentText } from '../format.tsx';
+import { nanoOf, placesOf } from '../credits.ts';
+import { Count, Credits, percentText } from '../format.tsx';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
-import { type Group, groupsOf, measures, sumOf } from '../usage/measures.ts';
+import { type Group, groupsOf, measureOf, sumOf } from '../usage/measures.ts';
 import { useNamesOf } from '../usage/names.ts';
 import { PeriodChoice } from '../usage/period-choice.tsx';
 import { type Period, type PeriodName, usePeriod } from '../usage/periods.ts';
@@ -112,7 +113,7 @@ async function loadsOf({ from, until }: Period, signal: AbortSignal) {
   return { sum, isAll: false };
 }
 
-const [requests, credits] = measures as [(typeof measures)[number], (typeof measures)[number]];
+const { requests, credits } = measureOf;
 
 function TopAccounts({ period, session }: Props) {
   const { from, until } = period;
@@ -142,6 +143,7 @@ function Accounts({ session, totals }: Props & { readonly totals: readonly Total
   );
   if (groups.length === 0) return <Empty title="No requests in this period." />;
   const query = new URLSearchParams(location.search);
+  const places = placesOf(groups.map(({ sum }) => sum));
   const columns: readonly DataColumn<Group>[] = [
     {
       title: 'Account',
@@ -158,7 +160,7 @@ function Accounts({ session, totals }: Props & { readonly totals: readonly Total
       rank: 1,
       cell: ({ totals: own }) => <Count value={sumOf(own, requests)} />,
     },
-    { title: 'Credits', form: 'right', cell: ({ sum }) => <Credits nano={sum} /> },
+    { title: 'Credits', form: 'right', cell: ({ sum }) => <Credits nano={sum} places={places} /> },
   ];
   return (
     <DataTable

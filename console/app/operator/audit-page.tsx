@@ -80,6 +80,7 @@ function Id({ text, name }: { readonly text: string; readonly name: string | und
 function detailsText(details: string): string {
   const members = Object.entries(JSON.parse(details) as Record<string, unknown>);
   return members
+    .filter(([, value]) => value !== '' && value !== null && !(Array.isArray(value) && value.length === 0))
     .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`)
     .join('; ');
 }

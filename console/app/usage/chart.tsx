@@ -1,6 +1,6 @@
 /** A chart of usage with its legend. The table below it has the same numbers for those who cannot see it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Group, type Measure, seriesOf } from './measures.ts';
+import { type Group, type Measure, othersName, seriesOf } from './measures.ts';
 import { type Period, stepsOf } from './periods.ts';
 
 interface Props {
@@ -43,6 +43,7 @@ export function Chart({ groups, measure, period }: Props) {
           series: series.map(({ values, ...one }) => ({ ...one, values: values.map(measure.plotted) })),
           axisText: (value) => value.toLocaleString(undefined, { notation: 'compact' }),
           timeText: (seconds) => stepText(new Date(seconds * 1000), period),
+          isWhole: measure.isWhole,
           onHover: setHovered,
         });
       },
@@ -81,9 +82,11 @@ export function Chart({ groups, measure, period }: Props) {
 }
 
 function drawn(groups: readonly Group[]): readonly Pick<Group, 'name' | 'totals'>[] {
+  const apart = groups.filter(({ name }) => name !== othersName);
   if (groups.length <= seriesMax) return groups;
-  const rest = groups.slice(seriesMax).flatMap(({ totals }) => totals);
-  return [...groups.slice(0, seriesMax), { name: 'others', totals: rest }];
+  const shown = apart.slice(0, seriesMax);
+  const rest = groups.filter((group) => !shown.includes(group)).flatMap(({ totals }) => totals);
+  return [...shown, { name: othersName, totals: rest }];
 }
 
 const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);

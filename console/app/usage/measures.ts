@@ -1,5 +1,6 @@
 /** The values that a chart of usage can show, and their sums. */
-import { creditsText, exactCredits, secondsText, shortText, wholeText } from '../format.tsx';
+import { creditsText, exactCredits } from '../credits.ts';
+import { secondsText, shortText, wholeText } from '../format.tsx';
 import type { Total } from './source.ts';
 
 export interface Measure {
@@ -10,6 +11,8 @@ export interface Measure {
   readonly of: (total: Total) => bigint;
   readonly text: (value: bigint) => string;
   readonly exact: (value: bigint) => string;
+  /** Whether its values are whole numbers, as counts are. */
+  readonly isWhole: boolean;
   /** The value on the axis of the chart. */
   readonly plotted: (value: bigint) => number;
 }
@@ -21,39 +24,52 @@ const counted = (name: string, label: string, of: Measure['of'], topBy = name): 
   of,
   text: (value) => (value < 100_000n ? wholeText(value) : shortText(Number(value))),
   exact: wholeText,
+  isWhole: true,
   plotted: Number,
 });
 
-export const measures: readonly [Measure, ...Measure[]] = [
-  counted('requests', 'Requests', ({ requests }) => requests),
-  {
+export const measureOf = {
+  requests: counted('requests', 'Requests', ({ requests }) => requests),
+  credits: {
     name: 'credits',
     label: 'Credits',
     topBy: 'cost',
     of: ({ costNanoCredits }) => costNanoCredits,
     text: creditsText,
     exact: exactCredits,
+    isWhole: false,
     plotted: (value) => Number(value) / 1e9,
   },
-  counted('tokens', 'Tokens', ({ promptTokens, completionTokens }) => promptTokens + completionTokens),
-  counted('cached', 'Cached tokens', ({ cachedTokens }) => cachedTokens, 'cached_tokens'),
-  counted('characters', 'Characters spoken', ({ characters }) => characters),
-  {
+  tokens: counted(
+    'tokens',
+    'Tokens',
+    ({ promptTokens, completionTokens }) => promptTokens + completionTokens,
+  ),
+  cached: counted('cached', 'Cached tokens', ({ cachedTokens }) => cachedTokens, 'cached_tokens'),
+  characters: counted('characters', 'Characters spoken', ({ characters }) => characters),
+  audio: {
     name: 'audio',
     label: 'Audio transcribed',
     topBy: 'audio_seconds_in',
     of: ({ audioSecondsIn }) => BigInt(Math.round(audioSecondsIn * 1000)),
     text: (value) => secondsText(Number(value) / 1000),
     exact: (value) => `${Number(value) / 1000} s`,
+    isWhole: false,
     plotted: (value) => Number(value) / 1000,
   },
-];
+} as const satisfies Readonly<Record<string, Measure>>;
+
+/** In the order in which people choose among them. */
+export const measures: readonly Measure[] = Object.values(measureOf);
+
+/** The name of what is shown together, as it is too small to be shown apart. */
+export const othersName = 'all others';
 
 export const dimensions = ['operation', 'model', 'state', 'key', 'account'] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export function groupName(total: Total, dimension: Dimension): string {
-  if (total.rest) return 'all others';
+  if (total.rest) return othersName;
   if (dimension === 'account') return total.accountId ?? 'none';
   return (dimension === 'key' ? total.keyId : total[dimension]) ?? 'none';
 }

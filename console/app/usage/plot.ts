@@ -9,6 +9,8 @@ export interface Plotted {
     readonly color: string;
     readonly values: readonly number[];
   }[];
+  /** Whether the axis has whole numbers only. */
+  readonly isWhole: boolean;
   readonly axisText: (value: number) => string;
   readonly timeText: (seconds: number) => string;
   readonly onHover: (index: number | undefined) => void;
@@ -53,7 +55,10 @@ function labelled(times: readonly number[], width: number): number[] {
   return times.filter((_, index) => (times.length - 1 - index) % every === 0);
 }
 
-function optionsFor({ times, series, axisText, timeText, onHover }: Plotted, width: number): uPlot.Options {
+function optionsFor(
+  { times, series, isWhole, axisText, timeText, onHover }: Plotted,
+  width: number,
+): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const probe = (name: string) => resolved(style.getPropertyValue(name));
   const [quiet, line] = [probe('--quiet'), probe('--line')];
@@ -77,7 +82,13 @@ function optionsFor({ times, series, axisText, timeText, onHover }: Plotted, wid
         values: (_, splits) => splits.map(timeText),
         size: 28,
       },
-      { ...axis, grid: { stroke: line, width: 1 }, values: (_, splits) => splits.map(axisText), size: 64 },
+      {
+        ...axis,
+        grid: { stroke: line, width: 1 },
+        values: (_, splits) => splits.map(axisText),
+        size: 64,
+        ...(isWhole && { incrs: wholeSteps }),
+      },
     ],
     series: [
       {},
@@ -95,6 +106,9 @@ function optionsFor({ times, series, axisText, timeText, onHover }: Plotted, wid
     hooks: { setCursor: [({ cursor }) => onHover(cursor.idx ?? undefined)] },
   };
 }
+
+/** 1, 2, 5, 10, 20 and so on, so that no request is drawn in halves. */
+const wholeSteps = Array.from({ length: 15 }, (_, tens) => [1, 2, 5].map((step) => step * 10 ** tens)).flat();
 
 /** Room for the first and the last bar. */
 function spread(low: number, high: number): [number, number] {

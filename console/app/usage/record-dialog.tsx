@@ -1,7 +1,8 @@
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
+import { exactCredits } from '../credits.ts';
 import { Dialog } from '../dialog.tsx';
-import { durationText, exactCredits, Time, wholeText } from '../format.tsx';
+import { durationText, Time, wholeText } from '../format.tsx';
 import type { NamesById } from './names.ts';
 import { State } from './record-state.tsx';
 

@@ -4,6 +4,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { useRef, useState } from 'preact/hooks';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { failureOf } from '../api.ts';
+import { placesOf } from '../credits.ts';
 import { Credits, durationText, secondsText, Time, wholeText } from '../format.tsx';
 import { Paged } from '../paged.tsx';
 import { useQuery } from '../router.ts';
@@ -26,12 +27,17 @@ interface Props {
 }
 
 const size = 50;
+const unfiltered = { operation: '', model: '', state: '', accountId: '', keyId: '' };
 const pageMsMax = 60_000;
 
 export function RecordList({ session, keys, period: { from, until }, filter: chosen }: Props) {
   const { kind } = session;
   const [id, setId] = useQuery('id');
-  const filter = { ...chosen, startTime: timestampFromDate(from), endTime: timestampFromDate(until) };
+  // An id names one request, whatever else is chosen.
+  const filter =
+    id === ''
+      ? { ...chosen, startTime: timestampFromDate(from), endTime: timestampFromDate(until) }
+      : unfiltered;
   const key = JSON.stringify([chosen, from, until, id]);
   const first = useLoaded(key, (signal) => readRecords(kind, { ...filter, id }, { size }, signal));
   return (
@@ -93,7 +99,12 @@ function Found({ session, keys, records, isById }: FoundProps) {
       <DataTable
         id="requests"
         label="Requests as a table"
-        columns={columnsOf(session, names, setShown)}
+        columns={columnsOf(
+          session,
+          names,
+          placesOf(records.map(({ costNanoCredits = 0n }) => costNanoCredits)),
+          setShown,
+        )}
         rows={records}
         keyOf={(record) => record.id}
         contents={names.size}
@@ -108,6 +119,7 @@ function Found({ session, keys, records, isById }: FoundProps) {
 function columnsOf(
   { kind }: SignedIn,
   names: NamesById,
+  places: number,
   onOpen: (record: UsageRecord) => void,
 ): readonly DataColumn<UsageRecord>[] {
   const account: DataColumn<UsageRecord> = {
@@ -147,7 +159,7 @@ function columnsOf(
       form: 'right',
       rank: 4,
       cell: ({ costNanoCredits }) =>
-        costNanoCredits === undefined ? '–' : <Credits nano={costNanoCredits} />,
+        costNanoCredits === undefined ? '–' : <Credits nano={costNanoCredits} places={places} />,
     },
   ];
 }

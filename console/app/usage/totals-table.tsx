@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
+import { exactCredits, placesOf } from '../credits.ts';
 import { csvLine, save } from '../csv.ts';
-import { Count, Credits, exactCredits, percentText, secondsText } from '../format.tsx';
+import { Count, Credits, percentText, secondsText } from '../format.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
 import { seriesColor } from './chart.tsx';
-import { type Dimension, type Group, type Measure, measures, sumOf } from './measures.ts';
+import { type Dimension, type Group, type Measure, measureOf, sumOf } from './measures.ts';
 import type { Total } from './source.ts';
 
 interface Props {
@@ -11,16 +12,11 @@ interface Props {
   readonly dimension: Dimension;
 }
 
-const [requests, credits, tokens, characters, audio] = measures as [
-  Measure,
-  Measure,
-  Measure,
-  Measure,
-  Measure,
-];
+const { requests, credits, tokens, characters, audio } = measureOf;
 
 export function TotalsTable({ groups, dimension }: Props) {
   const whole = groups.reduce((sum, { totals }) => sum + sumOf(totals, requests), 0n);
+  const places = placesOf(groups.map(({ totals }) => sumOf(totals, credits)));
   const count = (value: bigint) => <Count value={value} />;
   const summed = (
     title: string,
@@ -57,7 +53,7 @@ export function TotalsTable({ groups, dimension }: Props) {
     summed('Tokens', tokens, 3, count),
     summed('Characters', characters, 5, count),
     summed('Audio', audio, 4, (value) => secondsText(Number(value) / 1000)),
-    summed('Credits', credits, 1, (value) => <Credits nano={value} />),
+    summed('Credits', credits, 1, (value) => <Credits nano={value} places={places} />),
   ];
   return (
     <>

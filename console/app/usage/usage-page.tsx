@@ -7,7 +7,15 @@ import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { Chart } from './chart.tsx';
 import { FilterChoices, type Filters, useFilters } from './filters.tsx';
-import { type Dimension, dimensions, groupsOf, type Measure, measures, sumOf } from './measures.ts';
+import {
+  type Dimension,
+  dimensions,
+  groupsOf,
+  type Measure,
+  measureOf,
+  measures,
+  sumOf,
+} from './measures.ts';
 import { type NamesById, useKeyNames, useNamesOf } from './names.ts';
 import { PeriodChoice } from './period-choice.tsx';
 import { type Period, type PeriodName, usePeriod } from './periods.ts';
@@ -30,7 +38,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   const chosen = usePeriod();
   const { period } = chosen;
   const [measureName, setMeasure] = useQuery('measure');
-  const measure = measures.find(({ name }) => name === measureName) ?? measures[0];
+  const measure = measures.find(({ name }) => name === measureName) ?? measureOf.requests;
   const isLong = dimension === 'key' || dimension === 'account';
   const groupBy = [period.unit, 'operation', 'model', 'state', ...(isLong ? [dimension] : [])];
   const { from, until } = period;
@@ -65,7 +73,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
           <Segments
             label="Measure"
             value={measure.name}
-            onChange={(name) => setMeasure(name === measures[0].name ? '' : name)}
+            onChange={(name) => setMeasure(name === measureOf.requests.name ? '' : name)}
             options={measures.map(({ name, label }) => ({ value: name, text: label }))}
           />
           <Choice
@@ -146,17 +154,16 @@ function Sums({ session, keys, period, totals, dimension, measure }: SumsProps) 
 
 /** The main numbers. */
 function Key({ totals }: { readonly totals: readonly Total[] }) {
-  const of = (name: string) => sumOf(totals, measures.find((one) => one.name === name) as Measure);
   const failed = sumOf(
     totals.filter(({ state }) => state === 'failed' || state === 'interrupted'),
-    measures[0],
+    measureOf.requests,
   );
   return (
     <dl class="numbers">
       <div>
         <dt>Requests</dt>
         <dd>
-          <Count value={of('requests')} />
+          <Count value={sumOf(totals, measureOf.requests)} />
         </dd>
       </div>
       <div>
@@ -168,13 +175,13 @@ function Key({ totals }: { readonly totals: readonly Total[] }) {
       <div>
         <dt>Tokens</dt>
         <dd>
-          <Count value={of('tokens')} />
+          <Count value={sumOf(totals, measureOf.tokens)} />
         </dd>
       </div>
       <div>
         <dt>Credits</dt>
         <dd>
-          <Credits nano={of('credits')} />
+          <Credits nano={sumOf(totals, measureOf.credits)} />
         </dd>
       </div>
     </dl>

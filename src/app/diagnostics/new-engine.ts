@@ -35,6 +35,7 @@ function examinationOf({ kind, url, apiKey, models, asksChat, tls }: CheckedEngi
   const diagnosis: Omit<Diagnosis, 'signal'> = {
     name: 'checked',
     apiKey,
+    keyAdvice: 'Enter the key of that server in the form.',
     models: models.map(({ name, type }) => ({ id: name, type, voices: [], needsContext: type === 'chat' })),
   };
   if (kind === 'openai') {

@@ -55,7 +55,7 @@ export async function examineOpenAi(
     ];
     return { diagnostics, listed };
   } catch (error) {
-    return { diagnostics: [diagnoseFailure(error, settings)], listed: [] };
+    return { diagnostics: [diagnoseFailure(error, settings, diagnosis)], listed: [] };
   } finally {
     await upstream.close();
   }
@@ -116,7 +116,7 @@ async function diagnoseVoices(
   return problem(`voices of ${model.id}`, noVoicesReason(name, failure), advice);
 }
 
-function diagnoseFailure(thrown: unknown, { baseUrl }: OpenAiSettings): Diagnostic {
+function diagnoseFailure(thrown: unknown, { baseUrl }: OpenAiSettings, { keyAdvice }: Diagnosis): Diagnostic {
   if (thrown instanceof z.ZodError) return wrongApi(baseUrl);
   const error = toParleyError(thrown);
   const reason = failureReason(error);
@@ -126,7 +126,7 @@ function diagnoseFailure(thrown: unknown, { baseUrl }: OpenAiSettings): Diagnost
   }
   if (error.httpStatus === 404) return wrongApi(baseUrl);
   if (error.httpStatus === 401 || error.httpStatus === 403) {
-    const advice = 'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.';
+    const advice = keyAdvice ?? 'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.';
     return problem('upstream', `${baseUrl} does not accept the key (${reason}).`, advice);
   }
   return problem('upstream', `${baseUrl} does not list its models (${reason}).`, 'Look at its log.');

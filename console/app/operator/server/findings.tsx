@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Diagnostic } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../../api.ts';
+import { Message } from '../../format.tsx';
 
 /** Findings of the server's self-check. */
 export function Findings() {
@@ -50,7 +51,7 @@ export function DiagnosticList({ found }: { readonly found: readonly Diagnostic[
             <strong>
               {area}, {subject}:
             </strong>{' '}
-            {text} {advice}
+            <Message text={`${text} ${advice}`} />
           </span>
         </li>
       ))}

@@ -5,6 +5,7 @@ import { CopyButton } from '../../../shared/copy-button.tsx';
 import { admin } from '../../api.ts';
 import { CallForm, Dialog } from '../../dialog.tsx';
 import { Field } from '../../fields.tsx';
+import { Message } from '../../format.tsx';
 import { Code } from '../../scroll.tsx';
 import { engineYaml, keyVariable, type NewEngine, type NewModel } from './engine-yaml.ts';
 import { DiagnosticList } from './findings.tsx';
@@ -170,7 +171,9 @@ function Lines({ of: { engine, yaml, problems } }: { readonly of: Made }) {
       <div class="problem" role="alert">
         <p>Parley would refuse the lines for parley.yaml. Correct the fields, then check again.</p>
         {others.map((message) => (
-          <p key={message}>{message}</p>
+          <p key={message}>
+            <Message text={message} />
+          </p>
         ))}
       </div>
     );

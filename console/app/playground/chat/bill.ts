@@ -2,7 +2,7 @@
 import type { UsageRecord } from '../../../../gen/parley/account/v1/account_pb.ts';
 import type { Model } from '../../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Usage } from '../../../../gen/parley/chat/v1/chat_pb.ts';
-import { nanoOf } from '../../format.tsx';
+import { nanoOf } from '../../credits.ts';
 import type { PlayClients } from '../clients.ts';
 
 export interface Tokens {

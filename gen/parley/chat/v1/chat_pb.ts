@@ -92,7 +92,7 @@ export const StreamChatCompletionResponseSchema: GenMessage<StreamChatCompletion
  */
 export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"> & {
   /**
-   * A chat model's id from CatalogService.ListModels. Required: absent is `missing_model`, unknown `unknown_model`.
+   * A chat model's id, as the list of models has it. Required: absent is `missing_model`, unknown `unknown_model`.
    *
    * @generated from field: optional string model = 1;
    */

@@ -93,7 +93,7 @@ export const StreamCompletionResponseSchema: GenMessage<StreamCompletionResponse
  */
 export type CompletionParams = Message<"parley.completions.v1.CompletionParams"> & {
   /**
-   * A chat model's id from CatalogService.ListModels. Required: absent is `missing_model`, unknown `unknown_model`.
+   * A chat model's id, as the list of models has it. Required: absent is `missing_model`, unknown `unknown_model`.
    *
    * @generated from field: optional string model = 1;
    */

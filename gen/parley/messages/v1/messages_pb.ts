@@ -124,7 +124,7 @@ export const CountMessageTokensResponseSchema: GenMessage<CountMessageTokensResp
  */
 export type MessageParams = Message$1<"parley.messages.v1.MessageParams"> & {
   /**
-   * A chat model's id from CatalogService.ListModels. Required: absent is `missing_model`, unknown `unknown_model`.
+   * A chat model's id, as the list of models has it. Required: absent is `missing_model`, unknown `unknown_model`.
    *
    * @generated from field: optional string model = 1;
    */

@@ -92,7 +92,7 @@ export const StreamResponseResponseSchema: GenMessage<StreamResponseResponse> = 
  */
 export type ResponseParams = Message<"parley.responses.v1.ResponseParams"> & {
   /**
-   * A chat model's id from CatalogService.ListModels. Required: absent is `missing_model`, unknown `unknown_model`.
+   * A chat model's id, as the list of models has it. Required: absent is `missing_model`, unknown `unknown_model`.
    *
    * @generated from field: optional string model = 1;
    */

@@ -19,7 +19,7 @@ export const file_parley_speech_v1_speech: GenFile = /*@__PURE__*/
  */
 export type SynthesizeSpeechRequest = Message<"parley.speech.v1.SynthesizeSpeechRequest"> & {
   /**
-   * A speech model's id, from `CatalogService.ListModels` with type `speech`. Required: absent is `missing_model`; any
+   * A speech model's id, as the list of models of the type `speech` has it. Required: absent is `missing_model`; any
    * other id is `unknown_model`. Parley never substitutes a model.
    *
    * @generated from field: optional string model = 1;
