@@ -76,7 +76,10 @@ class JsonForm<M extends Message> implements ChatForm<M> {
     this.#codec = codec;
     this.#said = said;
     this.#choices = objectsOf(json['choices']);
-    for (const choice of this.#choices) giveDefaults(choice, impliedInChoice);
+    for (const choice of this.#choices) {
+      giveDefaults(choice, impliedInChoice);
+      writeCallTexts(choice[said]);
+    }
   }
 
   get text(): string {
@@ -127,6 +130,20 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   addOther(members: JsonObject): void {
     for (const [name, value] of Object.entries(members)) setMember(this.json, name, value);
   }
+}
+
+/** Some servers send the arguments of a call as an object. All clients expect its JSON. */
+function writeCallTexts(said: JsonValue | undefined): void {
+  if (!isObject(said) || said['tool_calls'] === undefined) return;
+  for (const { function: called, custom } of objectsOf(said['tool_calls'])) {
+    writeText(called, 'arguments');
+    writeText(custom, 'input');
+  }
+}
+
+function writeText(call: JsonValue | undefined, member: string): void {
+  const value = isObject(call) ? call[member] : undefined;
+  if (isObject(call) && value != null && typeof value !== 'string') call[member] = JSON.stringify(value);
 }
 
 function dropNulls(choice: { other?: JsonObject | undefined }, promised: Defaults): void {

@@ -1,6 +1,6 @@
 /** The blocks of an answer as events. One block after the other is open, so pieces for a later one wait until then. */
 import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
-import type { ChatDelta, ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatDelta } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   type ContentBlock,
   ContentBlockSchema,
@@ -8,19 +8,16 @@ import {
   type MessageEventSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { reasoningText } from '../entities/chat-text.ts';
+import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
 
 type Emit = (event: MessageInitShape<typeof MessageEventSchema>) => void;
 
 type TextType = 'text' | 'thinking';
 
-interface Block {
+interface Block extends Partial<CallSoFar> {
   readonly type: TextType | 'tool_use';
-  /** The model's index and id of a call. */
-  readonly index?: number | undefined;
-  readonly givenId?: string;
   readonly id?: string;
-  name?: string;
   /** The whole text, or the arguments of the call. */
   text: string;
   /** Characters of the text that were sent. */
@@ -30,6 +27,7 @@ interface Block {
 
 export class Blocks {
   readonly #list: Block[] = [];
+  readonly #calls = new ToolCalls((call) => this.#addCall(call));
   readonly #prefix: string;
   readonly #emit: Emit;
   /** The place of the block that is open, or is opened next. */
@@ -43,13 +41,13 @@ export class Blocks {
   }
 
   get hasCalls(): boolean {
-    return this.#list.some(({ type }) => type === 'tool_use');
+    return this.#calls.all.length > 0;
   }
 
   take({ content, refusal, toolCalls, other }: ChatDelta): void {
     this.#write('thinking', reasoningText(other));
     this.#write('text', (content ?? '') + (refusal ?? ''));
-    for (const call of toolCalls) this.#call(call);
+    for (const piece of toolCalls) this.#calls.take(piece);
     this.#send();
   }
 
@@ -83,24 +81,16 @@ export class Blocks {
   }
 
   /** A text that is followed by another block is at its end. A call may get more pieces until the answer ends. */
-  #add(block: Block): Block {
+  #add<B extends Block>(block: B): B {
     const last = this.#list.at(-1);
     if (last && last.type !== 'tool_use') last.isEnded = true;
     this.#list.push(block);
     return block;
   }
 
-  #call(piece: ToolCall): void {
-    const { custom, function: called } = piece;
-    const { name = '' } = custom ?? called ?? {};
-    const call = this.#list.findLast((open) => isContinued(open, piece)) ?? this.#addCall(piece);
-    call.name ||= name;
-    call.text += custom?.input ?? called?.arguments ?? '';
-  }
-
-  #addCall({ index, id: givenId = '' }: ToolCall): Block {
-    const id = givenId || `${this.#prefix}_${this.#list.length}`;
-    return this.#add({ type: 'tool_use', index, givenId, id, name: '', text: '', sent: 0, isEnded: false });
+  #addCall(call: CallSoFar): Block & CallSoFar {
+    const id = call.givenId || `${this.#prefix}_${this.#list.length}`;
+    return this.#add({ ...call, type: 'tool_use', id, sent: 0, isEnded: false });
   }
 
   /** Sends what the open block has, and opens the next one if it is at its end. */
@@ -120,12 +110,6 @@ export class Blocks {
       this.#open++;
     }
   }
-}
-
-/** Some servers number all calls 0, some none, so a call begins with its own id. */
-function isContinued({ type, index, givenId }: Block, piece: ToolCall): boolean {
-  if (type !== 'tool_use' || (piece.index !== undefined && piece.index !== index)) return false;
-  return !piece.id || piece.id === givenId;
 }
 
 function emptyBlock({ type, id, name }: Block): ContentBlock {

@@ -1,6 +1,7 @@
 /** The items of a response, as they grow: a message, and calls of functions. */
 import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { CallItem, History, Item, MessageItem } from './items.ts';
 import type { Reports } from './reports.ts';
@@ -12,13 +13,6 @@ const callUnitsMax = 65_536;
 /** A random id of an item or a response. */
 export function newRealtimeId(prefix: 'item' | 'resp' | 'call'): string {
   return `${prefix}_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
-}
-
-interface GrowingCall {
-  readonly index: number;
-  id: string;
-  name: string;
-  text: string;
 }
 
 interface OutputDeps {
@@ -35,7 +29,7 @@ export class ResponseOutput {
   #message: MessageItem | undefined;
   #text = '';
   #previous: string | null | undefined;
-  readonly #calls: GrowingCall[] = [];
+  readonly #calls = new ToolCalls((call) => call);
   #callUnits = 0;
 
   constructor(deps: OutputDeps) {
@@ -64,27 +58,23 @@ export class ResponseOutput {
   }
 
   /** @throws `upstream_error` for more calls, or longer ones, than a response may have */
-  takeCall({ index = 0, id, function: part }: ToolCall): void {
-    const call = this.#calls.find((known) => known.index === index) ?? { index, id: '', name: '', text: '' };
-    if (!this.#calls.includes(call)) this.#calls.push(call);
-    call.id ||= id ?? '';
-    call.name += part?.name ?? '';
-    call.text += part?.arguments ?? '';
-    this.#callUnits += (part?.name?.length ?? 0) + (part?.arguments?.length ?? 0);
-    if (this.#calls.length > callsMax || this.#callUnits > callUnitsMax) {
+  takeCall(piece: ToolCall): void {
+    const { delta } = this.#calls.take(piece);
+    this.#callUnits += (piece.function?.name?.length ?? 0) + delta.length;
+    if (this.#calls.all.length > callsMax || this.#callUnits > callUnitsMax) {
       throw new ParleyError('upstream_error', { cause: new Error('too many or too long function calls') });
     }
   }
 
   /** The model has made its calls. */
   closeCalls(): void {
-    for (const { id, name, text } of this.#calls) {
+    for (const { givenId, name, text } of this.#calls.all) {
       const item: CallItem = {
         id: newRealtimeId('item'),
         object: 'realtime.item',
         type: 'function_call',
         status: 'in_progress',
-        call_id: id || newRealtimeId('call'),
+        call_id: givenId || newRealtimeId('call'),
         name,
         arguments: text || '{}',
       };

@@ -11,6 +11,7 @@ import {
   ResponseLogprobSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { reasoningText } from '../entities/chat-text.ts';
+import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 
 type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
 
@@ -43,18 +44,10 @@ const callForms = {
   custom: { type: 'custom_tool_call', id: 'ctc', event: 'response.custom_tool_call_input', member: 'input' },
 } as const;
 
-interface OpenCall {
-  readonly form: (typeof callForms)[keyof typeof callForms];
+interface OpenCall extends CallSoFar {
   readonly id: string;
   readonly outputIndex: number;
-  /** Index among the calls of the chat. */
-  readonly index: number | undefined;
-  /** The model's id of the call; empty if there is none. */
-  readonly givenId: string;
   readonly callId: string;
-  name: string;
-  /** Arguments or input of the call. */
-  text: string;
 }
 
 export class Output {
@@ -63,7 +56,7 @@ export class Output {
   readonly #id: string;
   readonly #emit: Emit;
   #text: OpenText | undefined;
-  readonly #calls: OpenCall[] = [];
+  readonly #calls = new ToolCalls((call) => this.#openCall(call));
 
   /** @param id prefix of the items' ids */
   constructor(id: string, emit: Emit) {
@@ -84,7 +77,7 @@ export class Output {
    */
   close(status: ItemStatus): void {
     this.#closeText(status);
-    for (const call of this.#calls) this.#closeCall(call, status);
+    for (const call of this.#calls.all) this.#closeCall(call, status);
   }
 
   #write(type: PartType, delta: string, logprobs: readonly ResponseLogprob[]): void {
@@ -136,37 +129,30 @@ export class Output {
   }
 
   #call(piece: ToolCall): void {
-    const { custom, function: called } = piece;
-    const { name = '' } = custom ?? called ?? {};
-    const delta = custom?.input ?? called?.arguments ?? '';
-    const call = this.#calls.findLast((open) => isContinued(open, piece)) ?? this.#openCall(piece, name);
-    call.name ||= name;
+    const { call, delta } = this.#calls.take(piece);
     if (delta === '') return;
-    call.text += delta;
-    const { id: itemId, outputIndex } = call;
-    this.#emit({ type: `${call.form.event}.delta`, itemId, outputIndex, delta });
+    const { kind, id: itemId, outputIndex } = call;
+    this.#emit({ type: `${callForms[kind].event}.delta`, itemId, outputIndex, delta });
   }
 
-  #openCall({ type, custom, index, id: givenId = '' }: ToolCall, name: string): OpenCall {
+  #openCall(begun: CallSoFar): OpenCall {
     this.#closeText('completed');
     const outputIndex = this.items.length;
-    const form = callForms[custom || type === 'custom' ? 'custom' : 'function'];
-    const id = this.#idOf(form.id, outputIndex);
-    const callId = givenId || this.#idOf('call', outputIndex);
-    const call = { form, id, outputIndex, index, givenId, callId, name, text: '' };
-    this.#calls.push(call);
+    const id = this.#idOf(callForms[begun.kind].id, outputIndex);
+    const call = { ...begun, id, outputIndex, callId: begun.givenId || this.#idOf('call', outputIndex) };
     this.#addItem(callItem(call, 'in_progress'), outputIndex);
     return call;
   }
 
   #closeCall(call: OpenCall, status: ItemStatus): void {
-    const { form, id: itemId, outputIndex, name, text } = call;
+    const { kind, id: itemId, outputIndex, name, text } = call;
+    const form = callForms[kind];
     this.#emit({
       type: `${form.event}.done`,
       itemId,
       outputIndex,
       [form.member]: text,
-      ...(form === callForms.function && { name }),
+      ...(kind === 'function' && { name }),
     });
     this.#endItem(callItem(call, status), outputIndex);
   }
@@ -184,12 +170,6 @@ export class Output {
   #idOf(kind: string, outputIndex: number): string {
     return `${kind}_${this.#id}_${outputIndex}`;
   }
-}
-
-/** Some servers number all calls 0, some none, so a call begins with its own id. */
-function isContinued({ index, givenId }: OpenCall, piece: ToolCall): boolean {
-  if (piece.index !== undefined && piece.index !== index) return false;
-  return !piece.id || piece.id === givenId;
 }
 
 function placeOf({ id: itemId, outputIndex, parts }: OpenText) {
@@ -213,8 +193,8 @@ function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseIt
   });
 }
 
-function callItem({ form, id, callId, name, text }: OpenCall, status: ItemStatus): ResponseItem {
-  const { type, member } = form;
+function callItem({ kind, id, callId, name, text }: OpenCall, status: ItemStatus): ResponseItem {
+  const { type, member } = callForms[kind];
   return create(ResponseItemSchema, { type, id, status, callId, name, [member]: text });
 }
 

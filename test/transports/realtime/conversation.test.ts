@@ -153,6 +153,25 @@ describe('a conversation', () => {
     client.socket.close();
   });
 
+  it('keeps calls apart that the model numbers alike', async () => {
+    const client = await openTalk(parley, manually);
+    const called = (id: string, name: string, text: string) => ({
+      toolCalls: [{ index: 0, id, function: { name, arguments: text } }],
+    });
+    talk.answer = async function* () {
+      yield called('call_1', 'weather', '{"city":"Rome"}');
+      yield called('call_2', 'time', '{"zone":"UTC"}');
+    };
+    client.say('And in Rome?');
+    client.send({ type: 'response.create' });
+    const { output } = await client.done();
+    expect(output).toMatchObject([
+      { call_id: 'call_1', name: 'weather', arguments: '{"city":"Rome"}' },
+      { call_id: 'call_2', name: 'time', arguments: '{"zone":"UTC"}' },
+    ]);
+    client.socket.close();
+  });
+
   it('can respond beside the conversation', async () => {
     const client = await openTalk(parley, { ...manually, output_modalities: ['text'] });
     client.say('Remember me.', 'item_me');

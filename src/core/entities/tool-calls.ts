@@ -1,0 +1,55 @@
+/** Joins the pieces of an answer's tool calls, for every form of answer. */
+import type { ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
+
+export interface CallSoFar {
+  readonly kind: 'function' | 'custom';
+  /** The model's index among the calls; undefined if it gives none. */
+  readonly index: number | undefined;
+  /** The model's id of the call; empty if it gives none. */
+  readonly givenId: string;
+  name: string;
+  /** Arguments or input of the call. */
+  text: string;
+}
+
+export class ToolCalls<Call extends CallSoFar = CallSoFar> {
+  readonly all: Call[] = [];
+  readonly #begin: (call: CallSoFar) => Call;
+
+  /** @param begin creates a call from its first piece, without its text */
+  constructor(begin: (call: CallSoFar) => Call) {
+    this.#begin = begin;
+  }
+
+  /** @returns the call that the piece begins or continues, and the text that it adds */
+  take(piece: ToolCall): { readonly call: Call; readonly delta: string } {
+    const { type, index, id: givenId = '', custom, function: called } = piece;
+    const { name = '' } = custom ?? called ?? {};
+    const delta = custom?.input ?? called?.arguments ?? '';
+    let call = this.all.findLast((open) => isContinued(open, piece, name));
+    if (call === undefined) {
+      const kind = custom || type === 'custom' ? 'custom' : 'function';
+      call = this.#begin({ kind, index, givenId, name, text: '' });
+      this.all.push(call);
+    }
+    call.name ||= name;
+    call.text += delta;
+    return { call, delta };
+  }
+}
+
+/** Some servers number all calls 0, some none, so a call begins with its own id, or with a name after a whole call. */
+function isContinued(open: CallSoFar, { index, id }: ToolCall, name: string): boolean {
+  if (index !== undefined && index !== open.index) return false;
+  if (id) return id === open.givenId;
+  return name === '' || open.name === '' || !isJson(open.text);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
