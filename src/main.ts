@@ -4,7 +4,7 @@ import { createProgram } from './cli/program.ts';
 
 async function main(): Promise<void> {
   const [, , first = ''] = process.argv;
-  const shown = ['--version', '-V'].includes(first) ? versionText() : version;
+  const shown = ['--version', '-v', 'version'].includes(first) ? versionText() : version;
   await createProgram(shown).parseAsync();
 }
 

@@ -39,36 +39,42 @@ export function createProgram(version: string): Command {
     'parley transcribe morning.mp3',
     'parley chat',
   ])
-    .version(version)
+    .version(version, '-v, --version', 'show the version')
+    .commandsGroup('Run:')
     .addCommand(serveCommand())
-    .addCommand(accountCommand())
-    .addCommand(planCommand())
-    .addCommand(keyCommand())
-    .addCommand(keysCommand())
-    .addCommand(creditsCommand())
-    .addCommand(statementCommand())
-    .addCommand(usageCommand())
-    .addCommand(alertsCommand())
-    .addCommand(pruneCommand())
+    .addCommand(configCommand())
+    .addCommand(healthCommand())
+    .addCommand(doctorCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(migrateCommand())
     .addCommand(storeCommand())
+    .addCommand(completionCommand())
+    .addCommand(noticesCommand())
+    .commandsGroup('Accounts and keys:')
+    .addCommand(accountCommand())
+    .addCommand(keyCommand())
+    .addCommand(keysCommand())
     .addCommand(auditCommand())
-    .addCommand(enginesCommand())
-    .addCommand(modelsCommand())
-    .addCommand(runtimesCommand())
+    .addCommand(alertsCommand())
+    .commandsGroup('Money and usage:')
+    .addCommand(planCommand())
+    .addCommand(creditsCommand())
+    .addCommand(statementCommand())
+    .addCommand(usageCommand())
     .addCommand(pricesCommand())
+    .addCommand(pruneCommand())
+    .commandsGroup('Models and engines:')
+    .addCommand(modelsCommand())
+    .addCommand(enginesCommand())
+    .addCommand(runtimesCommand())
+    .commandsGroup('Call it:')
     .addCommand(speakCommand())
     .addCommand(transcribeCommand())
     .addCommand(listenCommand())
     .addCommand(talkCommand())
     .addCommand(chatCommand())
-    .addCommand(configCommand())
-    .addCommand(healthCommand())
-    .addCommand(doctorCommand())
-    .addCommand(completionCommand())
-    .addCommand(noticesCommand())
+    .addCommand(versionCommand(version), { hidden: true })
     .addCommand(sherpaCommand(), { hidden: true });
 }
 
@@ -76,4 +82,9 @@ function noticesCommand(): Command {
   return newCommand('notices', 'Show the licences of the software in Parley.', [
     'parley notices | less',
   ]).action(() => printData(readNotices()));
+}
+
+/** What many people type first. */
+function versionCommand(version: string): Command {
+  return newCommand('version', 'Show the version.', ['parley version']).action(() => printData(`${version}\n`));
 }

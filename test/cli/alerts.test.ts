@@ -49,6 +49,12 @@ describe('parley alerts', () => {
     expect(await printed(['alerts', 'set', '--none', ...holder])).toBe('No alerts are set.\n');
   });
 
+  it('name the option that is wrong', async () => {
+    const { code, stderr } = await parley(['alerts', 'set', '--webhook', 'ftp://example.com', ...holder]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('`--webhook`')]);
+    expect(stderr).not.toContain('settings.');
+  });
+
   it('are set by an administrator for any account', async () => {
     expect(await printed(['alerts', 'set', 'other', '--percents', '90,70', ...boss])).toMatch(
       /^webhook +-\npercents +70, 90\nbalance below +-\n$/,

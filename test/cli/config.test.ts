@@ -63,34 +63,35 @@ describe('parley config', () => {
 const groups = {
   '': [
     'serve',
-    'account',
-    'plan',
-    'key',
-    'keys',
-    'credits',
-    'statement',
-    'usage',
-    'alerts',
-    'prune',
+    'config',
+    'health',
+    'doctor',
     'backup',
     'restore',
     'migrate',
     'store',
+    'completion',
+    'notices',
+    'account',
+    'key',
+    'keys',
     'audit',
-    'engines',
-    'models',
-    'runtimes',
+    'alerts',
+    'plan',
+    'credits',
+    'statement',
+    'usage',
     'prices',
+    'prune',
+    'models',
+    'engines',
+    'runtimes',
     'speak',
     'transcribe',
     'listen',
     'talk',
     'chat',
-    'config',
-    'health',
-    'doctor',
-    'completion',
-    'notices',
+    'version',
     'sherpa',
   ],
   account: ['create', 'list', 'show', 'limits', 'rename', 'suspend', 'resume', 'export', 'delete'],
@@ -137,6 +138,10 @@ describe('every command', () => {
     }
   });
 
+  it.each(['-v', 'version'])('shows its version for %s', async (word) => {
+    expect(await printed([word])).toMatch(/^\d+\.\d+\.\d+(\n|$)/);
+  });
+
   it('shows its help on standard output, and exits with 0', async () => {
     expect(await printed(['key', 'create', '--help'])).toMatch(/^Usage: parley key create \[options\]\n/);
   });
@@ -150,6 +155,10 @@ describe('every command', () => {
     [
       ['usage', '--limit', '0'],
       /^error: option '--limit <number>' argument '0' is invalid\. Write a whole number .*\n$/,
+    ],
+    [
+      ['usage', '--state', 'faild'],
+      /^error: option '--state <state>' argument 'faild' is invalid\. Allowed choices are started, ok, refused, failed, .*\n$/,
     ],
     [['key', 'create'], /^error: give --account <account>, or --admin\. See `parley key create --help`\.\n$/],
     [

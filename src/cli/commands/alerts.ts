@@ -1,7 +1,8 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Alert, AlertSettings, WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { newCommand, usageError } from '../terminal/command.ts';
+import { ServerError } from '../client/server-error.ts';
+import { CliError, newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { timeText } from '../terminal/times.ts';
@@ -106,10 +107,23 @@ async function setAlerts(account: string | undefined, flags: SetFlags, command: 
   const wanted = { ...request, ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
   const { secret, waitingAddresses } = await callAndShow(connection, 'setAlertSettings', wanted, (set) =>
     settingsFacts(set.settings, { secret: set.secret, waiting: set.waitingAddresses }),
-  );
+  ).catch(namingOptions);
   if (secret !== undefined) printStatus('Keep the secret, it is not shown again.');
   if (waitingAddresses.length > 0)
     printStatus('Enter the code of each mail with `parley alerts confirm --code CODE`.');
+}
+
+/** The fields of the settings, by their paths, as options. */
+const options: Readonly<Record<string, string>> = {
+  'settings.webhook_url': '--webhook',
+  'settings.slack_url': '--slack',
+  'settings.balance_below': '--balance-below',
+};
+
+function namingOptions(error: unknown): never {
+  const option = error instanceof ServerError ? options[error.param ?? ''] : undefined;
+  if (!(error instanceof ServerError) || option === undefined) throw error;
+  throw new CliError(error.message.replaceAll(`\`${error.param}\``, `\`${option}\``), error);
 }
 
 interface ConfirmFlags extends AdminCommandFlags {

@@ -5,19 +5,20 @@ import { type AdminCommandFlags, callAndShow, ownOr, ownOrCommand } from './admi
 
 export function statementCommand(): Command {
   return ownOrCommand('statement', "Show an account's credits in a month: its balances and their changes.", [
+    'parley statement                         # of this month',
     'parley statement --month 2026-11',
     'parley statement acme --month 2026-11   # as administrator',
   ])
-    .requiredOption('--month <month>', 'a month (UTC), such as 2026-11')
+    .option('--month <month>', 'a month (UTC), such as 2026-11 (default: this month)')
     .action(showStatement);
 }
 
 async function showStatement(
   account: string | undefined,
-  flags: AdminCommandFlags & { readonly month: string },
+  flags: AdminCommandFlags & { readonly month?: string },
 ): Promise<void> {
   const { request, connection } = ownOr(account, flags);
-  const wanted = { ...request, month: flags.month };
+  const wanted = { ...request, month: flags.month ?? new Date().toISOString().slice(0, 7) };
   await callAndShow(connection, 'getStatement', wanted, ({ statement }) =>
     statement === undefined ? '' : statementText(statement),
   );

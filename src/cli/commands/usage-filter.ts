@@ -1,5 +1,6 @@
 /** The flags that select usage records. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { operations, recordStates } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/present.ts';
 import { parseMoment, timestampOf } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
@@ -23,9 +24,9 @@ export function withFilters(command: Command): Command {
       parseMoment,
     )
     .option('--until <when>', 'only before this time', parseMoment)
-    .option('--operation <operation>', 'speech, transcription, chat, catalog, account, admin or none')
+    .addOption(new Option('--operation <operation>', 'only of this operation').choices(operations))
     .option('--model <model>', 'only of this model')
-    .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started')
+    .addOption(new Option('--state <state>', 'only in this state').choices(recordStates))
     .option('--id <id>', 'only the request with this id (x-request-id)');
 }
 
