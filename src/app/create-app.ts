@@ -172,7 +172,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
       readiness.stop();
       ports.leave();
       await sleep(config.server.unreadyMs);
-      services.realtime.drain();
+      services.realtime.drain(config.server.drainMs);
       await opened.disposeAsync();
     },
   };

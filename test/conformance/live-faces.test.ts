@@ -43,6 +43,9 @@ function openRpc(wire: string, key: string): Face {
   };
 }
 
+/** Codes for which OpenAI's clients look, and those of the other faces. */
+const openAiCodes: Readonly<Record<string, string>> = { input_audio_buffer_commit_empty: 'invalid_input' };
+
 interface ServerEvent {
   readonly type: string;
   readonly transcript?: string;
@@ -82,7 +85,9 @@ function openWebSocket(_: string, key: string): Face {
   const ends = () =>
     events.flatMap(({ type, transcript, error }) => {
       if (transcript !== undefined) return [transcript];
-      return type.endsWith('.failed') || type === 'error' ? [error?.code ?? ''] : [];
+      return type.endsWith('.failed') || type === 'error'
+        ? [openAiCodes[error?.code ?? ''] ?? error?.code ?? '']
+        : [];
     });
   let committed = 0;
   return {

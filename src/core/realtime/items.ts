@@ -106,6 +106,11 @@ export class History {
     spoken?.push(clause);
   }
 
+  /** Milliseconds of the item's speech that were sent. */
+  spokenMs(id: string): number {
+    return this.#entries[this.#indexOf(id)]?.spoken.at(-1)?.endMs ?? 0;
+  }
+
   /** Keeps the words of a speech that were heard. @throws `invalid_input` */
   truncate(id: string, heardMs: number): void {
     const item = this.get(id);

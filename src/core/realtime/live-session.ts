@@ -114,11 +114,14 @@ export class LiveSession {
     await this.#deps.reports.whenRoom();
   }
 
-  /** Like `clear`, resolves when the client has read enough of the answers before. */
-  commit(): Promise<void> {
+  /**
+   * Like `clear`, resolves when the client has read enough of the answers before.
+   * @param eventId for the report of an empty commit
+   */
+  commit(eventId?: string): Promise<void> {
     this.#timers.noteMessage();
     this.#cutter.endSkip();
-    this.#put({ kind: 'commit' });
+    this.#put({ kind: 'commit', eventId });
     return this.#deps.reports.whenRoom();
   }
 
@@ -134,7 +137,7 @@ export class LiveSession {
     this.#put({ kind: 'finish', reason });
   }
 
-  /** Drops everything, as the client has left. Does nothing once the session has ended. */
+  /** Drops everything, as the client has left or the server ends. Does nothing once the session has ended. */
   leave(error = new ParleyError('request_cancelled')): void {
     this.#put({ kind: 'gone', error });
   }
@@ -185,8 +188,10 @@ export class LiveSession {
         this.#deps.reports.add({ kind: effect.do, turn: effect.turn, atMs: effect.atMs });
         break;
       case 'cleared':
+        this.#deps.reports.add({ kind: 'cleared' });
+        break;
       case 'commit_empty':
-        this.#deps.reports.add({ kind: effect.do });
+        this.#deps.reports.add({ kind: 'commit_empty', eventId: effect.eventId });
         break;
       case 'end':
         void this.#end(effect.reason);

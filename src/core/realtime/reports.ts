@@ -14,7 +14,9 @@ export type SessionReport =
       /** In a conversation: the id of the item before the turn's; null for none. */
       readonly previous?: string | null;
     }
-  | { readonly kind: 'cleared' | 'commit_empty' }
+  | { readonly kind: 'cleared' }
+  /** @param eventId of the client's commit, if it has one */
+  | { readonly kind: 'commit_empty'; readonly eventId: string | undefined }
   | PartialReport
   | (HeardTurn & { readonly kind: 'completed'; readonly turn: TurnNumber })
   | FailureReport

@@ -39,6 +39,8 @@ export interface LiveMedia {
 /** Maximum number of sessions of a server. One account may have half of them. */
 export const sessionsMax = 1_000;
 const retryAfterSeconds = 5;
+/** Time for the last events of sessions that a stopping server cuts. */
+const farewellMs = 1_000;
 /** Bytes of items for each token of a model's context: fewer than most have, so that an answer fits, too. */
 const bytesPerToken = 2;
 
@@ -87,10 +89,18 @@ export class RealtimeOperations {
     this.#deps = deps;
   }
 
-  /** Ends all sessions of a stopping server, after the spoken turns, and opens no other. */
-  drain(): void {
+  /**
+   * Ends all sessions of a stopping server, after the spoken turns, and opens no other.
+   * @param msMax when connections are cut. Clients that still wait for a text are told just before. Default: never
+   */
+  drain(msMax?: number): void {
     this.#isStopping = true;
     for (const { session } of this.#places) session?.finish(stopping());
+    if (msMax === undefined) return;
+    const cut = () => {
+      for (const { session } of this.#places) session?.leave(stopping());
+    };
+    setTimeout(cut, Math.max(msMax / 2, msMax - farewellMs)).unref();
   }
 
   async *streamTranscribe(

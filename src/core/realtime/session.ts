@@ -56,7 +56,8 @@ export type SessionEvent =
   /** Audio was added to the open turn. */
   | { readonly kind: 'audio'; readonly ms: number; readonly atMs: number }
   | { readonly kind: 'silence'; readonly atMs: number }
-  | { readonly kind: 'commit' }
+  /** @param eventId the client's id of its event, for the answer */
+  | { readonly kind: 'commit'; readonly eventId?: string | undefined }
   | { readonly kind: 'clear'; readonly error: ParleyError }
   | { readonly kind: 'partial'; readonly turn: TurnNumber }
   | { readonly kind: 'final'; readonly turn: TurnNumber }
@@ -67,14 +68,15 @@ export type SessionEvent =
   | { readonly kind: 'refused'; readonly turn: TurnNumber | undefined; readonly error: ParleyError }
   /** No more audio follows: the client has ended its side, or the server stops. */
   | { readonly kind: 'finish'; readonly reason: ParleyError | undefined }
-  /** The client has left. */
+  /** The client has left or, with another error than `request_cancelled`, the server waits no longer. */
   | { readonly kind: 'gone'; readonly error: ParleyError };
 
 export type SessionEffect =
   | { readonly do: 'started' | 'stopped'; readonly turn: TurnNumber; readonly atMs: number }
   | { readonly do: 'committed'; readonly turn: TurnNumber }
   | { readonly do: 'partial'; readonly turn: TurnNumber }
-  | { readonly do: 'cleared' | 'commit_empty' }
+  | { readonly do: 'cleared' }
+  | { readonly do: 'commit_empty'; readonly eventId: string | undefined }
   /** Reserves audio of the turn up to `ms`, after the key, the plan and the limits are checked again. */
   | { readonly do: 'reserve'; readonly turn: TurnNumber; readonly ms: number }
   /** Leases a recogniser for a new turn. */
@@ -112,7 +114,7 @@ export function next(state: SessionState, event: SessionEvent): Step {
     case 'silence':
       return state.open && !state.open.isManual ? stop(state, state.open, event.atMs) : [state, nothing];
     case 'commit':
-      return commitByClient(state);
+      return commitByClient(state, event.eventId);
     case 'clear':
       return clear(state, event.error);
     case 'partial':
@@ -206,10 +208,11 @@ function withoutTurn(state: SessionState, effects: readonly SessionEffect[]): St
 }
 
 /** A commit just after silence has committed the turn is not an error, as the client could not know. */
-function commitByClient(state: SessionState): Step {
+function commitByClient(state: SessionState, eventId: string | undefined): Step {
   if (state.open) return commit({ ...state, hasCommitted: false }, state.open);
   if (state.phase !== 'live') return [state, nothing];
-  return [{ ...state, hasCommitted: false }, state.hasCommitted ? nothing : [{ do: 'commit_empty' }]];
+  const empty: SessionEffect = { do: 'commit_empty', eventId };
+  return [{ ...state, hasCommitted: false }, state.hasCommitted ? nothing : [empty]];
 }
 
 function clear(state: SessionState, error: ParleyError): Step {
@@ -255,7 +258,8 @@ function endIfDone(state: SessionState, effects: readonly SessionEffect[]): Step
 
 function leave(state: SessionState, error: ParleyError): Step {
   const turns = state.open ? [...state.pending, state.open.turn] : state.pending;
-  const dropped = turns.map((turn): SessionEffect => ({ do: 'fail', turn, error, isTold: false }));
+  const isTold = error.code !== 'request_cancelled';
+  const dropped = turns.map((turn): SessionEffect => ({ do: 'fail', turn, error, isTold }));
   const ended: SessionState = { ...state, phase: 'ended', open: undefined, pending: [], reason: error };
   return [ended, [...dropped, { do: 'end', reason: error }]];
 }

@@ -9,14 +9,27 @@ export interface ClientEvent extends JsonObject {
   readonly type: string;
 }
 
-/** @returns undefined for anything else */
-export function parseEvent(text: string): ClientEvent | undefined {
+/** @returns undefined for anything but a JSON object */
+export function parseEvent(text: string): JsonObject | undefined {
   try {
     const event: unknown = JSON.parse(text);
-    return isObject(event) && typeof event['type'] === 'string' ? (event as ClientEvent) : undefined;
+    return isObject(event) ? event : undefined;
   } catch {
     return undefined;
   }
+}
+
+export function hasType(event: JsonObject | undefined): event is ClientEvent {
+  return typeof event?.['type'] === 'string';
+}
+
+/** Node skips characters that are not base64, and stops at the first `=`. @throws `invalid_input` */
+export function audioOf(audio: unknown): Uint8Array {
+  if (typeof audio !== 'string') throw invalid('audio', '`audio` is base64.');
+  const text = /\s/.test(audio) ? audio.replace(/\s/g, '') : audio;
+  const bytes = Buffer.from(text, 'base64');
+  if (text.length % 4 !== 1 && bytes.length === Buffer.byteLength(text, 'base64')) return bytes;
+  throw invalid('audio', '`audio` has characters that are not base64.');
 }
 
 /** The member, if it is there. A `null` counts as absent. @throws `invalid_input` for another type */

@@ -2,10 +2,10 @@
 
 import type { TokenUsage } from '../../core/entities/usage.ts';
 import type { Conversation, ResponseRefusal } from '../../core/realtime/conversation.ts';
-import type { Item } from '../../core/realtime/items.ts';
+import type { History, Item } from '../../core/realtime/items.ts';
 import type { ResponseFacts, ResponseReport } from '../../core/realtime/response-reports.ts';
 import { type ClientEvent, readItem, requiredText, textOf } from './client-event.ts';
-import { describeError, invalid, RealtimeError } from './errors.ts';
+import { describeError, RealtimeError } from './errors.ts';
 import { readRequest, responsesJson } from './response-settings.ts';
 import type { Settings } from './session-settings.ts';
 
@@ -47,21 +47,47 @@ export function converse(
       return addedEvents(item, previous);
     }
     case 'conversation.item.retrieve':
-      return [{ type: 'conversation.item.retrieved', item: history.get(requiredText(event, 'item_id')) }];
+      return [
+        { type: 'conversation.item.retrieved', item: history.get(knownItem(event, history, 'retrieve')) },
+      ];
     case 'conversation.item.delete': {
-      const id = requiredText(event, 'item_id');
+      const id = knownItem(event, history, 'delete');
       history.delete(id);
       return [{ type: 'conversation.item.deleted', item_id: id }];
     }
     case 'conversation.item.truncate': {
-      const id = requiredText(event, 'item_id');
+      const id = knownItem(event, history, 'truncate');
       const { audio_end_ms: heardMs, content_index = 0 } = event;
-      if (typeof heardMs !== 'number') throw invalid('audio_end_ms', '`audio_end_ms` is a number.');
+      if (content_index !== 0)
+        throw invalidValue('content_index', '`content_index` is 0: speech is the first part.');
+      if (typeof heardMs !== 'number' || heardMs < 0) {
+        throw invalidValue('audio_end_ms', '`audio_end_ms` is a number of milliseconds, 0 or more.');
+      }
+      // Ends are fractions of a millisecond.
+      const spokenMs = Math.ceil(history.spokenMs(id));
+      if (heardMs > spokenMs) {
+        throw invalidValue(
+          'audio_end_ms',
+          `Audio content of ${spokenMs}ms is already shorter than ${heardMs}ms.`,
+        );
+      }
       history.truncate(id, heardMs);
       return [{ type: 'conversation.item.truncated', item_id: id, content_index, audio_end_ms: heardMs }];
     }
   }
   return undefined;
+}
+
+/** @returns the id of the item. @throws an error with the code on which clients depend, for an item that there is not */
+function knownItem(event: ClientEvent, history: History, verb: 'retrieve' | 'delete' | 'truncate'): string {
+  const id = requiredText(event, 'item_id');
+  if (history.has(id)) return id;
+  const message = `The conversation has no item \`${id.slice(0, 100)}\`.`;
+  throw new RealtimeError(`item_${verb}_invalid_item_id`, message, 'item_id');
+}
+
+function invalidValue(param: string, message: string): RealtimeError {
+  return new RealtimeError('invalid_value', message, param);
 }
 
 function accepted(refusal: ResponseRefusal | undefined): readonly object[] {

@@ -6,8 +6,8 @@ import { restMessage } from '../rest/errors.ts';
 export class RealtimeError extends ParleyError {
   readonly realtimeCode: string;
 
-  constructor(realtimeCode: string, message: string) {
-    super('invalid_input', { message });
+  constructor(realtimeCode: string, message: string, param?: string) {
+    super('invalid_input', { message, ...(param !== undefined && { param }) });
     this.realtimeCode = realtimeCode;
   }
 }

@@ -7,11 +7,12 @@ import type { SessionReport } from '../../core/realtime/reports.ts';
 import type { OfferedConversation, OpenSession, RealtimeOperations } from '../../core/realtime/service.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { ServedCall } from '../run-call.ts';
-import { type ClientEvent, parseEvent } from './client-event.ts';
+import { audioOf, type ClientEvent, hasType, parseEvent, textOf } from './client-event.ts';
 import { addedEvents, converse, responseEvents } from './conversation-events.ts';
-import { describeError, invalid } from './errors.ts';
+import { describeError, invalid, RealtimeError } from './errors.ts';
 import { EventSocket } from './event-socket.ts';
 import {
+  checkType,
   configOf,
   conversationOf,
   readUpdate,
@@ -38,6 +39,10 @@ export class OpenAiSession {
   #opened: OpenSession | undefined;
   #settings: Settings;
   #lastItem: string | null = null;
+  /** Turns whose items the client knows. */
+  readonly #added = new Set<number>();
+  /** The error that was sent for a turn without an item. */
+  #told: ParleyError | undefined;
 
   /** @param offered the conversation; undefined for a session that only transcribes */
   constructor(
@@ -70,8 +75,8 @@ export class OpenAiSession {
 
   /** A client that closes properly after its last text has ended its session; any other has left it. */
   #close(code: number): void {
-    const { session, conversation } = this.#opened ?? {};
-    const isEnd = cleanCodes.has(code) && session?.isIdle && conversation === undefined;
+    const { session } = this.#opened ?? {};
+    const isEnd = cleanCodes.has(code) && session?.isIdle;
     if (isEnd) session?.finish();
     this.#served.close(!isEnd);
   }
@@ -86,7 +91,7 @@ export class OpenAiSession {
   async #read(message: string | undefined, opened: OpenSession): Promise<void> {
     const event = message === undefined ? undefined : parseEvent(message);
     try {
-      if (event === undefined) throw invalid('invalid_json', 'Send events as JSON texts with a `type`.');
+      if (!hasType(event)) throw invalid(undefined, 'Send events as JSON texts with a `type`.');
       await this.#handle(event, opened);
     } catch (thrown) {
       await this.#sendError(toParleyError(thrown), event?.['event_id']);
@@ -105,12 +110,13 @@ export class OpenAiSession {
     switch (event.type) {
       case 'session.update':
       case 'transcription_session.update':
+        if (event.type !== 'session.update') checkType(this.#settings, 'transcription');
         this.#configure(opened, readUpdate(this.#settings, event['session']));
         return this.#send({ type: `${event.type}d`, session: sessionOf(this.#id, this.#settings) });
       case 'input_audio_buffer.append':
         return session.audio(audioOf(event['audio']));
       case 'input_audio_buffer.commit':
-        return session.commit();
+        return session.commit(textOf(event, 'event_id'));
       case 'input_audio_buffer.clear':
         return session.clear();
     }
@@ -140,14 +146,12 @@ export class OpenAiSession {
       case 'cleared':
         return this.#send({ type: 'input_audio_buffer.cleared' });
       case 'commit_empty':
-        return this.#sendError(
-          invalid(undefined, 'There is no audio to commit. Send some first.'),
-          undefined,
-        );
+        return this.#sendError(emptyCommit(), report.eventId);
       case 'partial':
         return this.#sendDelta(report.turn, report.text, report.stableWords);
       case 'completed':
         this.#sent.delete(report.turn);
+        this.#added.delete(report.turn);
         return this.#sendOf(report.turn, `${transcription}.completed`, {
           content_index: 0,
           transcript: report.heard.text,
@@ -156,6 +160,7 @@ export class OpenAiSession {
         });
       case 'failed':
         this.#sent.delete(report.turn);
+        if (!this.#added.delete(report.turn)) return this.#tell(report.error);
         return this.#sendOf(report.turn, `${transcription}.failed`, {
           content_index: 0,
           error: describeError(report.error),
@@ -170,6 +175,7 @@ export class OpenAiSession {
   async #sendCommitted(turn: number, previous = this.#lastItem): Promise<void> {
     const item = userItem(turn, null);
     this.#lastItem = item.id;
+    this.#added.add(turn);
     await this.#send({ type: 'input_audio_buffer.committed', previous_item_id: previous, item_id: item.id });
     await this.#sendAll(addedEvents(item, previous));
   }
@@ -186,8 +192,14 @@ export class OpenAiSession {
 
   async #fail(error: ParleyError): Promise<void> {
     if (error.code === 'request_cancelled') return this.#socket.terminate();
-    await this.#sendError(error, undefined);
+    if (error !== this.#told) await this.#sendError(error, undefined);
     this.#socket.close(closeCodeOf(error), error.code);
+  }
+
+  /** Reports a turn that failed before it became an item. Its error may also end the session. */
+  #tell(error: ParleyError): Promise<void> {
+    this.#told = error;
+    return this.#sendError(error, undefined);
   }
 
   #sendError(error: ParleyError, eventId: JsonValue | undefined): Promise<void> {
@@ -215,7 +227,7 @@ function closeCodeOf({ code, isRefusal }: ParleyError): number {
   return isRefusal ? closeCodes.refused : closeCodes.failed;
 }
 
-function audioOf(audio: unknown): Uint8Array {
-  if (typeof audio !== 'string') throw invalid('audio', '`audio` is base64.');
-  return Buffer.from(audio, 'base64');
+function emptyCommit(): RealtimeError {
+  const message = 'Error committing input audio buffer: the buffer is empty. Send audio first.';
+  return new RealtimeError('input_audio_buffer_commit_empty', message);
 }

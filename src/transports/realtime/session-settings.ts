@@ -55,6 +55,7 @@ export function settingsFor(query: URLSearchParams, offered?: OfferedConversatio
 /** @throws `invalid_input` */
 export function readUpdate(settings: Settings, session: unknown): Settings {
   if (!isObject(session)) throw invalid('session', '`session` is an object.');
+  checkType(settings, session['type']);
   const { audio } = session;
   const { responses, offered } = settings;
   const input = isObject(audio) && isObject(audio['input']) ? audio['input'] : ofBeta(session);
@@ -69,6 +70,19 @@ export function readUpdate(settings: Settings, session: unknown): Settings {
     detection: detectionOf(input['turn_detection'], settings, model),
     responses: responses && offered && readResponses(responses, session, offered.voices),
   };
+}
+
+/** A session keeps its type. One that was opened without an intent, where there are no conversations, takes either. */
+export function checkType({ isTranscription, offered }: Settings, type: JsonValue | undefined): void {
+  if (type === undefined || type === null) return;
+  if (type !== 'realtime' && type !== 'transcription') {
+    throw invalid('session.type', '`session.type` is `realtime` or `transcription`.');
+  }
+  if (type === 'transcription' ? offered === undefined : !isTranscription) return;
+  throw invalid(
+    'session.type',
+    `This session is no ${type} session. Open another one${type === 'transcription' ? ' with `?intent=transcription`' : ''}.`,
+  );
 }
 
 export function conversationOf({ responses, detection }: Settings): ConversationSettings | undefined {

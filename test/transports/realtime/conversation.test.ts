@@ -66,6 +66,20 @@ describe('a conversation', () => {
     await heldNothing(parley);
   });
 
+  it('has ended well if its client closes it', async () => {
+    const client = await openTalk(parley);
+    client.say('Hello?');
+    client.send({ type: 'response.create' });
+    await client.done();
+    client.socket.close(1000);
+    const states = async () => {
+      const { items } = await parley.app.store.usage.list({}, { size: 3, after: undefined });
+      return items.map(({ operation, state }) => [operation, state]);
+    };
+    await expect.poll(states).toContainEqual(['transcription', 'ok']);
+    expect((await states()).flat()).not.toContain('cancelled');
+  });
+
   it('hears what its client sends at once', async () => {
     const client = new TalkClient(parley);
     await once(client.socket, 'open');
@@ -181,7 +195,10 @@ describe('a conversation', () => {
     const { output } = await client.done();
     expect(talk.lastPrompt).toEqual(['system: Name the topic.', 'user: Remember me.']);
     client.send({ type: 'conversation.item.retrieve', item_id: output[0]?.id, event_id: 'mine' });
-    expect(errorOf(await client.next('error'))).toMatchObject({ event_id: 'mine', code: 'invalid_input' });
+    expect(errorOf(await client.next('error'))).toMatchObject({
+      event_id: 'mine',
+      code: 'item_retrieve_invalid_item_id',
+    });
     expect(client.all('conversation.item.added')).toHaveLength(1);
     client.socket.close();
   });

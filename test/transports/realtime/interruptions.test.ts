@@ -99,7 +99,14 @@ describe('a response', () => {
     client.send({ type: 'response.cancel' });
     const { output } = await client.done();
     const item_id = output[0]?.id;
-    client.send({ type: 'conversation.item.truncate', item_id, content_index: 0, audio_end_ms: 110 });
+    const cut = { type: 'conversation.item.truncate', item_id, content_index: 0 };
+    client.send({ ...cut, audio_end_ms: 90_000 });
+    client.send({ ...cut, audio_end_ms: -5 });
+    client.send({ ...cut, audio_end_ms: 110, content_index: 1 });
+    await client.next('error', 3);
+    expect(client.all('error').map((event) => errorOf(event).code)).toEqual(Array(3).fill('invalid_value'));
+    expect(client.all('conversation.item.truncated')).toEqual([]);
+    client.send({ ...cut, audio_end_ms: 110 });
     await client.next('conversation.item.truncated');
     client.send({ type: 'conversation.item.retrieve', item_id });
     const { item } = await client.next('conversation.item.retrieved');
@@ -227,9 +234,16 @@ describe('a history', () => {
   });
 
   it.each([
-    ['conversation.item.retrieve', { item_id: 'none' }],
-    ['conversation.item.delete', { item_id: 'none' }],
-    ['conversation.item.truncate', { item_id: 'none', content_index: 0, audio_end_ms: 0 }],
+    ['conversation.item.retrieve', { item_id: 'none' }, 'item_retrieve_invalid_item_id'],
+    ['conversation.item.delete', { item_id: 'none' }, 'item_delete_invalid_item_id'],
+    [
+      'conversation.item.truncate',
+      { item_id: 'none', content_index: 0, audio_end_ms: 0 },
+      'item_truncate_invalid_item_id',
+    ],
+    ['session.update', { session: { type: 'transcription' } }],
+    ['transcription_session.update', { session: {} }],
+    ['input_audio_buffer.commit', {}, 'input_audio_buffer_commit_empty'],
     ['conversation.item.create', { item: { type: 'message', role: 'robot', content: [] } }],
     ['conversation.item.create', { item: { type: 'message', role: 'user', content: [{ type: 'video' }] } }],
     ['conversation.item.create', { item: { type: 'mcp_call' } }],
@@ -241,10 +255,12 @@ describe('a history', () => {
     ['session.update', { session: { audio: { output: { voice: 'three' } } } }],
     ['session.update', { session: { instructions: 'x'.repeat(65_537) } }],
     ['session.update', { session: { tools: 'x' } }],
-  ])('refuses a wrong %s with its id: %j', async (type, members) => {
+  ])('refuses a wrong %s with its id: %j', async (type, members, code = 'invalid_input') => {
     const client = await openTalk(parley);
     client.send({ type, event_id: 'mine', ...members });
-    expect(errorOf(await client.next('error')).event_id).toBe('mine');
+    const error = errorOf(await client.next('error'));
+    expect(error.event_id).toBe('mine');
+    if (code !== 'invalid_input') expect(error).toMatchObject({ code });
     client.say('Hello?');
     client.send({ type: 'response.create' });
     expect((await client.done()).status).toBe('completed');

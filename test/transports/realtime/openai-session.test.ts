@@ -129,26 +129,50 @@ describe('a session', () => {
     client.send({ type: 'input_audio_buffer.append', audio: 5 });
     client.send({ type: 'input_audio_buffer.commit' });
     client.send({ type: 'session.update', session: { audio: { input: { format: { type: 'audio/mp3' } } } } });
-    await client.next('error', 6);
-    const errors = client.all('error').map(({ error }) => error as { event_id: string; message: string });
-    expect(errors[1]).toMatchObject({
-      event_id: 'mine',
-      message: expect.stringContaining('no conversations'),
+    client.send({ type: 5, event_id: 'untyped' });
+    client.send({ type: 'input_audio_buffer.append', event_id: 'noise', audio: 'not base64!' });
+    client.send({ type: 'input_audio_buffer.commit', event_id: 'empty' });
+    client.send({ type: 'session.update', event_id: 'other', session: { type: 'realtime' } });
+    await client.next('error', 10);
+    const errors = client
+      .all('error')
+      .map(({ error }) => error as { event_id: string; message: string; code: string; param: string });
+    expect(errors[0]?.param).toBeNull();
+    const told = Object.fromEntries(errors.map((error) => [error.event_id, error]));
+    expect(told).toMatchObject({
+      mine: { message: expect.stringContaining('no conversations') },
+      untyped: { param: null },
+      noise: { param: 'audio' },
+      empty: { code: 'input_audio_buffer_commit_empty' },
+      other: { param: 'session.type' },
     });
-    expect(errors.map(({ event_id }) => event_id)).toEqual([null, 'mine', null, null, null, null]);
+    expect(errors.filter(({ event_id }) => event_id === null)).toHaveLength(5);
     client.speak(0.2);
     client.send({ type: 'input_audio_buffer.commit' });
     await client.next(`${transcription}.completed`);
     client.socket.close();
   });
 
-  it('reports a turn that fails', async () => {
+  it('reports a turn that fails before it is an item as an error', async () => {
     const client = new Client();
     await client.configure(manually);
     ear.refusal = new ParleyError('overloaded');
     client.speak(0.1);
-    expect(await client.next(`${transcription}.failed`)).toMatchObject({ error: { code: 'overloaded' } });
+    expect(await client.next('error')).toMatchObject({ error: { code: 'overloaded' } });
+    expect(client.all(`${transcription}.failed`)).toEqual([]);
     client.socket.close();
+  });
+
+  it('says once why it ends if its first turn is refused', async () => {
+    const { accounts } = parley.app.services;
+    const name = { accountId: parley.accountId, name: 'shorter' };
+    const { key, secret } = await accounts.createKey(create(pb.CreateKeyRequestSchema, name), cliCall);
+    const client = new Client('intent=transcription', bearer(secret));
+    await client.configure(manually);
+    await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: key?.id ?? '' }), cliCall);
+    client.speak(0.5);
+    expect(await client.closed).toEqual([1008, 'invalid_api_key']);
+    expect(client.events.map(({ type }) => type)).toEqual(['session.created', 'session.updated', 'error']);
   });
 
   it('is dropped, and pays nothing, if its client leaves before any text', async () => {
@@ -258,6 +282,23 @@ describe('a hostile client', () => {
 
 // Last, as the server then opens no other session.
 describe('a server that stops', () => {
+  it('tells its clients in time that their texts do not come', async () => {
+    const slow = new Ear();
+    slow.goesOn = new Promise(() => undefined);
+    const engines = withFakes({
+      transcription: fakeTranscription({ openSpeaker: () => slow.openSpeaker() }),
+    });
+    const server = await startParley({ settings: { server: { drainMs: 2_000 } }, engines });
+    const client = new RealtimeClient(server);
+    await client.configure(manually);
+    client.speak(0.5);
+    client.send({ type: 'input_audio_buffer.commit' });
+    await client.next('input_audio_buffer.committed');
+    await server.close();
+    expect(await client.closed).toEqual([1001, 'overloaded']);
+    expect(await client.next(`${transcription}.failed`)).toMatchObject({ error: { code: 'overloaded' } });
+  });
+
   it('closes with 1001 when the server stops, after its turns', async () => {
     const client = new Client();
     await client.configure(manually);
