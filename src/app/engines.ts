@@ -38,7 +38,6 @@ const kinds = {
   builtin: async () => (await import('../engines/builtin/index.ts')).createBuiltinEngine,
   openai: async () => (await import('../engines/openai/index.ts')).createOpenAiEngine,
   process: async () => (await import('../engines/process/index.ts')).createProcessEngine,
-  remote: async () => (await import('../engines/remote/index.ts')).createRemoteEngine,
 };
 
 type Kinds = { [K in keyof typeof kinds]?: Awaited<ReturnType<(typeof kinds)[K]>> };
@@ -126,9 +125,8 @@ export class Engines {
   async #load(engines: Iterable<OpenedEngineSettings>): Promise<void> {
     const configured = new Set([...engines].map(({ kind }) => kind));
     if (configured.has('builtin')) this.#kinds.builtin ??= await kinds.builtin();
-    if (configured.has('openai')) this.#kinds.openai ??= await kinds.openai();
+    if (configured.has('openai') || configured.has('remote')) this.#kinds.openai ??= await kinds.openai();
     if (configured.has('process') || configured.has('local')) this.#kinds.process ??= await kinds.process();
-    if (configured.has('remote')) this.#kinds.remote ??= await kinds.remote();
   }
 
   #requestsOf(engine: string): ObservedRequests {
@@ -179,7 +177,7 @@ export class Engines {
       case 'process':
         return loaded(this.#kinds.process)(settings, { ...deps, program: supervisor.open(name, settings) });
       case 'remote':
-        return loaded(this.#kinds.remote)(settings, deps);
+        return loaded(this.#kinds.openai)({ ...settings, isParley: true }, deps);
     }
   }
 

@@ -37,7 +37,7 @@ function configOptions({ config, dataDir, host, port, logLevel }: ServeConfigFla
 const shownWarnings = new Set<string>();
 
 /**
- * Warns on standard error about ignored variables.
+ * Warns on standard error about settings that have no effect.
  * @throws ConfigError
  */
 export function configOf(flags: ConfigFlags): Config {

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { type AddedFinding, AddedLines } from './reader/added-lines.ts';
 import { findConfigFile } from './reader/config-file.ts';
+import { dropSettings } from './reader/dropped-settings.ts';
 import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
@@ -48,7 +49,7 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The path of the file as given; undefined without a file. */
   readonly file: string | undefined;
-  /** Whole sentences about variables that are ignored because they are clearly not settings. */
+  /** Whole sentences about settings that have no effect. */
   readonly warnings: readonly string[];
   /** The source of the value of a setting. */
   sourceOf(path: SettingPath): Source;
@@ -138,6 +139,7 @@ function readTree({ env, file, overrides = {} }: ConfigOptions, added?: AddedLin
   const hasOwnModels = (tree.root['models'] ?? overrides.models) !== undefined;
   if (!hasOwnModels) tree.root['realtime'] ??= structuredClone(defaultConversations);
   tree.root['models'] ??= structuredClone(defaultModels);
+  dropSettings(tree);
   applyVariables(tree, env);
   applyOverrides(tree, overrides);
   checkModels(tree);

@@ -91,7 +91,7 @@ describe('on a ready machine', () => {
 describe('an invalid configuration', () => {
   it('is reported with advice for settings outside of the file', async () => {
     const report = await doctor(
-      "server: {port: 0}\nengines: {far: {kind: remote, address: 'far:443', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
+      "server: {port: 0}\nengines: {far: {kind: remote, baseUrl: 'http://far/api/v1', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
     );
     const problems = report.checks.filter(({ state }) => state !== 'ok');
     expect(problems).toMatchObject([
@@ -113,7 +113,7 @@ describe('an invalid configuration', () => {
       tls: { cert: 'cert.pem' },
       engines: {
         builtin: { kind: 'builtin' },
-        far: { kind: 'remote', address: 'far:443', apiKeyEnv: 'FAR_KEY' },
+        far: { kind: 'remote', baseUrl: 'http://far/api/v1', apiKeyEnv: 'FAR_KEY' },
         broken: { kind: 'openai' },
         gone: { kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', retries: 1 },
       },
@@ -624,17 +624,16 @@ models:
   });
 
   it('are called: other Parleys, with their key and models', async () => {
-    const address = new URL(gateway.baseUrl).host;
+    const { baseUrl } = gateway;
     const report = await doctor(
       `${quiet}
 engines:
-  good: {kind: remote, address: "${address}", apiKeyEnv: GOOD_KEY, models: {anna: flite}}
-  locked: {kind: remote, address: "${address}", apiKeyEnv: BAD_KEY}
-  gone: {kind: remote, address: "127.0.0.1:${await freePort()}"}
-  lost: {kind: remote, address: "${address}", tls: true, tlsCa: no-such-file.pem}
+  good: {kind: remote, baseUrl: "${baseUrl}", apiKeyEnv: GOOD_KEY, models: {anna: flite}}
+  locked: {kind: remote, baseUrl: "${baseUrl}", apiKeyEnv: BAD_KEY}
+  gone: {kind: remote, baseUrl: "http://127.0.0.1:${await freePort()}/api/v1"}
 models:
   - {id: anna, type: speech, engine: good, defaultVoice: slt}
-  - {id: gpt, type: chat, engine: [good, locked, gone, lost], price: {input: 0, output: 0}}
+  - {id: gpt, type: chat, engine: [good, locked, gone], contextTokens: 10, price: {input: 0, output: 0}}
 `,
       { GOOD_KEY: gateway.apiKey, BAD_KEY: 'pk_wrong' },
     );
@@ -643,16 +642,15 @@ models:
         .filter((check) => check.area === `engine ${area}`)
         .map(({ subject, state, found }) => [subject, state, found]);
     expect(states('good')).toEqual([
-      ['remote', 'ok', `${address} answers, and accepts the key.`],
-      ['model anna', 'ok', 'It offers flite.'],
+      ['upstream', 'ok', `${baseUrl} answers.`],
+      ['model anna', 'ok', 'It lists flite.'],
+      ['model gpt', 'problem', 'It does not list gpt, but flite, pocketsphinx, eliza.'],
       ['voices of anna', 'ok', 'It has 5: rms, slt, awb, kal16, kal.'],
-      ['model gpt', 'problem', 'It does not offer gpt to this key, but eliza.'],
     ]);
-    expect(states('locked')).toEqual([['remote', 'problem', `${address} does not accept the key.`]]);
-    expect(states('gone')).toEqual([['remote', 'problem', expect.stringContaining('cannot be reached')]]);
-    expect(states('lost')).toEqual([
-      ['remote', 'problem', expect.stringContaining('no-such-file.pem cannot be read')],
+    expect(states('locked')).toEqual([
+      ['upstream', 'problem', expect.stringContaining('does not accept the key')],
     ]);
+    expect(states('gone')).toEqual([['upstream', 'problem', expect.stringContaining('cannot be reached')]]);
   });
 });
 

@@ -375,10 +375,12 @@ describe('a variable', () => {
     ['true', true],
     ['false', false],
   ])('sets a boolean to %s', (text, expected) => {
-    const file = "engines: {far: {kind: remote, address: 'far:443', tls: true}}\nmodels: []\n";
-    const { engines } = load(file, { env: { PARLEY_ENGINES_FAR_TLS: text } }).config;
-    expect(engines).toMatchObject({ far: { tls: expected } });
-    expect(finding(file, { env: { PARLEY_ENGINES_FAR_TLS: 'True' } })).toMatch(/ must be true or false\.$/);
+    const file = "engines: {far: {kind: remote, baseUrl: 'http://far/api/v1'}}\nmodels: []\n";
+    const { engines } = load(file, { env: { PARLEY_ENGINES_FAR_REALTIME: text } }).config;
+    expect(engines).toMatchObject({ far: { realtime: expected } });
+    expect(finding(file, { env: { PARLEY_ENGINES_FAR_REALTIME: 'True' } })).toMatch(
+      / must be true or false\.$/,
+    );
   });
 
   it.each(['80x80', '', ' 80', '80 ', '+80', '080', '8e3', '0x50', '80.0', '80.5', '65536', '-1', '-0'])(
@@ -406,7 +408,7 @@ describe('a variable', () => {
 
   it('of an API key may end with white space, but has none within', () => {
     const config = (source: string) =>
-      `engines: {far: {kind: remote, address: 'far:443', ${source}}}\nmodels: []\n`;
+      `engines: {far: {kind: remote, baseUrl: 'http://far/api/v1', ${source}}}\nmodels: []\n`;
     const keyOf = (env: Record<string, string>) =>
       load(config('apiKeyEnv: FAR_KEY'), { env }).config.engineKeys['far']?.reveal();
     expect(keyOf({ FAR_KEY: ' sk-1\r\n' })).toBe('sk-1');
@@ -422,7 +424,7 @@ describe('a variable', () => {
 
   it('of an API key must be set, and the file of an API key must exist', () => {
     const engine = (source: string) =>
-      `engines: {far: {kind: remote, address: 'far:443', ${source}}}\nmodels: []\n`;
+      `engines: {far: {kind: remote, baseUrl: 'http://far/api/v1', ${source}}}\nmodels: []\n`;
     expect(finding(engine('apiKeyEnv: FAR_KEY'))).toMatch(
       /The variable FAR_KEY is not set\. Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`\.$/,
     );

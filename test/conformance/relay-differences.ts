@@ -92,22 +92,16 @@ const failures: Difference[] = [
   },
   {
     why: 'an error within a stream of server-sent events has no status',
-    on: ['openai'],
+    on: both,
     of: (row) => isStreamedChat(row) && isIn('upstream_error', 'overloaded', 'internal_error')(row),
     change: (seen) => withRecords(seen, { http_status: 502 }),
   },
   {
     why: 'so that the last event of a response only tells that the engine failed',
-    on: ['openai'],
+    on: both,
     of: (row) => isStreamedResponse(row) && isIn('upstream_error', 'internal_error')(row),
     change: (seen) =>
       withFailedEvent(seen, 'The engine behind this model failed on this request. Try again.'),
-  },
-  {
-    why: 'nor does it tell of a fault of the inner server',
-    on: ['remote'],
-    of: (row) => isStreamedResponse(row) && isIn('internal_error')(row),
-    change: (seen) => withFailedEvent(seen, failed),
   },
 ];
 
@@ -134,22 +128,6 @@ const refusals: Difference[] = [
     of: ({ what }) => what === 'invalid_input: speech of what cannot be said',
     change: (seen) => withRecords(withoutParam(asUpstreamError(seen, failed)), { state: 'failed' }),
   },
-  {
-    why: 'what is wrong with a file is told by its code alone: no words of another server reach a client',
-    on: ['remote'],
-    of: ({ what }) => what === 'invalid_file: bytes that are no audio',
-    change: (seen) => withError(seen, { message: 'The file is empty or no audio could be read from it.' }),
-  },
-  {
-    why: 'nor does the name of a format that nobody takes',
-    on: ['remote'],
-    of: isIn('unsupported_file_format'),
-    change: (seen) =>
-      withError(seen, {
-        message:
-          'The file is in none of the supported formats: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, webm.',
-      }),
-  },
 ];
 
 function withoutParam(seen: Observation): Observation {
@@ -171,21 +149,27 @@ const wordsOfStatus: Readonly<Record<number, string>> = {
   503: 'The engine behind this model is busy. Wait, then try again.',
 };
 
-const wording: Difference = {
-  why: 'the failure of an OpenAI-compatible server is told by its status, which is all that it says for sure',
-  on: ['openai'],
-  of: (row) =>
-    isIn('upstream_error', 'overloaded', 'internal_error', 'invalid_input')(row) && isOfTheInner(row),
-  change: (seen) => {
-    const status = isObject(seen.error) ? Number(seen.error['httpStatus']) : 0;
-    return withError(seen, { message: wordsOfStatus[status] ?? 'no words for this status' });
-  },
-};
+/** Of the inner server, as opposed to a refusal or a limit of the outer one. */
+const isOfTheInner = ({ server }: Case) => server === 'playing';
 
-/** Distinguishes these from a refusal or a limit of the outer server, and from an answer that ends after a good start. */
-function isOfTheInner(row: Case): boolean {
-  if (isIn('invalid_input')(row)) return row.what === 'invalid_input: speech of what cannot be said';
-  return row.server === 'playing';
+const wording: Difference[] = [
+  {
+    why: 'the failure of an OpenAI-compatible server is told by its status, which is all that it says for sure',
+    on: both,
+    of: (row) => isIn('upstream_error', 'overloaded', 'internal_error')(row) && isOfTheInner(row),
+    change: byStatus,
+  },
+  {
+    why: 'so is what it refuses',
+    on: ['openai'],
+    of: ({ what }) => what === 'invalid_input: speech of what cannot be said',
+    change: byStatus,
+  },
+];
+
+function byStatus(seen: Observation): Observation {
+  const status = isObject(seen.error) ? Number(seen.error['httpStatus']) : 0;
+  return withError(seen, { message: wordsOfStatus[status] ?? 'no words for this status' });
 }
 
 const lengths: Difference[] = [
@@ -217,25 +201,25 @@ const unsent = { first_output_ms: undefined, audio_seconds_out: undefined };
 const heldBack: Difference[] = [
   {
     why: 'the first bytes of an OpenAI-compatible server are held until they are enough to be known for audio',
-    on: ['openai'],
+    on: both,
     of: (row) => isSpeech(row) && row.error?.afterOutput === true,
     change: (seen) => withRecords(seen, unsent),
   },
   {
     why: 'so that a client that has left in their middle has had nothing',
-    on: ['openai'],
+    on: both,
     of: (row) => isSpeech(row) && isGivenUpInTheMiddle(row),
     change: (seen) => withRecords(seen, { fair_use_units: 0 }),
   },
   {
     why: 'over REST a transcript comes whole: a client that has left before has had nothing',
-    on: ['openai'],
+    on: both,
     of: (row) => isStreamedTranscription(row) && isGivenUpInTheMiddle(row),
     change: (seen) => ({ ...withRecords(seen, { ...unsent, fair_use_units: 0 }), answer: [] }),
   },
   {
     why: 'and one that stays until it breaks off has had nothing either',
-    on: ['openai'],
+    on: both,
     of: (row) => isStreamedTranscription(row) && row.error?.afterOutput === true,
     change: (seen) => ({ ...withRecords(seen, unsent), answer: [] }),
   },
@@ -244,7 +228,7 @@ const heldBack: Difference[] = [
 export const differences: readonly Difference[] = [
   ...failures,
   ...refusals,
-  wording,
+  ...wording,
   ...lengths,
   ...heldBack,
 ];

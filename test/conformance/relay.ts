@@ -36,7 +36,7 @@ export async function startRelay(name: ServerName, kind: RelayKind): Promise<Run
 }
 
 function wayTo({ baseUrl }: Parley, kind: RelayKind) {
-  return kind === 'openai' ? { kind, baseUrl } : { kind, address: new URL(baseUrl).host };
+  return { kind, baseUrl };
 }
 
 const price = { input: 0.1, output: 0.4 };

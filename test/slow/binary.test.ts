@@ -289,7 +289,7 @@ describe.skipIf(noCleanRoot !== undefined)('with its transcription model on anot
     const edge = {
       engines: {
         builtin: { kind: 'builtin' },
-        gateway: { kind: 'remote', address: '127.0.0.1:8080', apiKeyFile: 'gateway.key' },
+        gateway: { kind: 'remote', baseUrl: 'http://127.0.0.1:8080/api/v1', apiKeyFile: 'gateway.key' },
       },
       models: [
         { id: 'flite', type: 'speech', engine: 'builtin' },

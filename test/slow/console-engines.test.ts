@@ -130,9 +130,9 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.keyboard.press('Enter');
       await dialog.getByText('does not accept the key').waitFor();
       await dialog.getByLabel('Kind').selectOption('Another Parley');
-      await dialog.getByLabel('Address').fill('127.0.0.1:9');
+      await dialog.getByLabel('URL').fill('http://127.0.0.1:9/api/v1');
       await page.keyboard.press('Enter');
-      await dialog.getByText('127.0.0.1:9 cannot be reached').waitFor();
+      await dialog.getByText('http://127.0.0.1:9/api/v1 cannot be reached').waitFor();
     });
 
     it('shows which settings of the file differ from what runs', async () => {

@@ -4,7 +4,6 @@ import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
 import type { DiagnosedModel, Diagnosis } from '../../engines/diagnostics.ts';
 import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
 import { diagnoseProcess } from '../../engines/process/diagnostics.ts';
-import { diagnoseRemote } from '../../engines/remote/diagnostics.ts';
 import { engineNames, type LocalEngine, openedEngines } from '../local-programs.ts';
 import { programSurroundings } from '../programs.ts';
 
@@ -36,11 +35,10 @@ export async function diagnoseEngine(
     case 'local':
       return diagnoseLocal(settings, config, diagnosis);
     case 'openai':
+    case 'remote':
       return diagnoseOpenAi(settings, diagnosis);
     case 'process':
       return diagnoseProcess(settings, programSurroundings(config), diagnosis);
-    case 'remote':
-      return diagnoseRemote(settings, diagnosis);
   }
 }
 

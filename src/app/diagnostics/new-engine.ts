@@ -6,7 +6,7 @@ import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/s
 import { invalid } from '../../core/values/parameters.ts';
 import type { Diagnosis } from '../../engines/diagnostics.ts';
 import { examineOpenAi } from '../../engines/openai/diagnostics.ts';
-import { examineRemote } from '../../engines/remote/diagnostics.ts';
+import type { OpenAiSettings } from '../../engines/openai/index.ts';
 import { diagnoseArea } from './area.ts';
 
 /** A model may have to be loaded for its first token. */
@@ -14,7 +14,7 @@ const checkMsMax = 30_000;
 const listedMax = 200;
 const nameCharactersMax = 200;
 
-/** @throws `invalid_parameter` for a URL or an address that the configuration does not allow */
+/** @throws `invalid_parameter` for a URL that the configuration does not allow */
 export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngineFindings> {
   const examine = examinationOf(engine);
   let models: readonly string[] = [];
@@ -31,19 +31,16 @@ export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngi
   };
 }
 
-function examinationOf({ kind, url, apiKey, models, asksChat, tls }: CheckedEngine) {
+function examinationOf({ kind, url, apiKey, models, asksChat }: CheckedEngine) {
   const diagnosis: Omit<Diagnosis, 'signal'> = {
     name: 'checked',
     apiKey,
     keyAdvice: 'Enter the key of that server in the form.',
     models: models.map(({ name, type }) => ({ id: name, type, voices: [], needsContext: type === 'chat' })),
   };
-  if (kind === 'openai') {
-    const settings = checked(openaiEngine.safeParse({ kind, baseUrl: url }));
-    return (signal: AbortSignal) => examineOpenAi(settings, { ...diagnosis, signal }, asksChat);
-  }
-  const settings = checked(remoteEngine.safeParse({ kind, address: url, tls }));
-  return (signal: AbortSignal) => examineRemote(settings, { ...diagnosis, signal });
+  const schema = kind === 'openai' ? openaiEngine : remoteEngine;
+  const settings = checked<OpenAiSettings>(schema.safeParse({ kind, baseUrl: url }));
+  return (signal: AbortSignal) => examineOpenAi(settings, { ...diagnosis, signal }, asksChat);
 }
 
 function checked<Settings>({ data, error }: z.ZodSafeParseResult<Settings>): Settings {

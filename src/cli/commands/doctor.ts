@@ -65,7 +65,7 @@ function readFrom({ file }: LoadedConfig): Diagnostic {
 }
 
 function ignoredBy({ warnings }: LoadedConfig): Diagnostic[] {
-  return warnings.map((found) => warning('environment', found, 'Remove the variable where it is set.'));
+  return warnings.map((found) => warning('settings', found, 'Remove it where it is set.'));
 }
 
 function toDiagnostic({ source, message, suggestion, advice = 'Correct it there.' }: Finding): Diagnostic {

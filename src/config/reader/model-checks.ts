@@ -198,8 +198,10 @@ function refuseUnusedModel({ id, path, settings, engines }: WrittenModel, tree: 
 }
 
 function refuseOutputOverContext({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {
-  // The server of an openai engine reports the context.
-  const isReported = engines.some(({ name }) => tree.get(['engines', name, 'kind']) === 'openai');
+  // The server of an openai or remote engine reports the context.
+  const isReported = engines.some(({ name }) =>
+    ['openai', 'remote'].includes(String(tree.get(['engines', name, 'kind']))),
+  );
   const { outputTokensMax, contextTokens = isReported ? undefined : contextTokensDefault } = settings;
   if (typeof outputTokensMax !== 'number' || typeof contextTokens !== 'number') return;
   if (outputTokensMax <= contextTokens) return;

@@ -8,7 +8,7 @@ const defaultSource: Source = { kind: 'default' };
 export class SettingsTree {
   readonly root: SettingsMap;
   readonly findings: Finding[];
-  /** Whole sentences about variables that are ignored. */
+  /** Whole sentences about settings that have no effect. */
   readonly warnings: string[] = [];
   readonly #file: ConfigFile | undefined;
   /** The variables and flags that set values, by the setting. */

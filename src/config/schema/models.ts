@@ -139,7 +139,7 @@ const chatModel = group({
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(
-      'Tokens of prompt and completion together. Default: for an openai engine, what its server reports of the model (vLLM, llama.cpp and Ollama do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
+      'Tokens of prompt and completion together. Default: for an openai or remote engine, what its server reports of the model (vLLM, llama.cpp, Ollama and Parley do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
     ),
   outputTokensMax: wholeNumber(1, 10_000_000)
     .optional()

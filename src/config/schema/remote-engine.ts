@@ -1,56 +1,32 @@
 import * as z from 'zod';
 import { engineKind } from './engine-kind.ts';
-import { group, path, text, wholeNumber } from './setting-types.ts';
-import { apiKeySettings, modelNames } from './upstream-engine.ts';
+import { openaiEngine } from './openai-engine.ts';
+import { group } from './setting-types.ts';
+import { httpUrl } from './upstream-engine.ts';
 
-const day = 86_400_000;
+const { shape } = openaiEngine;
 
+function withDefault(setting: z.ZodDefault<z.ZodInt>, value: number) {
+  return setting.removeDefault().default(value).describe(String(setting.description));
+}
+
+/** Another Parley: an openai engine that passes on codes, and waits as long as the other server may work. */
 export const remoteEngine = group({
+  ...shape,
   kind: engineKind('remote'),
-  address: text(
-    /^(?!https?:)\S+$/,
-    'an address such as speech.example.com:8080, dns:///speech.example.com:8080 or ipv4:10.0.0.1:8080,10.0.0.2:8080',
-  ).describe(
-    'Its address: a name with its port, dns:///speech.example.com:8080, or a list such as ipv4:10.0.0.1:8080,10.0.0.2:8080. Requests take turns among several addresses.',
-  ),
-  ...apiKeySettings,
-  models: modelNames,
-  tls: z.boolean({ error: 'true or false' }).default(false).describe('Whether to encrypt the connection.'),
-  tlsCa: path('the path of a file')
+  baseUrl: httpUrl.describe('The base URL of the other Parley, such as https://gateway.example.com/api/v1.'),
+  firstByteMs: withDefault(shape.firstByteMs, 600_000),
+  callsMax: withDefault(shape.callsMax, 512),
+  transcriptionFormat: shape.transcriptionFormat
+    .removeDefault()
     .optional()
-    .describe(
-      'A PEM file of the certificate authorities to trust. Needs `tls: true`. Default: those of Node.js.',
-    ),
-  tlsName: text(/^\S+$/, 'the name of a host')
-    .optional()
-    .describe(
-      'The host name in its certificate. Needs `tls: true`. Default: the host of `address`, or of its first address.',
-    ),
-  connectionsMax: wholeNumber(1, 1_000)
-    .default(16)
-    .describe(
-      'Open connections to each address. Each carries 90 calls; when all are full, requests get 503 overloaded.',
-    ),
-  connectMs: wholeNumber(10, 600_000).default(5_000).describe('How long connecting may take.'),
-  totalMs: wholeNumber(1_000, day).default(600_000).describe('How long a call may take in total.'),
-  keepaliveMs: wholeNumber(1_000, 3_600_000)
-    .default(30_000)
-    .describe('The time between pings on a quiet connection.'),
-  retriesMax: wholeNumber(0, 4)
-    .default(2)
-    .describe('Retries of a call that cannot have run: the connection failed before the request was sent.'),
+    .describe(String(shape.transcriptionFormat.description)),
   repeatLostCalls: z
     .boolean({ error: 'true or false' })
     .default(true)
     .describe(
-      'Whether a call whose connection is lost before any output is made once more, on another address where there is one. The remote may charge its key for both; clients pay once.',
+      'Whether a call whose connection is lost before the answer begins is made once more. The other Parley may charge its key for both; clients pay once.',
     ),
-  catalogEveryMs: wholeNumber(1_000, day)
-    .default(60_000)
-    .describe('How often its models and voices are read again.'),
-})
-  .refine(({ tls, tlsCa }) => tls || tlsCa === undefined, { path: ['tls'], error: 'true with `tlsCa`' })
-  .refine(({ tls, tlsName }) => tls || tlsName === undefined, { path: ['tls'], error: 'true with `tlsName`' })
-  .describe(
-    'Another Parley, over gRPC: it serves models that this one has not, or shares the work. Times (…Ms) are in milliseconds.',
-  );
+}).describe(
+  'Another Parley, over the OpenAI API: it serves models that this one has not, or shares the work. Errors about the request of the client keep their codes. Times (…Ms) are in milliseconds.',
+);

@@ -94,7 +94,7 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
 }
 
 /** @throws `invalid_parameter` */
-function readChecked({ kind, url, apiKey, models, chat, tls }: pb.CheckEngineRequest): CheckedEngine {
+function readChecked({ kind, url, apiKey, models, chat }: pb.CheckEngineRequest): CheckedEngine {
   const known = readOneOf('kind', kind, checkedKinds) ?? checkedKinds[0];
   const { maxItems } = bounds.checkedModels;
   if (models.length > maxItems) throw invalid('models', `\`models\` takes at most ${maxItems} models.`);
@@ -106,7 +106,6 @@ function readChecked({ kind, url, apiKey, models, chat, tls }: pb.CheckEngineReq
     url,
     apiKey,
     asksChat: chat ?? false,
-    tls: tls ?? false,
     models: models.map(({ name, type }) => ({
       name: checkText('models.name', name, bounds.modelName),
       type: readOneOf('models.type', type, modelTypes) ?? modelTypes[0],

@@ -77,13 +77,11 @@ export const checkedKinds = ['openai', 'remote'] as const;
 /** A server that may become an engine. */
 export interface CheckedEngine {
   readonly kind: (typeof checkedKinds)[number];
-  /** Or the address. */
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly models: readonly { readonly name: string; readonly type: ModelType }[];
   /** Whether to ask chat models for one token. */
   readonly asksChat: boolean;
-  readonly tls: boolean;
 }
 
 export const modelTypes = ['speech', 'transcription', 'chat'] as const;

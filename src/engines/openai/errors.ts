@@ -3,10 +3,11 @@
  * error name.
  */
 import type { Excess } from '../../codec/json-scan.ts';
-import { type ErrorDetails, ParleyError } from '../../core/values/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
-import { upstreamMessages } from '../upstream-messages.ts';
+import { forOperator, upstreamMessages } from '../upstream-messages.ts';
 import { withoutKeys } from '../without-keys.ts';
+import { clientError } from './parley-errors.ts';
 
 /** The longest time that RetryInfo can carry: 10,000 years. */
 const retryAfterSecondsMax = 315_576_000_000;
@@ -40,13 +41,18 @@ export class ConnectionError extends Error {
   }
 
   toParleyError(): ParleyError {
+    const { cause, stage } = this;
     return new ParleyError('upstream_error', {
-      message: stageMessages[this.stage],
-      hasNotRun: this.stage === 'connecting',
-      cause: this.cause,
+      message: stageMessages[stage],
+      hasNotRun: stage === 'connecting',
+      cause:
+        stage === 'waiting' && cause instanceof Error ? new LostCallError(cause.message, { cause }) : cause,
     });
   }
 }
+
+/** The connection of a call closed before its answer began, for the log. */
+export class LostCallError extends Error {}
 
 /** @param reason for the operator's log */
 export function malformedResponse(reason: string, cause?: unknown): ParleyError {
@@ -114,6 +120,16 @@ export function eventError(body: string, ownKey: string | undefined): ParleyErro
   return statusError({ status, retryAfter: undefined, body, ownKey }, false);
 }
 
+/** Messages by the name of the error, under any status. */
+const messagesOfNames: Readonly<Record<string, string>> = {
+  unknown_model: upstreamMessages.unknownModel,
+  model_not_found: upstreamMessages.unknownModel,
+  insufficient_scope: forOperator('does not allow this operation to this server'),
+  subscription_required: forOperator('has no active plan for this server'),
+  fair_use_limit_reached: forOperator('has reached the fair-use limit of this server'),
+  engine_unavailable: forOperator('cannot do this'),
+};
+
 const refusingStatuses: ReadonlySet<number> = new Set([400, 422]);
 const limitName = /max_tokens|max_completion_tokens/;
 /** Words for an unknown parameter. Complaints about a parameter's value contain none of them. */
@@ -122,16 +138,17 @@ const notTaken =
 
 /** An answer with a status other than 2xx, for the log. */
 export class StatusError extends Error {
-  /** Whether the upstream lacks the configured model, under any status. */
-  readonly isModelUnknown: boolean;
+  /** Replaces the message of the status, for failures that only the operator can fix. */
+  readonly clientMessage: string | undefined;
   /** Whether the upstream refuses the parameter that carried the limit. */
   readonly isLimitNameRefused: boolean;
 
-  constructor(status: number, body: string, ownKey: ErrorResponse['ownKey']) {
+  constructor({ status, body, ownKey, requestId }: Omit<ErrorResponse, 'retryAfter'>) {
     const name = errorName(body, ownKey);
-    super(`the upstream answered ${status}${inBrackets(name)}`);
+    const id = readName(requestId, ownKey);
+    super(`the upstream answered ${status}${inBrackets([name, id].filter(Boolean).join(', ') || undefined)}`);
     this.name = 'StatusError';
-    this.isModelUnknown = name === 'unknown_model' || name === 'model_not_found';
+    this.clientMessage = messagesOfNames[name ?? ''];
     this.isLimitNameRefused = refusingStatuses.has(status) && limitName.test(body) && notTaken.test(body);
   }
 }
@@ -143,26 +160,23 @@ interface ErrorResponse {
   readonly body: string;
   /** The key of the engine, which the log must not have. */
   readonly ownKey: string | undefined;
+  /** Whether another Parley sent it. Default: false. */
+  readonly isParley?: boolean | undefined;
+  /** Its own id of the request, for the log. Default: none. */
+  readonly requestId?: string | string[] | undefined;
 }
 
 /** @param hasNotRun whether this status means that the request did not run */
-export function statusError(
-  { status, retryAfter, body, ownKey }: ErrorResponse,
-  hasNotRun: boolean,
-): ParleyError {
-  const cause = new StatusError(status, body, ownKey);
+export function statusError(answer: ErrorResponse, hasNotRun: boolean): ParleyError {
+  const { status, retryAfter, body, isParley } = answer;
+  const cause = new StatusError(answer);
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
   const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
-  const details: ErrorDetails = {
-    message: cause.isModelUnknown ? upstreamMessages.unknownModel : statusMessage(status),
-    httpStatus: status,
-    hasNotRun,
-    cause,
-  };
-  return new ParleyError(
-    'upstream_error',
-    retryAfterSeconds === undefined ? details : { ...details, retryAfterSeconds },
-  );
+  const details = { cause, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  const forClient = isParley && clientError(body, details);
+  if (forClient) return forClient;
+  const message = cause.clientMessage ?? statusMessage(status);
+  return new ParleyError('upstream_error', { ...details, message, httpStatus: status, hasNotRun });
 }
 
 function statusMessage(status: number): string {
@@ -215,12 +229,15 @@ function errorName(body: string, ownKey: string | undefined): string | undefined
     const parsed: unknown = JSON.parse(body);
     const error = memberOf(parsed, 'error');
     const names = [error, parsed].flatMap((value) => [memberOf(value, 'code'), memberOf(value, 'type')]);
-    const name = names.find((name): name is string => typeof name === 'string' && namePattern.test(name));
-    return name && withoutKeys(name, ownKey);
+    return names.map((name) => readName(name, ownKey)).find(Boolean);
   } catch {
     // Not JSON, or cut off.
     return undefined;
   }
+}
+
+function readName(name: unknown, ownKey: string | undefined): string | undefined {
+  return typeof name === 'string' && namePattern.test(name) ? withoutKeys(name, ownKey) : undefined;
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -16,7 +16,8 @@ import { configuredVoices, ListedVoices, type VoiceSource } from './voices/voice
 export interface OpenAiSettings extends UpstreamSettings {
   /** The upstream's model names, by the ids of the catalog, where the two differ. */
   readonly models: Readonly<Record<string, string>>;
-  readonly transcriptionFormat: TranscriptionFormat;
+  /** Undefined: as each request needs it. */
+  readonly transcriptionFormat?: TranscriptionFormat | undefined;
   /** Whether live speech is relayed to the upstream's Realtime API, as audio of this format. */
   readonly realtime: boolean;
   readonly realtimeFormat: UpstreamFormat;
@@ -62,6 +63,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
         model: nameOf(id),
         format: settings.transcriptionFormat,
         probe,
+        isParley: settings.isParley ?? false,
         relay: relayOf(settings, upstream, nameOf(id)),
       }),
     chat: (id, needsContext) => {

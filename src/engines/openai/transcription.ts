@@ -24,8 +24,10 @@ export interface OpenAiTranscriptionDeps {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;
-  readonly format: TranscriptionFormat;
+  /** Undefined: as each request needs it. */
+  readonly format: TranscriptionFormat | undefined;
   readonly probe: DurationProbe;
+  readonly isParley: boolean;
   /** Undefined if the upstream gets each turn of live speech as a file. */
   readonly relay: RelaySpeakerDeps | undefined;
 }
@@ -81,14 +83,17 @@ const contentTypes: Readonly<Record<MediaContainer, string>> = {
   webm: 'audio/webm',
 };
 
-/** Models that accept lists of languages and keywords. Others refuse unknown parameters. */
+/** Models that accept lists of languages and keywords, as another Parley does. Others refuse unknown parameters. */
 const modelsWithLists = /(^|\/)gpt-transcribe/;
 
 type Hints = Pick<TranscriptionRequest, 'language' | 'languages' | 'keywords' | 'prompt'>;
 
 /** The hints under the names that the model accepts. Keywords guide Whisper models as part of the prompt. */
-function hintFields(model: string, { language, languages = [], keywords = [], prompt }: Hints): FormField[] {
-  const takesLists = modelsWithLists.test(model);
+function hintFields(
+  { model, isParley }: OpenAiTranscriptionDeps,
+  { language, languages = [], keywords = [], prompt }: Hints,
+): FormField[] {
+  const takesLists = isParley || modelsWithLists.test(model);
   const prompts = [prompt, takesLists ? undefined : keywords.join(', ')].filter(Boolean);
   return [
     ...(language === undefined ? [] : [['language', language] as const]),
@@ -108,14 +113,15 @@ function speakerFields({ knownSpeakers = [], chunkingStrategy = 'auto' }: Transc
 
 /** Upstreams rely on the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
-  { model, format }: OpenAiTranscriptionDeps,
+  deps: OpenAiTranscriptionDeps,
   request: TranscriptionRequest,
   container: MediaContainer,
 ): FormBody {
   const { audio, temperature, words } = request;
+  const format = deps.format ?? (request.needsSpeakers ? 'diarized_json' : 'verbose_json');
   // Models that identify speakers refuse prompts.
   const hints = format === 'diarized_json' ? { language: request.language } : request;
-  const fields: FormField[] = [['model', model], ...hintFields(model, hints)];
+  const fields: FormField[] = [['model', deps.model], ...hintFields(deps, hints)];
   if (temperature !== undefined) fields.push(['temperature', String(temperature)]);
   fields.push(['response_format', format]);
   if (format === 'verbose_json') fields.push(['timestamp_granularities[]', 'segment']);

@@ -80,15 +80,20 @@ it('says what is wrong with a chat, a key or an address', async () => {
   expect((await check()).diagnostics[0]?.found).toContain('cannot be reached');
 });
 
-it('checks another Parley over gRPC', async () => {
-  const { host } = new URL(parley.baseUrl);
+it('checks another Parley', async () => {
   const models = [
     { name: 'eliza', type: 'chat' },
     { name: 'nobody', type: 'chat' },
   ];
-  const found = await check({ kind: 'remote', url: host, api_key: parley.apiKey, models });
+  const found = await check({ kind: 'remote', url: parley.baseUrl, api_key: parley.apiKey, models });
   expect(found.models).toContain('eliza');
-  expect(statesOf(found)).toEqual({ remote: 'ok', 'model eliza': 'ok', 'model nobody': 'problem' });
+  expect(statesOf(found)).toEqual({
+    upstream: 'ok',
+    'model eliza': 'ok',
+    'context of eliza': 'ok',
+    'model nobody': 'problem',
+    'context of nobody': 'problem',
+  });
 });
 
 it('refuses what the configuration refuses, and keeps nothing', async () => {

@@ -41,7 +41,7 @@ async function startDistant({ baseUrl, apiKey }: Parley): Promise<Parley> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-distant-'));
   const [file, apiKeyFile] = [join(folder, 'parley.yaml'), join(folder, 'key')];
   writeFileSync(apiKeyFile, apiKey);
-  const remote = { kind: 'remote', address: new URL(baseUrl).host, apiKeyFile };
+  const remote = { kind: 'remote', baseUrl, apiKeyFile };
   writeFileSync(file, JSON.stringify({ engines: { upstream: remote }, models: [model] }));
   try {
     return await startParley({ log, clock, file });

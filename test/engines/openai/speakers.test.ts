@@ -141,8 +141,7 @@ describe('an upstream that tells speakers', () => {
   it('serves a second server', async () => {
     const folder = scratchFolder();
     writeFileSync(folder.file('key'), parley.apiKey);
-    const address = new URL(parley.baseUrl).host;
-    const far = { kind: 'remote', address, apiKeyFile: folder.file('key') };
+    const far = { kind: 'remote', baseUrl: parley.baseUrl, apiKeyFile: folder.file('key') };
     const second = await startParley({
       settings: { engines: { far }, models: [{ id: 'hearer', type: 'transcription', engine: 'far' }] },
     });

@@ -30,7 +30,6 @@ export interface NewEngine {
   readonly name: string;
   readonly kind: 'openai' | 'remote';
   readonly url: string;
-  readonly isEncrypted: boolean;
   readonly hasKey: boolean;
   readonly models: readonly NewModel[];
 }
@@ -39,14 +38,13 @@ export interface NewEngine {
 export const keyVariable = (name: string): string => `${name.toUpperCase().replaceAll('-', '_')}_API_KEY`;
 
 export function engineYaml(engine: NewEngine): string {
-  const { name, kind, url, isEncrypted, hasKey, models } = engine;
+  const { name, kind, url, hasKey, models } = engine;
   const renamed = models.filter((model) => idOf(model) !== model.name);
   return [
     'engines:',
     `  ${scalar(name)}:`,
     `    kind: ${kind}`,
-    `    ${kind === 'openai' ? 'baseUrl' : 'address'}: ${scalar(url)}`,
-    ...(kind === 'remote' && isEncrypted ? ['    tls: true'] : []),
+    `    baseUrl: ${scalar(url)}`,
     ...(hasKey ? [`    apiKeyEnv: ${keyVariable(name)}`] : []),
     ...(renamed.length > 0 ? ['    models:'] : []),
     ...renamed.map((model) => `      ${scalar(idOf(model))}: ${scalar(model.name)}`),

@@ -39,7 +39,6 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
       kind,
       url: engine.url,
       chat: values.has('chat'),
-      tls: engine.isEncrypted,
       ...(apiKey && { apiKey }),
       models: engine.models.map(({ name, type }) => ({ name, type })),
     });
@@ -113,14 +112,12 @@ function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
         </select>
       </label>
       <Field
-        label={kind === 'openai' ? 'URL' : 'Address'}
+        label="URL"
         name="url"
         required
         autocomplete="off"
         spellcheck={false}
-        hint={
-          kind === 'openai' ? 'With its version: http://127.0.0.1:8000/v1' : 'Such as speech.example.com:8080'
-        }
+        hint={`With its version: ${kind === 'openai' ? 'http://127.0.0.1:8000/v1' : 'https://gateway.example.com/api/v1'}`}
         problem={problems?.get('url')}
       />
       <Field
@@ -131,16 +128,10 @@ function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
         hint="Sent with this check only. Nothing keeps it."
       />
       <p>
-        {kind === 'openai' ? (
-          <label>
-            <input type="checkbox" name="chat" /> Ask each chat model for one token, which that server may
-            charge
-          </label>
-        ) : (
-          <label>
-            <input type="checkbox" name="tls" /> Encrypt the connection
-          </label>
-        )}
+        <label>
+          <input type="checkbox" name="chat" /> Ask each chat model for one token, which that server may
+          charge
+        </label>
       </p>
     </>
   );
@@ -157,7 +148,6 @@ function wanted(values: FormData, kind: NewEngine['kind'], models: readonly NewM
     name: text('name'),
     kind,
     url: text('url'),
-    isEncrypted: values.has('tls'),
     hasKey: apiKey !== '',
     models: trimmed,
   };

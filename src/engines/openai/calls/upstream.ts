@@ -54,6 +54,10 @@ export interface UpstreamSettings {
   readonly retryStatuses: readonly number[];
   readonly breakerFailures: number;
   readonly breakerOpenMs: number;
+  /** Whether it is another Parley, whose refusals of a request keep their codes. Default: false. */
+  readonly isParley?: boolean;
+  /** Whether a call whose connection is lost before the answer begins is made once more. Default: false. */
+  readonly repeatLostCalls?: boolean;
 }
 
 export interface UpstreamDeps {
@@ -117,7 +121,8 @@ export class Upstream {
    */
   call(call: UpstreamCall): Promise<UpstreamAnswer> {
     return this.#inSlot(call.signal, (limit, end) => {
-      const sent = sendWithRetries(() => this.#send(call, limit), this.#settings.retriesMax, limit);
+      const { retriesMax, repeatLostCalls } = this.#settings;
+      const sent = sendWithRetries(() => this.#send(call, limit), retriesMax, limit, repeatLostCalls);
       return sent.then((response) => new UpstreamAnswer(response, limit, end));
     });
   }
@@ -225,9 +230,11 @@ export class Upstream {
   }
 
   #refusal(status: number, headers: IncomingHttpHeaders, body: string): ParleyError {
-    const hasNotRun = this.#settings.retryStatuses.includes(status);
+    const { retryStatuses, isParley } = this.#settings;
     const { apiKey: ownKey } = this.#deps;
-    return statusError({ status, retryAfter: headers['retry-after'], body, ownKey }, hasNotRun);
+    const [retryAfter, requestId] = [headers['retry-after'], headers['x-request-id']];
+    const answer = { status, retryAfter, body, ownKey, isParley, requestId };
+    return statusError(answer, retryStatuses.includes(status));
   }
 
   #request(
@@ -258,8 +265,8 @@ export class Upstream {
     if (!(error instanceof ParleyError) || error.code !== 'upstream_error') return;
     if (error.cause instanceof BrokenCircuitError) return;
     const status = error.httpStatus;
-    const isModelUnknown = error.cause instanceof StatusError && error.cause.isModelUnknown;
-    if (status < 500 && !operatorStatuses.has(status) && !isModelUnknown) return;
+    const isForOperator = error.cause instanceof StatusError && error.cause.clientMessage !== undefined;
+    if (status < 500 && !operatorStatuses.has(status) && !isForOperator) return;
     this.#deps.log.warn(
       { engine: this.#deps.name, status, err: briefError(error.cause) },
       'an upstream failed',

@@ -1,8 +1,8 @@
 /** `json` for a server that sends no times, `diarized_json` for one that identifies speakers. */
 export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
 
-/** Whether transcripts of a format have times and speakers. */
-export const toldBy = (format: TranscriptionFormat) => ({
+/** Whether transcripts of a format have times and speakers. Undefined: only the other server knows. */
+export const toldBy = (format: TranscriptionFormat | undefined) => ({
   tellsTimes: format !== 'json',
-  tellsSpeakers: format === 'diarized_json',
+  tellsSpeakers: format && format === 'diarized_json',
 });
