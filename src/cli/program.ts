@@ -86,5 +86,7 @@ function noticesCommand(): Command {
 
 /** What many people type first. */
 function versionCommand(version: string): Command {
-  return newCommand('version', 'Show the version.', ['parley version']).action(() => printData(`${version}\n`));
+  return newCommand('version', 'Show the version.', ['parley version']).action(() =>
+    printData(`${version}\n`),
+  );
 }
