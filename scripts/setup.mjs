@@ -1,36 +1,38 @@
 /**
  * Sets up a clone. Finished steps are skipped within milliseconds. Commands run at the same time.
  *
- *   node scripts/setup.mjs tools    installs the dependencies, and Node where the one at hand is too old
- *   node scripts/setup.mjs build    also compiles the sources
+ *   node scripts/setup.mjs program  installs what the server needs, with Node where the one at hand is too old, and bundles it
+ *   node scripts/setup.mjs start    program; hear goes on in the background
+ *   node scripts/setup.mjs tools    installs all packages of package.json
+ *   node scripts/setup.mjs build    tools, program, the check of the types, and the generated code for clients
  *   node scripts/setup.mjs hear     builds what transcription needs, with a compiler from the distribution
- *   node scripts/setup.mjs start    build; hear goes on in the background
- *   node scripts/setup.mjs test     tools, hear, and the Debian packages of the tests
+ *   node scripts/setup.mjs test     tools, hear, and the packages of npm and Debian that only tests use
  */
 import { spawn } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { build } from './setup/build.mjs';
+import { bundles, types } from './setup/build.mjs';
 import { isHearingBuilt, provideHearing } from './setup/hearing.mjs';
-import { dependencies, runtime } from './setup/npm.mjs';
+import { examplePackages, program, runtime, runtimeLink, testPackages, tools } from './setup/npm.mjs';
 import { packages, provide } from './setup/programs.mjs';
 import { SetupFailure, say, stop } from './setup/run.mjs';
 import { doSteps } from './setup/steps.mjs';
 
-const tools = () => doSteps([dependencies, runtime]);
-const buildAll = () => doSteps([dependencies, runtime, build]);
+const installTools = [[tools, runtime], runtimeLink];
+const buildProgram = () => doSteps([[program, runtime], runtimeLink, bundles]);
 
 /** @type {Record<string, () => Promise<void>>} */
 const commands = {
-  tools,
-  build: buildAll,
-  hear: provideHearing,
+  program: buildProgram,
   async start() {
     if (!isHearingBuilt()) inBackground('hear');
-    await buildAll();
+    await buildProgram();
   },
+  tools: () => doSteps(installTools),
+  build: () => doSteps([...installTools, [bundles, types]]),
+  hear: provideHearing,
   async test() {
-    await Promise.all([tools(), provideForTests()]);
+    await Promise.all([doSteps([...installTools, testPackages, examplePackages]), provideForTests()]);
   },
 };
 

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isBuildTool } from './build-tools.mjs';
 
 interface LockedPackage {
   readonly version?: string;
@@ -35,6 +36,7 @@ function notices(): Notice[] {
       license,
       text: licenseText(path),
     }))
+    .filter(({ name }) => !isBuildTool(name))
     .sort((a, b) => a.name.localeCompare(b.name) || a.version.localeCompare(b.version));
 }
 

@@ -224,7 +224,9 @@ describe('the house', () => {
   });
 
   it('spreads no literal into another, which only prevents the formatter from breaking lines', () => {
-    const all = globSync('{src,test,console,bench,scripts}/**/*.{ts,tsx,mjs}');
+    const all = globSync('{src,test,console,bench,scripts}/**/*.{ts,tsx,mjs}', {
+      exclude: ['**/node_modules/**'],
+    });
     expect(all.filter((file) => /\.\.\.\{/.test(readFileSync(file, 'utf8')))).toEqual([]);
   });
 

@@ -42,14 +42,12 @@ function compactJson(file) {
 
 /** Parley's schemas, and the imported ones that protoc does not include. @returns {Record<string, Buffer>} */
 function schemaFiles() {
-  const google = 'node_modules/google-proto-files';
-  const own = globSync('parley/**/*.proto', { cwd: join(root, 'proto') }).sort();
-  const imported = ['google/api/annotations.proto', 'google/api/http.proto'];
+  const cwd = join(root, 'proto');
   const files = [
-    ...own.map((path) => [path, join(root, 'proto', path)]),
-    ...imported.map((path) => [path, join(root, google, path)]),
+    ...globSync('parley/**/*.proto', { cwd }).sort(),
+    ...globSync('google/api/*.proto', { cwd }).sort(),
   ];
-  return Object.fromEntries(files.map(([path = '', file = '']) => [path, readFileSync(file)]));
+  return Object.fromEntries(files.map((path) => [path, readFileSync(join(cwd, path))]));
 }
 
 /**

@@ -47,8 +47,7 @@ export function makeWheel({ version, epoch, output }) {
     const plugin = await mustRun(['sh', '-c', 'command -v grpc_python_plugin'], { epoch });
     const makers = [`--plugin=protoc-gen-grpc_python=${plugin}`, `--grpc_python_out=${code}`];
     const outputs = [...makers, `--python_out=${code}`, `--pyi_out=${code}`];
-    const includes = ['-I', proto, '-I', join(root, 'node_modules/google-proto-files')];
-    await mustRun(['protoc', ...includes, ...outputs, ...files], { epoch });
+    await mustRun(['protoc', '-I', proto, ...outputs, ...files], { epoch });
     writeFileSync(join(code, 'parley', 'py.typed'), '');
     writeFileSync(join(folder, 'pyproject.toml'), pyproject(version));
     writeTexts(folder, 'python');

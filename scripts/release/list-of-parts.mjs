@@ -1,6 +1,7 @@
 /** The list of parts (SBOM) as CycloneDX: npm's packages, the sources of hearing, and Node. */
 import { createHash } from 'node:crypto';
 import { hearingNotices } from '../binary/hearing.mjs';
+import { isBuildTool } from '../build-tools.mjs';
 import { root } from '../setup/run.mjs';
 import { mustRun } from './scratch.mjs';
 
@@ -46,8 +47,9 @@ function amongParts(dependencies, parts) {
     .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => parts.has(one)) }));
 }
 
-/** @param {{ properties: { name: string }[] }} component */
-function isPartOfServer({ properties }) {
+/** @param {{ name: string, properties: { name: string }[] }} component */
+function isPartOfServer({ name, properties }) {
+  if (isBuildTool(name)) return false;
   return !properties.some(({ name }) => name === 'cdx:npm:package:development');
 }
 

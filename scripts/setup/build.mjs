@@ -1,50 +1,66 @@
-/** The step that compiles the sources to dist/. */
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+/** The steps that compile the sources to dist/. */
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run, SetupFailure } from './run.mjs';
 import { notes } from './steps.mjs';
 
-/** Its time is the start of the last successful build. `./parley` compares it with the times of the same inputs. */
-const stamp = 'dist/.built';
-const inputs = [
-  'src',
-  'gen',
-  'console',
-  'proto',
-  'reference',
-  'docs',
-  'tsconfig.json',
-  'tsconfig.gen.json',
-  'package-lock.json',
-];
+const configs = ['tsconfig.json', 'package-lock.json'];
+const node = 'node_modules/.bin/node';
+const tsc = 'node_modules/.bin/tsc';
 
-/** @type {import('./steps.mjs').Step} */
-export const build = {
-  doing: 'Building dist/ (tsc, esbuild)',
-  async isDone() {
-    const { ok, output } = await run(['find', ...inputs, '-newer', stamp]);
-    return ok && output === '';
-  },
-  async work() {
-    const started = join(notes, 'build-started');
-    mkdirSync(join(root, 'dist'), { recursive: true });
-    writeFileSync(started, '');
-    // The types of a new clone were checked before they were committed, and checking them takes most of a build's time.
-    const checks = existsSync(join(root, stamp)) ? [['node_modules/.bin/tsc', '-p', 'tsconfig.json']] : [];
-    const tools = [
-      ...checks,
-      ['node_modules/.bin/tsc', '-p', 'tsconfig.gen.json'],
-      ['node_modules/.bin/node', 'scripts/build-program.mjs'],
-      ['node_modules/.bin/node', 'scripts/build-console.mjs'],
-    ];
-    const results = await Promise.all(tools.map((tool) => run(tool)));
-    const failed = results.find(({ ok }) => !ok);
-    if (failed !== undefined)
-      throw new SetupFailure(
-        `The sources do not compile. Fix them and run the command again.\n${failed.output}`,
-      );
-    // Removes the files of removed sources. dist/ is not emptied before, as a server may run from it.
-    await run(['find', 'dist', '-type', 'f', '!', '-newer', started, '-delete']);
-    renameSync(started, join(root, stamp));
-  },
-};
+/** The server and its pages. `./parley` compares the time of its stamp with those of the same inputs. */
+export const bundles = compileStep({
+  doing: 'Bundling the server and its pages in dist/ (esbuild)',
+  takes: '4 s',
+  folder: 'dist',
+  except: 'dist/gen',
+  inputs: ['src', 'gen', 'console', 'proto', 'reference', 'docs', ...configs],
+  tools: [
+    [node, 'scripts/build-program.mjs'],
+    [node, 'scripts/build-console.mjs'],
+  ],
+});
+
+/** The check of the types, and the generated code for clients in TypeScript. */
+export const types = compileStep({
+  doing: 'Checking the types, and compiling gen/ to dist/gen/ (tsc)',
+  takes: '8 s',
+  folder: 'dist/gen',
+  inputs: ['src', 'gen', 'tsconfig.gen.json', ...configs],
+  tools: [
+    [tsc, '-p', 'tsconfig.json'],
+    [tsc, '-p', 'tsconfig.gen.json'],
+  ],
+});
+
+/**
+ * @param {{ doing: string, takes: string, folder: string, except?: string, inputs: string[], tools: string[][] }} facts
+ * @returns {import('./steps.mjs').Step}
+ */
+function compileStep({ doing, takes, folder, except = '', inputs, tools }) {
+  /** Its time is the start of the last successful build. */
+  const stamp = join(folder, '.built');
+  return {
+    doing,
+    takes,
+    async isDone() {
+      const { ok, output } = await run(['find', ...inputs, '-newer', stamp]);
+      return ok && output === '';
+    },
+    async work() {
+      const started = join(notes, `${folder.replace('/', '-')}-started`);
+      mkdirSync(join(root, folder), { recursive: true });
+      writeFileSync(started, '');
+      const results = await Promise.all(tools.map((tool) => run(tool)));
+      const failed = results.find(({ ok }) => !ok);
+      if (failed !== undefined)
+        throw new SetupFailure(
+          `The sources do not compile. Fix them and run the command again.\n${failed.output}`,
+        );
+      // Removes the files of removed sources. The folder is not emptied before, as a server may run from it.
+      const old = ['-type', 'f', '!', '-newer', started, '!', '-path', `${except}/*`];
+      await run(['find', folder, ...old, '-delete']);
+      renameSync(started, join(root, stamp));
+    },
+  };
+}

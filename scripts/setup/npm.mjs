@@ -1,9 +1,10 @@
-/** The steps that install from npm's registry: the dependencies, and Node where the one at hand is too old. */
+/** The steps that install from npm's registry: the packages, and Node where the one at hand is too old. */
 import {
   accessSync,
   constants,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -20,47 +21,122 @@ const node = join(root, 'node_modules', '.bin', 'node');
 /** The oldest supported version, such as `24.21`. Older ones keep the sockets of HTTP/2 clients that send malformed headers. */
 export const requiredVersion = readJson('package.json').engines.node.replace('>=', '');
 
-/** @type {import('./steps.mjs').Step} */
-export const dependencies = {
-  doing: 'Installing the dependencies (npm ci)',
-  async isDone() {
-    const installed = readJson('node_modules/.package-lock.json')?.packages;
-    return installed !== undefined && isInstalled(readJson('package-lock.json').packages, installed);
-  },
-  work: (lock) => npmCi(root, lock),
-};
+/** What a start needs: the packages of the server, and those that build it. */
+export const program = packagesStep({
+  doing: "Installing Parley's packages (npm ci)",
+  takes: '10 s, 60 MB to download',
+  folder: '.',
+  isWanted: ({ dev, devOptional }) => !dev && !devOptional,
+  omit: '--omit=dev',
+});
+
+/** Also compilers, checks and the test runner. A server that runs from this clone keeps its packages. */
+export const tools = packagesStep({
+  doing: 'Installing all packages of Parley (npm)',
+  takes: '15 s, 150 MB to download',
+  folder: '.',
+});
+
+/** SDKs of clients, and others that only tests use. */
+export const testPackages = packagesStep({
+  doing: "Installing the tests' own packages (npm ci in test/)",
+  takes: '10 s, 60 MB to download',
+  folder: 'test',
+});
+
+/** The program of `examples/stripe-top-up` runs with the tests' packages. */
+export const examplePackages = linkStep('examples/node_modules', '../test/node_modules');
 
 const isThisNewEnough = isNewEnough(process.version);
+const runtimeFolder = join(root, '.runtime');
+const installedNode = join(runtimeFolder, 'node_modules', '.bin', 'node');
 
 /** @type {import('./steps.mjs').Step} */
 export const runtime = {
-  doing: isThisNewEnough
-    ? `Linking Node ${process.version} to node_modules/.bin/node`
-    : `Installing Node ${requiredVersion} in .runtime/, as this one is ${process.version} (npm ci)`,
-  isDone: () => runsNewEnough(node),
+  doing: `Installing Node ${requiredVersion} in .runtime/, as this one is ${process.version} (npm ci)`,
+  takes: '8 s, 40 MB to download',
+  isDone: async () => isThisNewEnough || (await runsNewEnough(node)) || (await runsNewEnough(installedNode)),
   async work(lock) {
-    const target = isThisNewEnough ? process.execPath : await installNode(lock);
-    mkdirSync(dirname(node), { recursive: true });
-    rmSync(node, { force: true });
-    symlinkSync(target, node);
+    const locked = join(root, 'scripts', 'runtime', `${process.platform}-${process.arch}`);
+    if (existsSync(locked)) {
+      cpSync(locked, runtimeFolder, { recursive: true });
+      await npm(['ci'], { folder: runtimeFolder, lock });
+    }
+    if (await runsNewEnough(installedNode)) return;
+    throw new SetupFailure(
+      `Parley needs Node ${requiredVersion} or newer. This is ${process.version}, and set-up has no Node that runs on this ` +
+        `${process.platform}-${process.arch}. Install Node 24 (https://nodejs.org/en/download), then run the command again.`,
+    );
   },
 };
 
-/** @param {number} lock */
-async function installNode(lock) {
-  const platform = `${process.platform}-${process.arch}`;
-  const locked = join(root, 'scripts', 'runtime', platform);
-  const folder = join(root, '.runtime');
-  const installed = join(folder, 'node_modules', '.bin', 'node');
-  if (existsSync(locked) && !(await runsNewEnough(installed))) {
-    cpSync(locked, folder, { recursive: true });
-    await npmCi(folder, lock);
-  }
-  if (await runsNewEnough(installed)) return installed;
-  throw new SetupFailure(
-    `Parley needs Node ${requiredVersion} or newer. This is ${process.version}, and set-up has no Node that runs on this ` +
-      `${platform}. Install Node 24 (https://nodejs.org/en/download), then run the command again.`,
+/** After the packages, as installing them empties the folder. @type {import('./steps.mjs').Step} */
+export const runtimeLink = {
+  isDone: () => runsNewEnough(node),
+  async work() {
+    mkdirSync(dirname(node), { recursive: true });
+    rmSync(node, { force: true });
+    symlinkSync(isThisNewEnough ? process.execPath : installedNode, node);
+  },
+};
+
+/**
+ * @typedef {{ version?: string, integrity?: string, optional?: boolean, dev?: boolean, devOptional?: boolean, os?: string[], cpu?: string[] }} LockedPackage
+ * @typedef {Record<string, LockedPackage>} LockedPackages by their folders
+ */
+
+/**
+ * @param {{ doing: string, takes: string, folder: string, isWanted?: (one: LockedPackage) => boolean, omit?: string }} facts
+ * @returns {import('./steps.mjs').Step}
+ */
+function packagesStep({ doing, takes, folder, isWanted = () => true, omit = '--include=dev' }) {
+  const path = join(root, folder);
+  const locked = () => /** @type {LockedPackages} */ (readJson(join(folder, 'package-lock.json')).packages);
+  const wanted = () => Object.fromEntries(Object.entries(locked()).filter(([, one]) => isWanted(one)));
+  /** The packages that npm notes as installed. @returns {LockedPackages | undefined} */
+  const installed = () => readJson(join(folder, 'node_modules/.package-lock.json'))?.packages;
+  return {
+    doing,
+    takes,
+    async isDone() {
+      const found = installed();
+      return found !== undefined && isInstalled(wanted(), found);
+    },
+    async work(lock) {
+      const found = installed();
+      // `npm ci` empties node_modules, from which a server may run.
+      if (found === undefined) return npm(['ci', omit], { folder: path, lock });
+      removeIncomplete(path, locked(), found);
+      const hasTools = Object.values(found).some(({ dev }) => dev);
+      await npm(['install', '--no-save', hasTools ? '--include=dev' : omit], { folder: path, lock });
+    },
+    progress: () => progressOf(path, wanted()),
+  };
+}
+
+/** Removes what npm has not noted: it takes a folder that it left half written for a package. @param {string} path @param {LockedPackages} locked @param {LockedPackages} installed */
+function removeIncomplete(path, locked, installed) {
+  for (const [folder, { version }] of Object.entries(locked))
+    if (folder !== '' && installed[folder]?.version !== version)
+      rmSync(join(path, folder), { recursive: true, force: true });
+}
+
+/** @param {string} path @param {LockedPackages} wanted */
+function progressOf(path, wanted) {
+  const folders = Object.entries(wanted).flatMap(([folder, one]) =>
+    folder === '' || one.optional || !fitsThisPlatform(one) ? [] : [folder],
   );
+  const there = folders.filter((folder) => existsSync(join(path, folder, 'package.json')));
+  return `${there.length} of ${folders.length} packages`;
+}
+
+/** @param {string} link @param {string} target relative to the link @returns {import('./steps.mjs').Step} */
+function linkStep(link, target) {
+  const path = join(root, link);
+  return {
+    isDone: async () => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+    work: async () => symlinkSync(target, path),
+  };
 }
 
 /** @param {string} path of a Node that may not exist */
@@ -78,9 +154,8 @@ export function isNewEnough(version, required = requiredVersion) {
  * Whether all packages of a lockfile are installed, and for this platform: a clone may be shared with a container of another
  * one. Optional packages may be missing, as most are for other platforms.
  *
- * @typedef {{ version?: string, integrity?: string, optional?: boolean, os?: string[], cpu?: string[] }} LockedPackage
- * @param {Record<string, LockedPackage>} wanted
- * @param {Record<string, LockedPackage>} installed the packages that npm notes as installed
+ * @param {LockedPackages} wanted
+ * @param {LockedPackages} installed the packages that npm notes as installed
  */
 export function isInstalled(wanted, installed) {
   const isComplete = Object.entries(wanted).every(([path, { version, integrity, optional = false }]) => {
@@ -112,7 +187,6 @@ const flags = [
   '--ignore-scripts',
   '--fetch-retry-mintimeout=1000',
   '--fetch-retry-maxtimeout=5000',
-  '--include=dev',
   '--include=optional',
   '--engine-strict=false',
   '--no-audit',
@@ -123,17 +197,17 @@ const flags = [
 /** Installs the pinned Node for another processor and returns its path. @param {string} arch @param {string} folder */
 export async function installRuntime(arch, folder) {
   cpSync(join(root, 'scripts', 'runtime', `linux-${arch}`), folder, { recursive: true });
-  await npmCi(folder, undefined, ['--force']);
+  await npm(['ci', '--force'], { folder });
   return join(folder, 'node_modules', `node-linux-${arch}`, 'bin', 'node');
 }
 
-/** @param {string} folder @param {number} [lock] @param {readonly string[]} [more] flags */
-async function npmCi(folder, lock, more = []) {
+/** @param {readonly string[]} command of npm @param {{ folder: string, lock?: number }} place */
+async function npm(command, { folder, lock }) {
   // The npm that runs this script, on the Node it was started with; `npm` on PATH where yarn or nothing runs it.
   const { npm_execpath: script = '', npm_node_execpath: itsNode = 'node' } = process.env;
-  const npm = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
-  // On other signals npm would undo its work, which takes a minute. The next `npm ci` starts from the beginning in any case.
-  const { ok, output } = await run([...npm, 'ci', ...flags, ...more, ...cacheFlags()], {
+  const program = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
+  // On other signals npm would undo its work, which takes a minute. The next set-up does not need that.
+  const { ok, output } = await run([...program, ...command, ...flags, ...cacheFlags()], {
     cwd: folder,
     ...(lock !== undefined && { lock }),
     killSignal: 'SIGKILL',

@@ -10,38 +10,57 @@ export const notes = join(root, '.setup');
 
 /**
  * @typedef {object} Step
- * @property {string} doing what the step does, in words for the terminal
+ * @property {string} [doing] what the step does, in words for the terminal; a step of milliseconds has none
+ * @property {string} [takes] how long that takes on two cores
  * @property {() => Promise<boolean>} isDone takes milliseconds and changes nothing
  * @property {(lock: number) => Promise<void>} work `lock` is the file of the set-up lock
+ * @property {() => string} [progress] how much of the work is done
  */
 
 /**
- * Runs the steps that are not done, in order. Throws the error of the first step that fails.
+ * Runs the steps that are not done, in order; those of a list at the same time. Throws the error of the first step that fails.
  *
- * @param {readonly Step[]} steps
+ * @param {readonly (Step | readonly Step[])[]} steps
  */
 export async function doSteps(steps) {
+  /** @type {number | undefined} */
   let lock;
-  for (const step of steps) {
-    if (await step.isDone()) continue;
+  for (const group of steps) {
+    const missing = await notDone([group].flat());
+    if (missing.length === 0) continue;
     lock ??= await takeLock(join(notes, 'lock'));
-    const isDoneByAnother = await step.isDone();
-    if (!isDoneByAnother) await doStep(step, lock);
+    const held = lock;
+    // Another set-up may have done them meanwhile.
+    await Promise.all((await notDone(missing)).map((step) => doStep(step, held)));
   }
   if (lock !== undefined) closeSync(lock);
 }
+
+/** @param {readonly Step[]} steps */
+async function notDone(steps) {
+  const done = await Promise.all(steps.map((step) => step.isDone()));
+  return steps.filter((_, index) => !done[index]);
+}
+
+const progressEveryMs = 5_000;
 
 /**
  * Does a step. Prints whole lines only, as several steps may run at the same time.
  *
  * @template Lock
- * @param {{ doing: string, work: (lock: Lock) => Promise<void> }} step
+ * @param {{ doing?: string, takes?: string, work: (lock: Lock) => Promise<void>, progress?: () => string }} step
  * @param {Lock} lock
  */
-export async function doStep({ doing, work }, lock) {
+export async function doStep({ doing, takes, work, progress }, lock) {
+  if (doing === undefined) return work(lock);
   const started = performance.now();
-  say(`${doing} ...`);
-  await work(lock);
+  say(`${doing}${takes === undefined ? '' : `: takes ${takes}`} ...`);
+  const timer = progress && setInterval(() => say(`  ${doing}: ${progress()}`), progressEveryMs);
+  try {
+    await work(lock);
+  } finally {
+    clearInterval(timer);
+  }
   say(`${doing}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 

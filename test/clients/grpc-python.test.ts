@@ -23,16 +23,7 @@ if (missing !== undefined) {
 
 /** Folders of schemas, each with the schemas that stubs are made from. */
 const schemas: readonly (readonly [string, readonly string[]])[] = [
-  ['proto', globSync('parley/**/*.proto', { cwd: join(project, 'proto') })],
-  [
-    'node_modules/google-proto-files',
-    [
-      'google/api/annotations.proto',
-      'google/api/http.proto',
-      'google/rpc/status.proto',
-      'google/rpc/error_details.proto',
-    ],
-  ],
+  ['proto', globSync('{parley,google}/**/*.proto', { cwd: join(project, 'proto') })],
   ['node_modules/grpc-health-check/proto', ['health/v1/health.proto']],
   // A file in the folder above would be a module of the package `grpc`, which must not be extended.
   ['node_modules/@grpc/reflection/build/proto/grpc', ['reflection/v1/reflection.proto']],

@@ -110,7 +110,7 @@ describe.skipIf(missing)(`OpenAIRealtimeWS${missing ? `: ${missing}` : ''}`, () 
     writeFileSync(join(folder, program), readPage('../realtime').file(program));
     writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
     const modules = join(folder, 'node_modules');
-    if (!existsSync(modules)) symlinkSync(new URL('../../node_modules', import.meta.url).pathname, modules);
+    if (!existsSync(modules)) symlinkSync(new URL('../node_modules', import.meta.url).pathname, modules);
     const env = {
       PARLEY_API_KEY: parley.apiKey,
       PARLEY_BASE_URL: parley.baseUrl.replace('127.0.0.1', 'localhost'),

@@ -302,8 +302,8 @@ describe('at its start', () => {
   it('needs the versions of its libraries that are tested here', () => {
     const versionsIn = (url: URL) => JSON.parse(readFileSync(url, 'utf8'));
     const { dependencies } = versionsIn(new URL('package.json', folder));
-    const { devDependencies } = versionsIn(new URL('../../package.json', import.meta.url));
-    expect(devDependencies).toMatchObject(dependencies);
+    const tested = versionsIn(new URL('../package.json', import.meta.url));
+    expect(tested.dependencies).toMatchObject(dependencies);
   });
 });
 

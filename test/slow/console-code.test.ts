@@ -18,7 +18,7 @@ const sdks = await installPython('python', 10);
 const missingGrpc = missingFromPython();
 const missingGo = missingPrograms('gofmt');
 const price = { input: 1, output: 2 };
-const modules = new URL('../../node_modules', import.meta.url).pathname;
+const modules = new URL('../node_modules', import.meta.url).pathname;
 
 interface Language {
   readonly name: string;
