@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { EndedDays } from '../core/billing/ended-days.ts';
 import { Retention } from '../core/billing/retention.ts';
 import type { Store, StoreObserver } from '../core/entities/store.ts';
 import type { Clock } from '../core/values/clock.ts';
@@ -52,8 +51,6 @@ export async function openData(
   if (interrupted > 0) log.warn({ interrupted }, 'released requests left open by an earlier run');
   const retention = new Retention({ usage: store.usage, audit: store.audit, clock, log }, config.retention);
   opened.defer(() => retention.close());
-  const endedDays = new EndedDays(store.usage, log);
-  opened.defer(() => endedDays.close());
   return store;
 }
 

@@ -40,7 +40,6 @@ beforeAll(async () => {
   const folder = await newStoreFolder();
   await fillRecords(folder.path, { accounts, records, untilMs: Date.now() });
   parley = await startParley({ folder, pages: new Map(Object.entries(await consoleFiles())) });
-  await parley.app.store.usage.sumEndedDays(new AbortController().signal);
 }, fillMsMax);
 afterAll(async () => {
   if (missingBrowser !== undefined) return;

@@ -1,4 +1,4 @@
-/** Lists of usage records, on each database: the records that any filters select, also of summed days and after pruning. */
+/** Lists of usage records, on each database: the records that any filters select, also after pruning. */
 import Sqlite from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import {
@@ -69,8 +69,6 @@ it('have the records of any filters, newest first, on pages of any size', async 
   };
   let records = await Promise.all(Array.from({ length: 1_500 }, newRecord));
   for (let turn = 0; turn < 60; turn++) {
-    if (turn % 10 === 9) await store.usage.sumEndedDays(new AbortController().signal);
-    // A late record makes its day a day without sums.
     if (random.onceIn(4)) records.push(await newRecord());
     if (turn === 40) {
       const recordsBeforeMs = firstMs + 2.5 * dayMs;

@@ -2,8 +2,13 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 
-/** Each query finds rows that break its rule. @param month SQL for the month (UTC) in which a request started */
-export const rulesBy = (month: string): Readonly<Record<string, string>> => ({
+const amounts = [
+  ...['requests', 'characters', 'audio_ms_in', 'audio_ms_out', 'prompt_tokens', 'completion_tokens'],
+  ...['cached_tokens', 'cache_write_tokens', 'fair_use_units', 'cost_nano_credits'],
+];
+
+/** Each query finds rows that break its rule. @param day SQL for the day (UTC) on which a request started */
+export const rulesBy = (day: string): Readonly<Record<string, string>> => ({
   'the balance is the sum of the entries': `
     select * from (
       select name, balance_nano_credits as balance,
@@ -24,9 +29,22 @@ export const rulesBy = (month: string): Readonly<Record<string, string>> => ({
     select * from (
       select owner, period, used,
         (select coalesce(sum(u.fair_use_units), 0) from usage_records as u
-          where u.account_id = owner and state <> 'started' and ${month} = period) as ended
+          where u.account_id = owner and state <> 'started' and substr(${day}, 1, 7) = period) as ended
       from limit_counts where unit = 'fair_use') as counts
     where used <> ended`,
+  'the stored sums are those of what has ended': `
+    select * from (
+      select day, account_id, key_id, operation, model, state, ${amounts.map((name) => `sum(${name}) as ${name}`).join(', ')} from (
+        select ${day} as day, account_id, key_id, operation, case state when 'refused' then '' else coalesce(model, '') end as model,
+          state, 1 as requests, ${amounts
+            .slice(1)
+            .map((name) => `coalesce(${name}, 0) as ${name}`)
+            .join(', ')}
+        from usage_records where state <> 'started'
+        union all select day, account_id, key_id, operation, model, state, ${amounts.map((name) => `-${name}`).join(', ')}
+        from usage_sums) as all_rows
+      group by day, account_id, key_id, operation, model, state) as differences
+    where ${amounts.map((name) => `${name} <> 0`).join(' or ')}`,
   'what has ended sets nothing aside': `
     select id, state, hold_nano_credits from usage_records
     where state <> 'started' and (hold_nano_credits <> 0 or reserved_units <> 0 or reserved_month is not null)`,
@@ -43,7 +61,7 @@ export const rulesBy = (month: string): Readonly<Record<string, string>> => ({
   'an entry is made once for its reference': `
     select account_id, reference from ledger_entries group by account_id, reference having count(*) > 1`,
 });
-const rules = rulesBy("strftime('%Y-%m', started_at_ms / 1000, 'unixepoch')");
+const rules = rulesBy("strftime('%Y-%m-%d', started_at_ms / 1000, 'unixepoch')");
 
 export interface BookedRecord {
   readonly account: string;

@@ -85,6 +85,9 @@ function fillSql({ accounts, records, untilMs }: Filling): string {
     update accounts set balance_nano_credits = sums.balance from
       (select account, sum(amount_nano_credits) as balance from ledger_rows group by account) as sums where number = sums.account;
     update api_keys set last_used_at_ms = ${untilMs} where number in (select first from owners);
-    delete from late_days;
+    insert into usage_sums (day, account_id, key_id, operation, model, state, requests, characters, prompt_tokens, completion_tokens, cost_nano_credits)
+      select strftime('%Y-%m-%d', started_at_ms / 1000, 'unixepoch') as day, account_id, key_id, operation, model, state, count(*),
+        coalesce(sum(characters), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), coalesce(sum(cost_nano_credits), 0)
+      from usage_records where model like 'filled-%' group by day, account_id, key_id, operation, model, state;
     commit;`;
 }

@@ -177,8 +177,6 @@ export interface UsageStore {
    * keys to compare.
    */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
-  /** Sums the days that ended over an hour ago, by the clock of the database, and those with changes since. Totals then read the sums. */
-  sumEndedDays(signal: AbortSignal): Promise<void>;
   /** Counts what `prune` would remove. */
   countPrunable(cut: PruneCut): Promise<Prunable>;
   /**

@@ -8,11 +8,8 @@ import { type Dialect, query, type Statement, statement } from '../sql/statement
 export type Value = bigint | string | Uint8Array | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** Versions that caches compare describe the database itself. Its server sums ended days anew. */
-type Copied = Exclude<
-  keyof Database,
-  'policy' | 'usage_sums' | 'usage_day_sums' | 'usage_sums_end' | 'late_days'
->;
+/** Versions that caches compare describe the database itself. */
+type Copied = Exclude<keyof Database, 'policy'>;
 
 /** The columns of the primary keys. A table comes after those that it refers to. */
 const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string)[] } = {
@@ -22,7 +19,7 @@ const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string
   ledger_entries: ['account_id', 'id'],
   limit_counts: ['owner', 'unit', 'period'],
   usage_records: ['id'],
-  usage_rollups: ['day', 'account_id', 'key_id', 'operation', 'model', 'state'],
+  usage_sums: ['day', 'account_id', 'key_id', 'operation', 'model', 'state'],
   kept_answers: ['account_id', 'operation', 'key'],
   audit_entries: ['id'],
   alert_settings: ['account_id'],

@@ -9,8 +9,8 @@ import { type Step, step } from '../sql/job.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
 import { insertAudit } from './audit.ts';
 import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
-import { addSums, isSummable, recordsAsRollups } from './usage-rollups.ts';
 import { steps } from './usage-steps.ts';
+import { isSummable } from './usage-sums.ts';
 
 /** Records that one transaction removes. Concurrent requests wait for it. */
 const recordsAtOnce = 250;
@@ -67,9 +67,6 @@ const stretchEnd = statement((p: Stretch, dialect) =>
     .limit(1)
     .offset(recordsAtOnce - 1),
 );
-export const rollUpRecords = statement((p: Stretch, dialect) =>
-  addSums('usage_rollups', recordsAsRollups(dialect).where(isPrunable(p, dialect))),
-);
 /** The number of records in a range, and of those that may be removed. */
 export const countOf = statement((p: Stretch, dialect) =>
   query
@@ -124,8 +121,7 @@ async function pruneRecords(
   const all = { after, last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
   const found = await executor.get(stretchEnd, all);
   const stretch = { ...all, last: found?.id ?? all.last };
-  const removal = [step(rollUpRecords, stretch), step(removeRecords, stretch, 'stop')];
-  const records = await remove(executor, removal, audit);
+  const records = await remove(executor, step(removeRecords, stretch, 'stop'), audit);
   return { records, answers: 0, next: found === undefined ? 'answers' : { after: found.id } };
 }
 
@@ -135,14 +131,13 @@ async function pruneAnswers(
   audit?: AuditEntry,
 ): Promise<Removed> {
   const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
-  const answers = await remove(executor, [removal], audit);
+  const answers = await remove(executor, removal, audit);
   return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
 }
 
-/** @param steps the steps, of which the last one removes @returns the number of removed rows */
-async function remove(executor: Executor, steps: readonly Step[], audit?: AuditEntry): Promise<number> {
-  const all = audit ? [...steps, insertAudit(audit)] : steps;
-  const results = await executor.run({ steps: all, isExclusive: true });
-  const removed = results[steps.length - 1];
+/** Returns the number of removed rows. */
+async function remove(executor: Executor, removal: Step, audit?: AuditEntry): Promise<number> {
+  const steps = audit ? [removal, insertAudit(audit)] : [removal];
+  const [removed] = await executor.run({ steps, isExclusive: true });
   return removed && 'changes' in removed ? removed.changes : 0;
 }

@@ -9,8 +9,8 @@ import { idBound, idOrder } from '../sql/id-order.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
 import { toRecord } from './usage-records.ts';
-import { firstRecordMs, idLeadMs, idsBetween } from './usage-steps.ts';
-import { dayMs, dayText, summedDays } from './usage-sums.ts';
+import { firstRecordMs, idLeadMs, idsBetween, lastRecordMs } from './usage-steps.ts';
+import { dayMs, dayText, isUnsummed } from './usage-sums.ts';
 
 /** Records that a step reads at most: few at first, as most filters select many records. */
 const firstStep = 500;
@@ -65,7 +65,7 @@ async function readInSteps(
   const found: UsageRecord[] = [];
   let { until } = wanted;
   let step = firstStep;
-  for await (const range of rangesOf(snapshot, wanted)) {
+  for await (const range of rangesOf(snapshot, wanted, signal)) {
     until = earlier(until, range.until);
     for (let isInRange = true; isInRange; ) {
       const part = { ...wanted, since: range.since, until, size: wanted.size - found.length };
@@ -83,22 +83,34 @@ async function readInSteps(
   return found;
 }
 
-/** The ranges that may have records of the filter, newest first. The sums of an ended day say whether it has any. */
-async function* rangesOf(snapshot: Queries, wanted: RecordsWanted): AsyncGenerator<Range> {
-  const { end, late } = await summedDays(snapshot);
-  const fromMs = wanted.fromMs ?? 0;
-  const untilMs = Math.min(wanted.untilMs ?? Infinity, lastStartMs(wanted.until));
-  const endMs = Number(end) * dayMs;
-  if (untilMs > endMs) yield clipped(wanted, endMs, undefined);
-  const firstMs = Math.max(fromMs, ((await snapshot.get(firstRecordMs, {})) ?? Infinity) - idLeadMs);
-  const lastDay = Math.ceil(Math.min(untilMs, endMs) / dayMs) - 1;
-  for (let day = lastDay; (day + 1) * dayMs > firstMs; day--) {
+/** The days that may have records of the filter, newest first. Their sums say whether they have any. */
+async function* rangesOf(
+  snapshot: Queries,
+  wanted: RecordsWanted,
+  signal: Signal | undefined,
+): AsyncGenerator<Range> {
+  const unsummed = await snapshot.all(unsummedDays, {});
+  const [oldestMs, newestMs] = [await snapshot.get(firstRecordMs, {}), await snapshot.get(lastRecordMs, {})];
+  if (oldestMs === undefined || newestMs === undefined) return;
+  const firstMs = Math.max(wanted.fromMs ?? 0, oldestMs - idLeadMs);
+  const untilMs = Math.min(wanted.untilMs ?? Infinity, lastStartMs(wanted.until), newestMs + idLeadMs);
+  for (let day = Math.ceil(untilMs / dayMs) - 1; (day + 1) * dayMs > firstMs; day--) {
     const ofDay = { ...wanted, day: dayText(day * dayMs) };
-    if (late.includes(BigInt(day)) || (await snapshot.get(dayWith(ofDay), ofDay)) !== undefined) {
+    if (unsummed.includes(day) || (await snapshot.get(dayWith(ofDay), ofDay)) !== undefined) {
       yield clipped(wanted, day * dayMs, (day + 1) * dayMs);
     }
+    await nextTurn();
+    signal?.throwIfAborted();
   }
 }
+
+const unsummedDays = statement((_: object, dialect) =>
+  query
+    .selectFrom('usage_records')
+    .select(sql<bigint>`started_at_ms / ${sql.lit(dayMs)}`.as('number'))
+    .distinct()
+    .where(isUnsummed(dialect)),
+).map(({ number }) => Number(number));
 
 /** The latest start of a request whose id is below this one. */
 function lastStartMs(until: string | undefined): number {
@@ -150,13 +162,10 @@ export const recordsOf = byGivenFilters<RecordsWanted, UsageRecord>(
 const dayWith = byGivenFilters<RecordsWanted & { readonly day: string }, object>(
   (given) =>
     statement((p: Given<RecordsWanted> & { readonly day: string }) => {
-      const isOfOne = given.has('accountId') || given.has('keyId');
-      let sums = query
-        .selectFrom((isOfOne ? 'usage_sums' : 'usage_day_sums') as 'usage_sums')
-        .select('day')
-        .where('day', '=', p.day)
-        .limit(1);
-      if (isOfOne) sums = sums.where('account_id', '=', accountOf(given, p));
+      let sums = query.selectFrom('usage_sums').select('day').where('day', '=', p.day).limit(1);
+      if (given.has('accountId') || given.has('keyId')) {
+        sums = sums.where('account_id', '=', accountOf(given, p));
+      }
       if (given.has('keyId')) sums = sums.where('key_id', '=', p.keyId);
       if (given.has('operation')) sums = sums.where('operation', '=', p.operation);
       if (given.has('model')) sums = sums.where(sql<boolean>`(model = ${p.model} or state = 'refused')`);

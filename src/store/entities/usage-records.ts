@@ -157,15 +157,16 @@ function toTokens(row: UsageRow): TokenUsage | undefined {
 export const startedColumns = [
   'id',
   'account_id',
+  'key_id',
   'model',
   'operation',
   'started_at_ms',
+  'characters',
   'hold_nano_credits',
 ] as const;
 
 /** A started record with its hold. */
-export interface StartedRecord
-  extends Pick<RecordStart, 'id' | 'accountId' | 'model' | 'operation' | 'startedAtMs'> {
+export interface StartedRecord extends Omit<RecordStart, 'wire'> {
   readonly hold: bigint;
 }
 
@@ -173,9 +174,11 @@ export function toStarted(row: Pick<UsageRow, (typeof startedColumns)[number]>):
   return {
     id: row.id as RequestId,
     accountId: row.account_id as AccountId,
+    keyId: row.key_id as KeyId,
     model: optionalText(row.model),
     operation: row.operation as Operation,
     startedAtMs: Number(row.started_at_ms),
+    characters: optionalNumber(row.characters),
     hold: row.hold_nano_credits,
   };
 }

@@ -12,6 +12,11 @@ export const firstRecordMs = statement((_: object, dialect) =>
   query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect)).limit(1),
 ).map((row) => Number(row.started_at_ms));
 
+/** The start of the newest request. */
+export const lastRecordMs = statement((_: object, dialect) =>
+  query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect), 'desc').limit(1),
+).map((row) => Number(row.started_at_ms));
+
 interface IdRange {
   readonly after: string;
   readonly until: string;

@@ -1,194 +1,138 @@
-/** Sums of ended days, so that totals read no records of these days. Days are numbered from 1970, in UTC. */
-import { randomInt } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
-import type { Executor, Queries } from '../sql/executor.ts';
-import { isWithin } from '../sql/id-order.ts';
-import { hasChanged, type Step, step } from '../sql/job.ts';
-import { columnsOf, query, statement } from '../sql/statement.ts';
-import { addSums, isSummable, recordsAsRollups, type SumsTable } from './usage-rollups.ts';
-import { firstRecordMs, idLeadMs, idsBetween, steps } from './usage-steps.ts';
+/**
+ * Sums of ended requests by day (UTC), account, key, operation, model and state. The write that ends a request adds to them, and they
+ * stay when its record is pruned.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import type { RecordEnd, RecordStart } from '../../core/entities/usage.ts';
+import { startedNumber } from '../migrations/integer-rows.ts';
+import type { Addition } from '../sql/job.ts';
+import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
+import { endRow } from './usage-records.ts';
 
 export const dayMs = 86_400_000;
 
-/**
- * Triggers note records that are written after the end of their day. A day is summed this long after its end, when all transactions that
- * began before it have ended.
- */
-const delaySeconds = 3_600;
-const tables = ['usage_sums', 'usage_day_sums'] as const;
+export const sumKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
 
-interface Numbered {
-  readonly number: bigint;
+const summedColumns = [
+  'characters',
+  'audio_ms_in',
+  'audio_ms_out',
+  'prompt_tokens',
+  'completion_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'fair_use_units',
+  'cost_nano_credits',
+] as const;
+
+export const sumColumns = ['requests', ...summedColumns] as const;
+export type SumColumn = (typeof sumColumns)[number];
+
+/** What one request adds. */
+export type SumRow = Readonly<Record<(typeof sumKey)[number], string> & Record<SumColumn, bigint>>;
+
+/** An upstream may report any number. Records with larger ones are in no sum and are not pruned, so that no sum overflows. */
+const amountMax = 2 ** 40;
+const reportedColumns = [
+  'audio_ms_in',
+  'audio_ms_out',
+  'prompt_tokens',
+  'completion_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+] as const;
+/** The condition of an index, so its text must not change. */
+export const isHuge = reportedColumns.map((column) => `${column} >= ${amountMax}`).join(' or ');
+/** A record that may be pruned once it has ended. */
+export const isSummable = sql<boolean>`(${sql.raw(isHuge)}) is not true`;
+
+/** Records that are in no sum: started ones, and those with huge amounts. An index leads to them. */
+export function isUnsummed(dialect: Dialect): RawBuilder<boolean> {
+  if (dialect === 'postgres') return sql`(state = 'started' or ${sql.raw(isHuge)})`;
+  return sql`id_bytes in (select id from usage_rows where state = ${startedNumber}
+    union all select id from usage_rows where ${sql.raw(isHuge)})`;
 }
 
-interface DayOfRecords {
-  readonly after: string;
-  readonly last: string;
-  readonly fromMs: bigint;
-  readonly untilMs: bigint;
+export type SummedStart = Pick<
+  RecordStart,
+  'accountId' | 'keyId' | 'operation' | 'model' | 'startedAtMs' | 'characters'
+>;
+
+/** What an ended request adds; undefined if its amounts are huge. */
+export function sumOf(start: SummedStart, end: RecordEnd): SumRow | undefined {
+  const row = { ...endRow(end), characters: start.characters };
+  if (reportedColumns.some((column) => Number(row[column] ?? 0) >= amountMax)) return undefined;
+  const amounts = summedColumns.map((column) => [column, BigInt(row[column] ?? 0)]);
+  return {
+    day: dayText(start.startedAtMs),
+    account_id: start.accountId,
+    key_id: start.keyId,
+    operation: start.operation,
+    // Clients may name any model in a refused request, and each would become a total.
+    model: end.state === 'refused' ? '' : (start.model ?? ''),
+    state: end.state,
+    requests: 1n,
+    ...(Object.fromEntries(amounts) as Record<(typeof summedColumns)[number], bigint>),
+  };
 }
 
-const sumsEnd = statement((_: object) => query.selectFrom('usage_sums_end').select('number'));
-const lateDays = statement((_: object) =>
-  query
-    .selectFrom('late_days')
-    .select('number')
-    .distinct()
-    .where('number', '<', query.selectFrom('usage_sums_end').select('number'))
-    .orderBy('number'),
-);
-/** The clock of the database decides, as it does in triggers. */
-const dueEnd = statement((_: object, dialect) =>
-  dialect === 'sqlite'
-    ? sql<Numbered>`select (unixepoch() - ${sql.lit(delaySeconds)}) / 86400 as number`
-    : sql<Numbered>`select floor((extract(epoch from now()) - ${sql.lit(delaySeconds)}) / 86400)::bigint as number`,
-);
-const firstRollup = statement((_: object) =>
-  query.selectFrom('usage_rollups').select('day').orderBy('day').limit(1),
-);
-const noteDays = statement(
-  (p: { first: bigint; end: bigint }) => sql<object>`insert into late_days
-  with recursive days (number) as (
-    select cast(${p.first} as bigint) union all select number + 1 from days where number + 1 < ${p.end})
-  select number, 0 from days where number < ${p.end} on conflict do nothing`,
-);
-const moveEnd = statement((p: { end: bigint }) => query.updateTable('usage_sums_end').set({ number: p.end }));
-const takeNotes = statement((p: Numbered) => query.deleteFrom('late_days').where('number', '=', p.number));
-const addNote = statement((p: Numbered & { note: bigint }) =>
-  query.insertInto('late_days').values(columnsOf(p, ['number', 'note'])),
-);
-const ownNote = (p: Numbered & { note: bigint }) => sql<boolean>`number = ${p.number} and note = ${p.note}`;
-const keepNote = statement((p: Numbered & { note: bigint }) =>
-  query.updateTable('late_days').set({ note: sql`note` }).where(ownNote(p)),
-);
-const removeNote = statement((p: Numbered & { note: bigint }) =>
-  query.deleteFrom('late_days').where(ownNote(p)),
-);
-const recordsOf = (p: DayOfRecords) =>
-  sql<boolean>`started_at_ms >= ${p.fromMs} and started_at_ms < ${p.untilMs}`;
-const unsummable = statement((p: DayOfRecords, dialect) =>
-  query
-    .selectFrom('usage_records')
-    .select('id')
-    .where(isWithin(dialect, p))
-    .where(recordsOf(p))
-    .where(sql<boolean>`not (${isSummable})`)
-    .limit(1),
-);
-const clear = tables.map((table) =>
-  statement((p: { day: string }) => sql<object>`delete from ${sql.table(table)} where day = ${p.day}`),
-);
-const addPruned = tables.map((table) =>
-  statement((p: { day: string }) =>
-    addSums(table, query.selectFrom('usage_rollups').selectAll().where('day', '=', p.day)),
-  ),
-);
-const addRecords = tables.map((table) =>
-  statement((p: DayOfRecords, dialect) =>
-    addSums(table, recordsAsRollups(dialect).where(isWithin(dialect, p)).where(recordsOf(p))),
-  ),
-);
+/** A statement for each set of amounts above zero, as each value costs time in two threads. */
+const adding = new Map<string, Statement<never>>();
+
+function addingTo(columns: readonly SumColumn[]): Statement<never> {
+  const name = columns.join();
+  let found = adding.get(name);
+  if (found === undefined) {
+    found = statement((p: SumRow) => {
+      const all = [...columns, ...sumKey];
+      const values = sql.join(all.map((column) => sql`${p[column]}`));
+      const added = columns.map((column) => sql.raw(`${column} = ${column} + excluded.${column}`));
+      return sql`insert into usage_sums (${sql.raw(all.join(', '))}) values (${values})
+        on conflict (${sql.raw(sumKey.join(', '))}) do update set ${sql.join(added)}`;
+    }) as Statement<never>;
+    adding.set(name, found);
+  }
+  return found;
+}
+
+/** SQLite: adds an ended request to its sum. */
+export function addSum(start: SummedStart, end: RecordEnd): Addition[] {
+  const sum = sumOf(start, end);
+  if (sum === undefined) return [];
+  const columns = sumColumns.filter((column) => sum[column] !== 0n);
+  const [amounts, row] = [columns.map((column) => sum[column]), sumKey.map((column) => sum[column])];
+  return [{ statement: addingTo(columns), amounts, row }];
+}
 
 export const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** Sums the days that have ended, and those with late records. Another node may do the same. */
-export async function sumEndedDays(executor: Executor, signal: AbortSignal): Promise<void> {
-  await noteEnded(executor);
-  for (const { number } of (await executor.all(lateDays, {})).reverse()) {
-    if (signal.aborted) return;
-    await sumDay(executor, number, signal);
-  }
+/** The day (UTC) of a time in milliseconds. */
+export function dayOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
+  if (dialect === 'sqlite') return sql`strftime('%Y-%m-%d', ${ms} / 1000, 'unixepoch')`;
+  return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD')`;
 }
 
-/** Notes each ended day to be summed. */
-async function noteEnded(executor: Executor): Promise<void> {
-  const { number: end = 0n } = (await executor.get(dueEnd, {})) ?? {};
-  const { number: before = 0n } = (await executor.get(sumsEnd, {})) ?? {};
-  if (before >= end) return;
-  const firstMs = (await executor.get(firstRecordMs, {})) ?? Infinity;
-  const rollup = await executor.get(firstRollup, {});
-  const oldest = Math.min(
-    firstMs - idLeadMs,
-    rollup ? Date.parse(rollup.day) : Infinity,
-    Number(end) * dayMs,
-  );
-  const oldestDay = BigInt(Math.max(0, Math.floor(oldest / dayMs)));
-  const first = oldestDay > before ? oldestDay : before;
-  await run(executor, [step(noteDays, { first, end }), step(moveEnd, { end })]);
+/** The first moment of the hour of a time in milliseconds. */
+export function hourOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
+  if (dialect === 'sqlite') return sql`strftime('%Y-%m-%dT%H:00:00Z', ${ms} / 1000, 'unixepoch')`;
+  return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD"T"HH24":00:00Z"')`;
 }
 
-/** While the day is noted, totals read its records. A note by others, of which a late record is one, remains. */
-async function sumDay(executor: Executor, number: bigint, signal: AbortSignal): Promise<void> {
-  const note = -BigInt(randomInt(1, 2 ** 47));
-  const fromMs = Number(number) * dayMs;
-  const untilMs = fromMs + dayMs;
-  const day = { day: dayText(fromMs) };
-  await run(executor, [
-    step(takeNotes, { number }, 'stop'),
-    step(addNote, { number, note }),
-    ...[...clear, ...addPruned].map((write) => step(write, day)),
-  ]);
-  const { since: after = '', until = '' } = idsBetween(fromMs, untilMs);
-  for await (const part of steps(executor, { after, until })) {
-    const startedAtMs = performance.now();
-    const records = { ...part, fromMs: BigInt(fromMs), untilMs: BigInt(untilMs) };
-    if (signal.aborted || (await executor.get(unsummable, records)) !== undefined) return;
-    // Without the note, another node sums the day.
-    const writes = [step(keepNote, { number, note }, 'stop'), ...addRecords.map((add) => step(add, records))];
-    if (!hasChanged(await run(executor, writes))) return;
-    // Pauses for as long as the step took, so that requests can run.
-    await sleep(performance.now() - startedAtMs);
-  }
-  await run(executor, [step(removeNote, { number, note })]);
+/** Each usage record as a row of `usage_sums`. */
+export function recordsAsSums(dialect: Dialect) {
+  return query
+    .selectFrom('usage_records')
+    .select([
+      dayOfMs(dialect, sql.ref('started_at_ms')).as('day'),
+      'account_id',
+      'key_id',
+      'operation',
+      sql<string>`case state when 'refused' then '' else coalesce(model, '') end`.as('model'),
+      'state',
+      sql<bigint>`1`.as('requests'),
+      ...summedColumns.map((column) => sql<bigint>`coalesce(${sql.ref(column)}, 0)`.as(column)),
+    ]);
 }
 
-function run(executor: Executor, steps: readonly Step[]) {
-  return executor.run({ steps, isExclusive: true });
-}
-
-/** A range of days, in milliseconds. Undefined: no bound. */
-export interface Span {
-  readonly fromMs: number | undefined;
-  readonly untilMs: number | undefined;
-  /** The tables that have its usage, besides its records if the days are not summed. */
-  readonly table: Exclude<SumsTable, 'usage_day_sums'>;
-}
-
-/** The days before `end` are summed, except for the late ones. */
-export async function summedDays(snapshot: Queries) {
-  const { number: end = 0n } = (await snapshot.get(sumsEnd, {})) ?? {};
-  const late = await snapshot.all(lateDays, {});
-  return { end, late: late.map(({ number }) => number) };
-}
-
-/** Divides a range of days into those that are summed and others. */
-export async function spansOf(
-  snapshot: Queries,
-  {
-    fromMs,
-    untilMs = Infinity,
-  }: { readonly fromMs: number | undefined; readonly untilMs: number | undefined },
-): Promise<Span[]> {
-  const { end, late } = await summedDays(snapshot);
-  const summedUntil = Math.min(Number(end) * dayMs, untilMs);
-  const spans: Span[] = [];
-  let at = fromMs ?? -Infinity;
-  const add = (until: number, table: Span['table']) => {
-    const last = spans.at(-1);
-    if (until <= at) return;
-    const bound = Number.isFinite(until) ? until : undefined;
-    if (last?.table === table) spans[spans.length - 1] = { ...last, untilMs: bound };
-    else spans.push({ fromMs: Number.isFinite(at) ? at : undefined, untilMs: bound, table });
-    at = until;
-  };
-  for (const number of late) {
-    const lateMs = Number(number) * dayMs;
-    if (lateMs >= summedUntil) break;
-    add(lateMs, 'usage_sums');
-    add(lateMs + dayMs, 'usage_rollups');
-  }
-  add(summedUntil, 'usage_sums');
-  add(untilMs, 'usage_rollups');
-  return spans;
-}
+export const sumsOf = (columns: readonly SumColumn[]) =>
+  columns.map((column) => sql<bigint>`sum(${sql.ref(column)})`.as(column));

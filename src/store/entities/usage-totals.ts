@@ -6,9 +6,18 @@ import type { Executor, Queries } from '../sql/executor.ts';
 import { isWithin } from '../sql/id-order.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
-import { dayOfMs, hourOfMs, recordsAsRollups, type SumColumn, sumColumns, sumsOf } from './usage-rollups.ts';
 import { idsBetween, steps } from './usage-steps.ts';
-import { dayMs, dayText, type Span, spansOf } from './usage-sums.ts';
+import {
+  dayMs,
+  dayOfMs,
+  dayText,
+  hourOfMs,
+  isUnsummed,
+  recordsAsSums,
+  type SumColumn,
+  sumColumns,
+  sumsOf,
+} from './usage-sums.ts';
 
 const hourMs = 3_600_000;
 /** Sums that one step reads. */
@@ -73,23 +82,23 @@ async function largest(snapshot: Queries, wanted: TotalsQuery, { dimension, by, 
 
 async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many'> {
   const totals: Totals = new Map();
-  // Sums of ended days have no hours.
-  const spans: Span[] = wanted.groupBy.includes('hour')
-    ? [{ fromMs: wanted.fromMs, untilMs: wanted.untilMs, table: 'usage_rollups' }]
-    : await spansOf(snapshot, wanted);
-  for (const span of spans) {
-    const parts = [storedTotals(snapshot, wanted, span)];
-    if (span.table === 'usage_rollups') parts.push(recordTotals(snapshot, { ...wanted, ...span }));
-    for (const part of parts) {
-      for await (const rows of part) {
-        for (const row of rows) add(totals, wanted, row);
-        if (totals.size > wanted.totalsMax) return 'too_many';
-        await nextTurn();
-        wanted.signal?.throwIfAborted();
+  const byHour = wanted.groupBy.includes('hour');
+  const parts = [storedTotals(snapshot, wanted), recordTotals(snapshot, wanted, 'unsummed')];
+  // Stored sums have no hours: those of remaining records move to their hours.
+  if (byHour) parts.push(recordTotals(snapshot, wanted, 'summed'));
+  for (const [at, part] of parts.entries()) {
+    for await (const rows of part) {
+      for (const row of rows) {
+        add(totals, wanted, row);
+        if (at === 2) add(totals, wanted, { ...row, hour: '' }, -1n);
       }
+      if (totals.size > wanted.totalsMax * (byHour ? 2 : 1)) return 'too_many';
+      await nextTurn();
+      wanted.signal?.throwIfAborted();
     }
   }
-  return totals;
+  for (const [key, { requests }] of totals) if (requests === 0n) totals.delete(key);
+  return totals.size > wanted.totalsMax ? 'too_many' : totals;
 }
 
 const parametersOf = ({ accountId, keyId, own = [] }: Pass): Parameters => ({
@@ -98,11 +107,15 @@ const parametersOf = ({ accountId, keyId, own = [] }: Pass): Parameters => ({
   own: JSON.stringify(own),
 });
 
-/** The totals of each step of records. */
-async function* recordTotals(snapshot: Queries, wanted: Pass) {
+/** The totals of each step of records that are in stored sums, or in none. */
+async function* recordTotals(snapshot: Queries, wanted: Pass, which: 'summed' | 'unsummed') {
   const { accountId, keyId, fromMs, untilMs } = wanted;
   const totals = statement((p: Parameters & { readonly after: string; readonly last: string }, dialect) => {
-    let records = recordsAsRollups(dialect).select('started_at_ms').where(isWithin(dialect, p));
+    const isWanted =
+      which === 'unsummed'
+        ? isUnsummed(dialect)
+        : sql<boolean>`${isWithin(dialect, p)} and (${isUnsummed(dialect)}) is not true`;
+    let records = recordsAsSums(dialect).select('started_at_ms').where(isWanted);
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
@@ -111,7 +124,9 @@ async function* recordTotals(snapshot: Queries, wanted: Pass) {
     return totalsOf(records, wanted, { ...dimensions, ...dimensionsOfTime(dialect), ...owners });
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
-  for await (const step of steps(snapshot, { after, until, accountId })) {
+  const inSteps =
+    which === 'unsummed' ? [{ after, last: until }] : steps(snapshot, { after, until, accountId });
+  for await (const step of inSteps) {
     yield (await snapshot.all(totals, { ...step, ...parametersOf(wanted) })) as Row[];
   }
 }
@@ -127,32 +142,26 @@ interface StoredRange extends Parameters {
 }
 
 /** The totals of each step of stored sums. */
-async function* storedTotals(snapshot: Queries, wanted: Pass, { fromMs, untilMs, table }: Span) {
-  const { accountId, keyId, groupBy } = wanted;
-  const isOfAll = accountId === undefined && keyId === undefined && !groupBy.some(isOwner);
-  const source = table === 'usage_sums' && isOfAll ? 'usage_day_sums' : table;
-  const place = (day: unknown, account: unknown) =>
-    source === 'usage_day_sums' ? sql`(${day})` : sql`(${day}, ${account})`;
-  const order = source === 'usage_day_sums' ? sql`day` : sql`day, account_id`;
+async function* storedTotals(snapshot: Queries, wanted: Pass) {
+  const { accountId, keyId, fromMs, untilMs } = wanted;
   const rowsAfter = (p: StoredRange) => {
     const rows = query
-      .selectFrom(source as 'usage_rollups')
+      .selectFrom('usage_sums')
       .where('day', '>=', p.fromDay)
       .where('day', '<=', p.upToDay)
-      .where(sql<boolean>`(${order}) > ${place(p.afterDay, p.after)}`);
+      .where(sql<boolean>`(day, account_id) > (${p.afterDay}, ${p.after})`);
     const ofAccount = accountId === undefined ? rows : rows.where('account_id', '=', p.accountId);
     return keyId === undefined ? ofAccount : ofAccount.where('key_id', '=', p.keyId);
   };
-  const lastPlace = statement((p: StoredRange) => {
-    const account = source === 'usage_day_sums' ? sql<string>`''` : sql<string>`account_id`;
-    const rows = rowsAfter(p).select(['day', account.as('account_id')]);
-    return rows
-      .orderBy(order)
+  const lastPlace = statement((p: StoredRange) =>
+    rowsAfter(p)
+      .select(['day', 'account_id'])
+      .orderBy(sql`day, account_id`)
       .limit(1)
-      .offset(sumsAtOnce - 1);
-  });
+      .offset(sumsAtOnce - 1),
+  );
   const totals = statement((p: StoredRange, dialect) => {
-    const rows = rowsAfter(p).where(sql<boolean>`(${order}) <= ${place(p.lastDay, p.last)}`);
+    const rows = rowsAfter(p).where(sql<boolean>`(day, account_id) <= (${p.lastDay}, ${p.last})`);
     return totalsOf(rows.selectAll(), wanted, { ...dimensions, ...dimensionOfOwners(wanted, p, dialect) });
   });
   const ofAll = { ...parametersOf(wanted), afterDay: '', after: '', lastDay: afterAll, last: afterAll };
@@ -172,8 +181,6 @@ async function* storedTotals(snapshot: Queries, wanted: Pass, { fromMs, untilMs,
     range = { ...range, fromDay: day, afterDay: day, after: last };
   }
 }
-
-const isOwner = (name: TotalDimension): boolean => name === 'account' || name === 'key';
 
 interface Dimension {
   readonly value: RawBuilder<string>;
@@ -206,9 +213,9 @@ function dimensionsOfTime(dialect: Dialect): Readonly<Record<'hour' | 'day' | 'm
   };
 }
 
-type RollupRows = SelectQueryBuilder<Database, 'usage_records' | 'usage_rollups', { day: string }>;
+type SumRows = SelectQueryBuilder<Database, 'usage_records' | 'usage_sums', { day: string }>;
 
-function totalsOf(rows: RollupRows, { groupBy, columns }: Pass, known: typeof dimensions) {
+function totalsOf(rows: SumRows, { groupBy, columns }: Pass, known: typeof dimensions) {
   const totals = query
     .selectFrom(rows.as('usage'))
     .select([...groupBy.map((name) => known[name].value.as(name)), ...sumsOf(columns)])
@@ -239,11 +246,11 @@ function dimensionOfOwners(
   return { [top.dimension]: { value: owner, group: sql.ref(top.dimension) } };
 }
 
-function add(totals: Totals, { groupBy, columns }: Pass, row: Row): void {
+function add(totals: Totals, { groupBy, columns }: Pass, row: Row, sign: 1n | -1n = 1n): void {
   const key = groupBy.map((name) => row[name]).join('\0');
   const total = totals.get(key);
   if (total === undefined) totals.set(key, row);
-  else for (const column of columns) total[column] += row[column];
+  else for (const column of columns) total[column] += sign * row[column];
 }
 
 function toTotal(row: Row, { groupBy, top }: TotalsQuery): UsageTotal {

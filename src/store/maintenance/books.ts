@@ -1,4 +1,5 @@
 /** Rules for the books of a database, SQLite or PostgreSQL. */
+import { isHuge } from '../entities/usage-sums.ts';
 import type { Dialect } from '../sql/statement.ts';
 
 /** Each query finds an account with the fault. The queries need only the first schema. */
@@ -41,12 +42,16 @@ const running: Readonly<Record<Dialect | 'earlier', string | undefined>> = {
   from usage_records, jsonb_array_elements(counted::jsonb) as one
   where state = 'started' and one ->> 'unit' = 'fair_use'`,
 };
-/** The units that ended requests have used: those of records, and those of pruned records. */
-const spentUnits = (dialect: Dialect) => `
+/** The units that ended requests have used: those of records, and those of pruned records, or all in the sums. */
+const recordedUnits = (dialect: Dialect) => `
   select account_id, ${monthOfStart[dialect]} as month, fair_use_units as units
   from usage_records where fair_use_units > 0`;
-const prunedUnits = `
-  union all select account_id, substr(day, 1, 7), fair_use_units from usage_rollups`;
+const spentUnits = (dialect: Dialect, sums: BookOptions['sums']) => {
+  if (sums === 'none') return recordedUnits(dialect);
+  const summed = `select account_id, substr(day, 1, 7) as month, fair_use_units as units from`;
+  if (sums === 'of pruned') return `${recordedUnits(dialect)} union all ${summed} usage_rollups`;
+  return `${recordedUnits(dialect)} and (${isHuge}) union all ${summed} usage_sums`;
+};
 
 /** Finds an account whose units are not the sum of those of its requests. */
 function unequalUnits(column: 'used' | 'reserved', units: string, requests: string): string {
@@ -58,8 +63,8 @@ function unequalUnits(column: 'used' | 'reserved', units: string, requests: stri
 }
 
 interface BookOptions {
-  /** Whether there is the table `usage_rollups`. Default: true */
-  readonly hasRollups?: boolean;
+  /** The requests that have stored sums. Default: all */
+  readonly sums?: 'all' | 'of pruned' | 'none';
   /** Whether fair use has a table of its own, as in earlier versions. Default: false */
   readonly hasFairUse?: boolean;
 }
@@ -71,17 +76,16 @@ interface BookOptions {
 export async function bookFaults(
   dialect: Dialect,
   find: (sql: string) => Promise<string | undefined>,
-  { hasRollups = true, hasFairUse = false }: BookOptions = {},
+  { sums = 'all', hasFairUse = false }: BookOptions = {},
 ): Promise<string[]> {
   const source = hasFairUse ? 'earlier' : dialect;
-  const ended = hasRollups ? spentUnits(dialect) + prunedUnits : spentUnits(dialect);
   const queries: [fault: string, sql: string][] = Object.entries(faultQueries);
   const started = running[source];
   if (started !== undefined) {
     const sql = unequalUnits('reserved', fairUse[source], started);
     queries.push(['the reserved units are not those of the started requests', sql]);
   }
-  const used = unequalUnits('used', fairUse[source], ended);
+  const used = unequalUnits('used', fairUse[source], spentUnits(dialect, sums));
   queries.push(['the used units are not those of the ended requests', used]);
   const faults: string[] = [];
   for (const [fault, sql] of queries) {

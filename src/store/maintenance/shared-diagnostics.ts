@@ -1,11 +1,10 @@
-/** The checks of `parley doctor` that both databases share: schema, admin keys, sums of days, newest record. */
+/** The checks of `parley doctor` that both databases share: schema, admin keys, newest record. */
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { liveAdminKeys } from '../entities/keys.ts';
 import type { SchemaState } from '../migrations/migrations.ts';
 import type { Queries } from '../sql/executor.ts';
 import { idOrder } from '../sql/id-order.ts';
 import { query, statement } from '../sql/statement.ts';
-import { diagnoseDaySums } from './day-sums.ts';
 
 export interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
@@ -30,10 +29,8 @@ export async function diagnoseContents(schema: SchemaState, snapshot: Queries): 
   const diagnostics = [diagnoseSchema(schema)];
   if (schema.applied.length === 0) return { diagnostics, newestRecordMs: undefined };
   diagnostics.push(diagnoseAdminKeys((await get(liveAdminKeys, { atMs: Date.now() })) ?? 0));
-  // An earlier schema may lack the column that sorts requests, and the sums.
-  const isCurrent = schema.pending.length === 0;
-  const request = isCurrent ? await get(newestRequest, {}) : undefined;
-  if (isCurrent) diagnostics.push(await diagnoseDaySums(snapshot));
+  // An earlier schema may lack the column that sorts requests.
+  const request = schema.pending.length === 0 ? await get(newestRequest, {}) : undefined;
   const times = [request, await get(newestChange, {})];
   const known = times.filter((time) => time !== undefined);
   return { diagnostics, newestRecordMs: known.length === 0 ? undefined : Math.max(...known) };

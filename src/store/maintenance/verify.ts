@@ -17,6 +17,6 @@ export async function databaseFaults(connection: Connection): Promise<string[]> 
     await nextTurn();
     return connection.prepare<[], { id: string }>(sql).get()?.id;
   };
-  const tables = { hasRollups: has('usage_rollups'), hasFairUse: has('fair_use') };
-  return [...faults, ...(await bookFaults('sqlite', find, tables))];
+  const sums = has('usage_rollups') ? 'of pruned' : has('usage_sums') ? 'all' : 'none';
+  return [...faults, ...(await bookFaults('sqlite', find, { sums, hasFairUse: has('fair_use') }))];
 }

@@ -18,6 +18,7 @@ import * as cachedTokens from './0015-cached-tokens.ts';
 import * as usageSums from './0016-usage-sums.ts';
 import * as personSessions from './0018-person-sessions.ts';
 import * as waitingAddresses from './0019-waiting-addresses.ts';
+import * as sumsAtEnd from './0020-sums-at-end.ts';
 import { type Change, migrationsOf } from './column-types.ts';
 import type { sqliteMigrations } from './names.ts';
 
@@ -42,6 +43,7 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
   '0016-usage-sums': usageSums,
   '0018-person-sessions': personSessions,
   '0019-waiting-addresses': waitingAddresses,
+  '0020-sums-at-end': sumsAtEnd,
 } satisfies Record<(typeof sqliteMigrations)[number], Change>);
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
@@ -57,6 +59,7 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0016-usage-sums': usageSums,
   '0018-person-sessions': personSessions,
   '0019-waiting-addresses': waitingAddresses,
+  '0020-sums-at-end': sumsAtEnd,
 });
 
 /** A newer Parley has changed the schema. */

@@ -14,4 +14,5 @@ export const sqliteMigrations = [
   '0016-usage-sums',
   '0018-person-sessions',
   '0019-waiting-addresses',
+  '0020-sums-at-end',
 ] as const;

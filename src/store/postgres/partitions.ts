@@ -6,8 +6,7 @@ import { DatabaseError, type Pool } from 'pg';
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
 import { insertAudit } from '../entities/audit.ts';
-import { countOf, rollUpRecords } from '../entities/prune.ts';
-import { step } from '../sql/job.ts';
+import { countOf } from '../entities/prune.ts';
 import { queryOf, valuesOf } from './database/executor.ts';
 import { boundUuid } from './database/ids.ts';
 import { patiently } from './database/patience.ts';
@@ -21,7 +20,7 @@ const lockNotAvailable = '55P03';
 /** Whoever waits for the lock of the whole table delays all requests. */
 const waitBriefly = "set local lock_timeout = '300ms'";
 const beginBriefly = `begin; ${waitBriefly}`;
-/** Time to count and sum the records of a month. */
+/** Time to count the records of a month. */
 const dropMsMax = 3_600_000;
 const prefix = 'usage_records_';
 
@@ -77,7 +76,7 @@ export class Partitions {
   }
 
   /**
-   * Drops partitions whose months end before `beforeMs`, and keeps the sums of their records, until `recordsMax` are
+   * Drops partitions whose months end before `beforeMs`, until `recordsMax` are
    * removed. Skips a partition with a record that must stay. Writes the audit entry if it removes anything. Returns the
    * number of removed records.
    */
@@ -115,8 +114,10 @@ async function dropOne(transaction: Transaction, { name, month, beforeMs, audit 
   const [counted] = valuesOf(countOf, await transaction.query(queryOf(countOf, stretch)));
   const { all = 0n, prunable = 0n } = counted ?? {};
   if (all > prunable) return 0;
-  const writes = [step(rollUpRecords, stretch), ...(audit && all > 0n ? [insertAudit(audit)] : [])];
-  for (const { statement, parameters } of writes) transaction.query(queryOf(statement, parameters));
+  if (audit && all > 0n) {
+    const { statement, parameters } = insertAudit(audit);
+    transaction.query(queryOf(statement, parameters));
+  }
   // Records of an ended month do not change, so only this step needs a lock: first of the whole table, in the order of
   // requests.
   transaction.query({ text: waitBriefly });

@@ -11,11 +11,7 @@ export interface Database {
   ledger_entries: LedgerEntriesTable;
   limit_counts: LimitCountsTable;
   usage_records: UsageRecordsTable;
-  usage_rollups: UsageRollupsTable;
-  usage_sums: UsageRollupsTable;
-  usage_day_sums: Omit<UsageRollupsTable, 'account_id' | 'key_id'>;
-  usage_sums_end: UsageSumsEndTable;
-  late_days: LateDaysTable;
+  usage_sums: UsageSumsTable;
   kept_answers: KeptAnswersTable;
   audit_entries: AuditEntriesTable;
   policy: PolicyTable;
@@ -142,8 +138,8 @@ export interface UsageRecordsTable {
   rate_uses: string | null;
 }
 
-/** Sums of pruned usage records. `usage_sums` has those of all records of ended days, and `usage_day_sums` those of all accounts. */
-interface UsageRollupsTable {
+/** Sums of ended requests, also of those whose records were pruned. */
+interface UsageSumsTable {
   /** The day (UTC) on which the requests started, such as `2026-11-21`. */
   day: string;
   account_id: string;
@@ -162,19 +158,6 @@ interface UsageRollupsTable {
   cache_write_tokens: Integer;
   fair_use_units: Integer;
   cost_nano_credits: Integer;
-}
-
-/** A table with one row. */
-interface UsageSumsEndTable {
-  /** The first day that is not summed. Days are numbered from 1970, in UTC. */
-  number: Integer;
-}
-
-/** Earlier days whose sums are missing or no longer exact. */
-interface LateDaysTable {
-  number: Integer;
-  /** Tells apart who noted the day: 0 or a transaction, or below 0 whoever sums it. */
-  note: Integer;
 }
 
 /** Idempotency records. */

@@ -131,9 +131,9 @@ describe('a backup', () => {
     const database = await openDatabase(dataDir);
     database.exec("insert into limit_counts values ('acc_a', 'fair_use', '2026-11', 7)");
     await expect(backUp(dataDir, file)).rejects.toThrow('used units');
-    const sums = '0, 0, 0, 0, 0, 7, 0, 0, 0';
+    const sums = '0, 0, 0, 0, 0, 0, 0, 7, 0';
     database.exec(
-      `insert into usage_rollups values ('2026-11-30', 'acc_a', 'key_a', 'speech', 'm', 'ok', 1, ${sums})`,
+      `insert into usage_sums values ('2026-11-30', 'acc_a', 'key_a', 'speech', 'm', 'ok', 1, ${sums})`,
     );
     await backUp(dataDir, file);
     database.close();

@@ -38,6 +38,9 @@ function layDown(schema: string): void {
 /** Tables behind the views of usage records and ledger entries. */
 const behindViews = ['usage_rows', 'ledger_rows', 'words'];
 
+/** Their sums join those of all ended requests. */
+const formerSums = ['usage_rollups', 'usage_sums', 'usage_day_sums', 'usage_sums_end', 'late_days'];
+
 /** Every row of every table and view, except those of Kysely. */
 function contents(): Record<string, Rows> {
   const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
@@ -56,8 +59,9 @@ function contents(): Record<string, Rows> {
   return Object.fromEntries(rows);
 }
 
-/** Fair use moves to the counts, without the units of running requests, which end with the process. */
-function upgraded({ fair_use: fairUse = [], limit_counts: counts = [], ...tables }: Record<string, Rows>) {
+/** Sums of other requests join. Fair use moves to the counts, without the units of running requests, which end with the process. */
+function upgraded({ fair_use: fairUse = [], limit_counts: counts = [], ...others }: Record<string, Rows>) {
+  const tables = Object.fromEntries(Object.entries(others).filter(([table]) => !formerSums.includes(table)));
   const moved = fairUse.map((row) => ({
     owner: row['account_id'],
     unit: 'fair_use',

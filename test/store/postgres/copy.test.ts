@@ -55,8 +55,7 @@ function contents(dataDir: string): unknown {
     const names = sqlite
       .prepare<[], string>(
         `select name from sqlite_schema where type in ('table', 'view') and name not like 'kysely%'
-          and name not in ('policy', 'usage_rows', 'ledger_rows', 'words')
-          and name not in ('usage_sums', 'usage_day_sums', 'usage_sums_end', 'late_days')`,
+          and name not in ('policy', 'usage_rows', 'ledger_rows', 'words')`,
       )
       .pluck()
       .all();

@@ -40,6 +40,8 @@ const taken = async () => (await store?.requests.taken([fairUse(accountId, 0, 0)
 
 describe('an upgrade', () => {
   it('keeps used and reserved units, and releases those of a dead node of the previous version', async () => {
+    await database.query('drop schema public cascade');
+    await database.query('create schema public');
     const pool = openPool({ url: database.url, connectionsMax: 1, name: 'test' });
     await migrate(pool, Object.fromEntries(earlier.map((name) => [name, postgresMigrations[name] as never])));
     await pool.end();

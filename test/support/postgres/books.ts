@@ -11,7 +11,7 @@ import {
 import { withClient } from './client.ts';
 
 const rules = {
-  ...rulesBy("to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')"),
+  ...rulesBy("to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM-DD')"),
   'reserved amounts are those of what runs': `
     select * from (
       select owner, unit, period, reserved,
@@ -36,9 +36,12 @@ const views = [
   `ledger_entries as select ${idOf('led', 'id')}, ${idOf('acc', 'account_id')}, kind, amount_nano_credits,
     coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
   `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')},
-    operation, state, http_status, code, characters, audio_ms_in,
+    operation, model, state, http_status, code, characters, audio_ms_in, audio_ms_out,
     started_at_ms, prompt_tokens, completion_tokens, tokens_source, cached_tokens, cache_write_tokens, reserved_units, reserved_month, hold_nano_credits,
     fair_use_units, cost_nano_credits, overrun_nano_credits from public.usage_records`,
+  `usage_sums as select day, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')}, operation, model, state,
+    requests, characters, audio_ms_in, audio_ms_out, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens,
+    fair_use_units, cost_nano_credits from public.usage_sums`,
 ];
 
 /** The books of a PostgreSQL database, as of one moment. */

@@ -172,7 +172,7 @@ export class Groups {
           left = rejectLate(left, doubtMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
-        else if (mayAssume && hasFailedCheck(error)) mayAssume = false;
+        else if (hasFailedCheck(error) && (mayAssume || attempt < attemptsMax)) mayAssume = false;
         else if (isRepeatable(error) && (left.length === 1 || (attempt < attemptsMax && !isLocked(error)))) {
           left = rejectLate(left, doubtMsMax, error);
         } else if (left.length > 1) return { group: left, isDoubted, error };
@@ -216,7 +216,7 @@ export class Groups {
       const outcomes = operations.map((operation) =>
         outcomeOf(() => operation.decide(rows, writes, epoch ?? 0n)),
       );
-      writes.write(transaction, rows, known !== undefined);
+      writes.write(transaction, rows);
       return { outcomes, rows };
     };
     try {

@@ -212,6 +212,7 @@ function recordingOf(
       if (record?.state === 'started' && doubted) endRecord({ rows, writes, record }, start, { end, claim });
       if (record !== undefined) return;
       writes.insertedRecords.push({ ...endedRow(start, end, undefined), node_epoch: epoch });
+      writes.addSum(start, end);
       if (claim) writes.claimEnds.push(claim);
     },
   };
@@ -233,6 +234,7 @@ function endRecord(
   if (debit) writes.insertedEntries.push(debit);
   record.state = recorded.state;
   writes.endedRecords.push({ id: start.id, ...endRow(recorded) });
+  writes.addSum(start, recorded);
   if (claim) writes.claimEnds.push(claim);
   return recorded;
 }

@@ -5,7 +5,7 @@ import type { RecordStart } from '../../../core/entities/usage.ts';
 
 /** The rows that the end of a request changes. */
 export interface ReservedRows {
-  readonly start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'>;
+  readonly start: Omit<RecordStart, 'wire'>;
   readonly holdsCredits: boolean;
   readonly counted: readonly CountedAmount[];
   /** The keys and accounts whose rates the request used. */

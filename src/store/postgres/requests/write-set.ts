@@ -4,10 +4,12 @@ import type { AuditEntry } from '../../../core/entities/audit.ts';
 import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
 import type { LedgerEntry } from '../../../core/entities/ledger.ts';
 import type { Meter } from '../../../core/entities/rates.ts';
+import type { RecordEnd } from '../../../core/entities/usage.ts';
 import type { KeyId, RequestId } from '../../../core/values/ids.ts';
 import { insertAudit } from '../../entities/audit.ts';
 import { endClaim } from '../../entities/idempotency.ts';
 import { type EndRow, endColumns, type NewRow, recordColumns } from '../../entities/usage-records.ts';
+import { type SummedStart, type SumRow, sumColumns, sumKey, sumOf } from '../../entities/usage-sums.ts';
 import type { Step } from '../../sql/job.ts';
 import { plainArray, textArray } from '../database/arrays.ts';
 import { failUnless } from '../database/check.ts';
@@ -21,7 +23,7 @@ type Kind = 'uuid' | 'text' | 'bigint';
 const uuidColumns: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id']);
 const textColumns: ReadonlySet<string> = new Set([
   ...['operation', 'model', 'wire', 'state', 'code', 'tokens_source', 'counted', 'rate_uses'],
-  ...['kind', 'reason', 'reference', 'owner', 'unit', 'period'],
+  ...['kind', 'reason', 'reference', 'owner', 'unit', 'period', 'day'],
 ]);
 
 function kindOf(column: string): Kind {
@@ -53,14 +55,17 @@ const entryColumns = [
 const countColumns = ['owner', 'unit', 'period', 'used', 'reserved'];
 const rateColumns = ['owner', 'minute', 'requests', 'tokens', 'running'];
 
+const summedColumns = [...sumKey, ...sumColumns];
+const keyOfSum = sumKey.join(', ');
+
 const endRecords = `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
     reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null, rate_uses = null
     from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`;
 
 const texts = {
   insert_records: insertInto('usage_records', newRecordColumns),
-  end_records: endRecords,
-  end_known_records: `with ended as (${endRecords} returning 1)
+  /** Fails if one of the records has ended meanwhile, as its sum would count it twice. */
+  end_records: `with ended as (${endRecords} returning 1)
     select ${failUnless('count(*) = cardinality($1::uuid[])')} from ended`,
   extend_records: `update usage_records as record set counted = new.counted
     from ${unnested(['id', 'counted'])} where record.id = new.id and record.state = 'started'`,
@@ -71,6 +76,12 @@ const texts = {
     where count.owner = new.owner and count.unit = new.unit and count.period = new.period`,
   write_rates: `${insertInto('rates', rateColumns)} on conflict (owner) do update
     set ${rateColumns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+  /** In the order of the keys, so that two nodes lock sums in one order. */
+  add_sums: `insert into usage_sums (${summedColumns.join(', ')})
+    select ${keyOfSum}, ${sumColumns.map((name) => `sum(${name})`).join(', ')} from ${unnested(summedColumns)}
+    group by ${keyOfSum} order by ${keyOfSum}
+    on conflict (${keyOfSum}) do update
+    set ${sumColumns.map((name) => `${name} = usage_sums.${name} + excluded.${name}`).join(', ')}`,
   insert_entries: insertInto('ledger_entries', entryColumns),
   use_keys: `update api_keys as used set last_used_at_ms = new.last_used_at_ms
     from ${unnested(['id', 'last_used_at_ms'])} where used.id = new.id`,
@@ -86,6 +97,7 @@ export class WriteSet {
   readonly endedRecords: (EndRow & { readonly id: RequestId })[] = [];
   /** Counted amounts of running requests, as text. */
   readonly extendedRecords = new Map<RequestId, string | null>();
+  readonly #sums: SumRow[] = [];
   readonly insertedEntries: LedgerEntry[] = [];
   /** Last uses of keys, in milliseconds. */
   readonly usedKeys = new Map<KeyId, number>();
@@ -94,20 +106,23 @@ export class WriteSet {
   /** Further writes, which no decision depends on. */
   readonly steps: Step[] = [];
 
-  /**
-   * Sends all writes. The commit fails if one of them does.
-   * @param isKnown whether the records that end were not read, so that the write checks them
-   */
-  write(transaction: Transaction, rows: ReadSet, isKnown: boolean): void {
-    for (const query of this.#queries(rows, isKnown)) transaction.query(query);
+  /** Adds an ended request to its sum. */
+  addSum(start: SummedStart, end: RecordEnd): void {
+    const sum = sumOf(start, end);
+    if (sum !== undefined) this.#sums.push(sum);
   }
 
-  *#queries(rows: ReadSet, isKnown: boolean): Generator<Query> {
+  /** Sends all writes. The commit fails if one of them does. */
+  write(transaction: Transaction, rows: ReadSet): void {
+    for (const query of this.#queries(rows)) transaction.query(query);
+  }
+
+  *#queries(rows: ReadSet): Generator<Query> {
     const counts = rows.countChanges();
     const newCounts = counts.filter(({ isNew }) => isNew);
     const changedCounts = counts.filter(({ isNew }) => !isNew);
     // First, as others may fail where an end was written before.
-    yield* writeOf(isKnown ? 'end_known_records' : 'end_records', endedColumns, this.endedRecords);
+    yield* writeOf('end_records', endedColumns, this.endedRecords);
     yield* writeOf('update_accounts', ['id', 'balance', 'held'], rows.fundsChanges());
     yield* writeOf('insert_limit_counts', countColumns, newCounts);
     yield* writeOf('update_limit_counts', countColumns, changedCounts);
@@ -119,6 +134,8 @@ export class WriteSet {
     yield* writeOf('use_keys', ['id', 'last_used_at_ms'], this.#keyRows());
     const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
     for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
+    // Last, as requests of other accounts and nodes wait for these rows.
+    yield* writeOf('add_sums', summedColumns, this.#sums);
   }
 
   /** In the order of the ids, so that two nodes lock keys in one order. */

@@ -7,7 +7,8 @@ import { addUsed, openCount } from '../../entities/counts.ts';
 import { endClaim } from '../../entities/idempotency.ts';
 import { addCredits } from '../../entities/ledger.ts';
 import type { StartedRecord } from '../../entities/usage-records.ts';
-import type { Addition, Job, Step } from '../../sql/job.ts';
+import { addSum } from '../../entities/usage-sums.ts';
+import type { Job, Step } from '../../sql/job.ts';
 import type { ReadSet } from './read-set.ts';
 import type { Rows } from './rows.ts';
 import type { RunningRequest } from './running-request.ts';
@@ -35,7 +36,7 @@ export function ending(
   if (debit) steps.push(...rows.insertEntry(debit));
   if (claim) steps.push(endClaim(claim));
   const held = isStarted ? (reserved.hold ?? 0n) : 0n;
-  const additions: Addition[] = [];
+  const additions = addSum(start, end);
   if (debit || held > 0n) additions.push(addCredits(start.accountId, debit?.amount ?? 0n, -held));
   for (const one of reserved.counted) {
     const { name, hasRow } = readSet.count(one);
@@ -48,12 +49,15 @@ export function ending(
 
 /** The record of a request without a reservation. */
 export function recording(start: RecordStart, end: RecordEnd, claim: ClaimEnd | undefined, rows: Rows): Job {
-  return { steps: [...rows.insertEnded(start, end), ...(claim ? [endClaim(claim)] : [])] };
+  const steps = [...rows.insertEnded(start, end), ...(claim ? [endClaim(claim)] : [])];
+  return { steps, additions: addSum(start, end) };
 }
 
 /** Ends a request of a dead process. */
 export function interruption(record: StartedRecord, nowMs: number, rows: Rows): Job {
   const { id, accountId, hold } = record;
-  const additions = hold > 0n ? [addCredits(accountId, 0n, -hold)] : [];
-  return { steps: rows.endStarted(id, interruptedEnd(record, nowMs)), additions };
+  const end = interruptedEnd(record, nowMs);
+  const additions = addSum(record, end);
+  if (hold > 0n) additions.push(addCredits(accountId, 0n, -hold));
+  return { steps: rows.endStarted(id, end), additions };
 }

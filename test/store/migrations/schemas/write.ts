@@ -183,8 +183,6 @@ try {
 /** Rows of later schemas. */
 async function addTo(store: Store): Promise<void> {
   const cut = { recordsBeforeMs: startMs + 26, answersBeforeMs: 0 };
-  // Pruning marks days that were summed.
-  await store.usage.sumEndedDays(new AbortController().signal);
   await store.usage.prune(cut, 1_000, audit('usage.prune', 'usage'));
   const account = await store.accounts.find('acme ü');
   if (account) await addAlerts(store, account.id);
