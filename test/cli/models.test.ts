@@ -30,7 +30,7 @@ describe('parley models', () => {
     const wrong = await run('models', '--api-key', 'pk_wrong');
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toMatch(
-      /^A valid API key is missing\. Give one with --api-key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/,
+      /^The API key is unknown, expired or revoked\. A valid one is needed\. Give one with --api-key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/,
     );
   });
 

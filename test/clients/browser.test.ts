@@ -61,7 +61,7 @@ describe('a page in a browser', () => {
   });
 
   it('reads why a call failed, before and after its first output', async () => {
-    await expect(asked('hello', 'pk_none')).rejects.toThrow('A valid API key is missing.');
+    await expect(asked('hello', 'pk_none')).rejects.toThrow('unknown, expired or revoked');
     await expect(asked('play: say one; fail upstream_error 502')).rejects.toThrow('engine');
   });
 });

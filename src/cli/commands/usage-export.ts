@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { usageError } from '../terminal/command.ts';
-import { printData } from '../terminal/terminal.ts';
+import { printData, shown } from '../terminal/terminal.ts';
 import { allOrOwnCommand, pages, withAdmin } from './admin-command.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 
@@ -37,8 +37,8 @@ function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
         objects
           .map((object) =>
             flags.csv
-              ? csvLine(columns.map((column) => String(object[column] ?? '')))
-              : `${JSON.stringify(object)}\n`,
+              ? csvLine(columns.map((column) => shown(String(object[column] ?? ''))))
+              : shown(`${JSON.stringify(object)}\n`),
           )
           .join(''),
       );

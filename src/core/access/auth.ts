@@ -29,8 +29,7 @@ export function authenticate(
   const known = knownHeaders.hashOf(authorization);
   const hash = known ?? hashOfKey(authorization, givenAdmin);
   return andThen(hash === givenAdmin?.key.hash ? givenAdmin : store.keys.find(hash), (holder) => {
-    if (holder === undefined || !isLive(holder.key, accessClock.now()))
-      throw new ParleyError('invalid_api_key');
+    if (holder === undefined || !isLive(holder.key, accessClock.now())) throw wrongKey();
     if (known === undefined) knownHeaders.add(authorization, hash);
     return holder;
   });
@@ -54,11 +53,18 @@ function refused(authorization: string, secret: string | undefined): ParleyError
       advice,
     });
   }
-  const flaw = secret === undefined ? undefined : keyFlaw(secret);
-  return new ParleyError(
-    'invalid_api_key',
-    flaw === undefined ? {} : { message: `The API key ${flaw}.`, advice },
-  );
+  if (secret === undefined) return new ParleyError('invalid_api_key');
+  const flaw = keyFlaw(secret);
+  if (flaw === undefined) return wrongKey();
+  return new ParleyError('invalid_api_key', { message: `The API key ${flaw}.`, advice });
+}
+
+/** The same for a key that was never made, has expired or was revoked, so that the answer shows nothing about it. */
+function wrongKey(): ParleyError {
+  return new ParleyError('invalid_api_key', {
+    message: 'The API key is unknown, expired or revoked. A valid one is needed.',
+    advice: { kind: 'send_key' },
+  });
 }
 
 /** The holder of an admin key that is not in the store. Audit entries name it by its variable. */

@@ -35,11 +35,6 @@ export class ConnectionError extends Error {
     this.stage = stage;
   }
 
-  /** Whether the upstream cannot be reached, as opposed to being slow. */
-  get isUnreachable(): boolean {
-    return this.stage === 'connecting' || this.stage === 'waiting';
-  }
-
   toParleyError(): ParleyError {
     const { cause, stage } = this;
     return new ParleyError('upstream_error', {

@@ -29,7 +29,7 @@ const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string
   ended_sessions: ['owner', 'session'],
 };
 
-/** Tables of one database that the other does not have: nodes, versions and reservations. */
+/** Columns that only one of the databases has: for nodes, versions, reservations and its form of ids. They are not copied. */
 const ownColumns = [
   ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved', 'reserved_month'],
   ...['number', 'id_bytes'],

@@ -13,9 +13,24 @@ const foreignPaths: readonly ForeignPath[] = [
       "No response or conversation is stored here: send the whole conversation each time. To use chat completions: `setOpenAIAPI('chat_completions')` in @openai/agents, `provider.chat()` in the AI SDK, `useResponsesApi: false` in LangChain.",
   },
   {
-    pattern: /^\/realtime(\/|$)/,
+    pattern: /^\/realtime$/,
     advice:
-      'There are no realtime sessions here. Turn realtime off in the client: it then uploads recordings to `POST /audio/transcriptions`.',
+      'A realtime session opens over a WebSocket: `GET /api/v1/realtime` with the header `Upgrade: websocket`, which proxies must pass on.',
+  },
+  {
+    pattern: /^\/realtime\/calls(\/|$)/,
+    advice:
+      "There are no calls over WebRTC or SIP. Open a session over a WebSocket at `/api/v1/realtime`: `transport: 'websocket'` in @openai/agents.",
+  },
+  {
+    pattern: /^\/realtime\//,
+    advice:
+      'Sessions are not created beforehand. Open one over a WebSocket at `/api/v1/realtime`, with `?model=` for a conversation or `?intent=transcription`, and send its settings as `session.update`.',
+  },
+  {
+    pattern: /^\/live(\/|$)/,
+    advice:
+      'Live speech has its sessions at `/api/v1/realtime`, over a WebSocket, and in the RPC `parley.audio.v1.TranscriptionService/StreamTranscribe`.',
   },
   {
     pattern: /^\/audio\/translations$/,

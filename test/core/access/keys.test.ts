@@ -176,7 +176,7 @@ describe('a malformed header', () => {
       [`Bearer ${half} ${apiKey.slice(20)}`, 'The API key has a space after its first 20 characters.'],
       [`Bearer ${half}\t${apiKey.slice(20)}`, 'The API key has a tab after its first 20 characters.'],
       [apiKey, 'The `Authorization` header must be `Bearer` and a key.'],
-      [`Bearer ${half}`, 'A valid API key is missing.'],
+      [`Bearer ${half}`, 'The API key is unknown, expired or revoked. A valid one is needed.'],
     ] as const) {
       expect(await messageFor(header)).toBe(problem + send);
     }

@@ -78,7 +78,10 @@ describe('a wrong path', () => {
   it.each([
     ['/api/v1/responses/resp_1', "setOpenAIAPI('chat_completions')"],
     ['/v1/conversations', 'send the whole conversation each time'],
-    ['/api/v1/realtime?model=x', 'Turn realtime off'],
+    ['/api/v1/realtime?model=x', 'with the header `Upgrade: websocket`'],
+    ['/v1/realtime/sessions', 'Open one over a WebSocket at `/api/v1/realtime`'],
+    ['/api/v1/realtime/calls', "`transport: 'websocket'` in @openai/agents"],
+    ['/v1/live/sessions', 'Live speech has its sessions at `/api/v1/realtime`'],
     ['/api/v1/audio/translations', 'not translated'],
     ['/v1/messages/batches', 'End the base URL of its clients in /api.'],
     ['/api/tags', "Ollama's API"],

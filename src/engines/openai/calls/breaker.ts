@@ -14,9 +14,9 @@ interface BreakerOptions {
 export class BrokenCircuitError extends Error {}
 
 /**
- * Stops calls to an unreachable upstream for a while, then tries it with one call. Counts failed connections in a row,
- * and those that close before an answer. An answer of any status shows that the upstream is up, and a late answer may
- * only be a long one.
+ * Stops calls to an unreachable upstream for a while, then tries it with one call. Counts failed connections in a row. An
+ * upstream that answers with any status, late, or by closing the connection can be reached: one client's requests may be
+ * what it fails at.
  */
 export class Breaker {
   readonly #options: BreakerOptions;
@@ -46,7 +46,7 @@ export class Breaker {
         return answer;
       },
       (error: unknown) => {
-        if (error instanceof ConnectionError && error.isUnreachable) this.#failed(error);
+        if (error instanceof ConnectionError && error.stage === 'connecting') this.#failed(error);
         else if (isTrial) this.connected();
         throw error;
       },
