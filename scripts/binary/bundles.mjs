@@ -19,6 +19,7 @@ const replacements = {
   'src/media/fvad-file.ts': 'fvad-file.ts',
   'src/media/hearing-files.ts': 'hearing-files.ts',
   'src/engines/builtin/flite/wasm-file.ts': 'flite-wasm-file.ts',
+  'src/engines/builtin/moonshine/runtime-file.ts': 'onnx-runtime.ts',
   'src/app/notices.ts': 'notices.ts',
   'src/app/page-files.ts': 'page-files.ts',
 };

@@ -1,5 +1,6 @@
 /**
- * Files of the recogniser, the decoder and the modules for speech, which set-up builds. The executable contains them, and replaces this file.
+ * Files of the recognisers, the decoder and the modules for speech, which set-up provides. The executable contains them, and
+ * replaces this file.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
@@ -8,7 +9,15 @@ import { fileURLToPath } from 'node:url';
 
 /** The folder where set-up puts all of them at once. */
 export const hearingFolder = fileURLToPath(new URL('../../.hearing', import.meta.url));
-const names = ['decoder.wasm', 'recogniser.wasm', 'recogniser.image'];
+/** The folder of Moonshine, which recognises better than pocketsphinx. Set-up puts all its files there at once. */
+export const moonshineFolder = fileURLToPath(new URL('../../.moonshine', import.meta.url));
+const moonshineNames = [
+  'encoder_model.ort',
+  'decoder_model_merged.ort',
+  'tokenizer.bin',
+  'ort.wasm',
+  'ort.mjs',
+] as const;
 /** The image is read in parts of this size. */
 const partBytes = 1024 ** 2;
 
@@ -17,13 +26,24 @@ const setupState = fileURLToPath(new URL('../../.setup/hearing-state', import.me
 
 /** Why built-in transcription does not work yet; undefined once all files are there. */
 export function missingHearing(): string | undefined {
-  if (names.every((name) => existsSync(join(hearingFolder, name)))) return undefined;
+  const recogniser = hasMoonshine() ? [] : ['recogniser.wasm', 'recogniser.image'];
+  if (['decoder.wasm', ...recogniser].every((name) => existsSync(join(hearingFolder, name))))
+    return undefined;
   const [state, pid] = existsSync(setupState) ? readFileSync(setupState, 'utf8').split(' ') : [];
   if (state === 'building' && isRunning(Number(pid))) {
     return 'The built-in transcription is still being built. Try again in a minute.';
   }
   const why = state === 'failed' ? 'could not be built' : 'is not built';
   return `The built-in transcription ${why}. To build it, and to see what is missing: npm run build`;
+}
+
+/** Whether speech is recognised by Moonshine instead of pocketsphinx. */
+export function hasMoonshine(): boolean {
+  return moonshineNames.every((name) => existsSync(join(moonshineFolder, name)));
+}
+
+export function readMoonshine(name: (typeof moonshineNames)[number]): Promise<Uint8Array<ArrayBuffer>> {
+  return readFile(join(moonshineFolder, name));
 }
 
 function isRunning(pid: number): boolean {

@@ -82,7 +82,7 @@ describe('on a ready machine', () => {
       expect(stdout).toMatch(
         /^configuration\n {2}ok {7}settings: parley\.yaml is valid\.\n\nengine builtin\n/,
       );
-      expect(stdout).toContain('hearing: The decoder and the recogniser load.\n');
+      expect(stdout).toMatch(/hearing: The decoder and the recogniser load: (Moonshine|pocketsphinx)\.\n/);
       expect(readdirSync(folder.path)).toEqual(['parley.yaml']);
     },
   );

@@ -1,6 +1,6 @@
 /** Broken recordings: files of all formats, changed at random places. */
 import { availableParallelism } from 'node:os';
-import { createHearingPools, type HearingPools } from '../../src/engines/builtin/pocketsphinx/pools.ts';
+import { createFilePool, type FilePool } from '../../src/engines/builtin/pocketsphinx/file-pool.ts';
 import type { MediaContainer } from '../../src/media/formats/file-format.ts';
 import { hearingModule } from '../../src/media/hearing-modules.ts';
 import { encode } from './audio-files.ts';
@@ -79,7 +79,7 @@ export interface Outcome {
 
 /** Decodes a file like a request does, and checks that it has at most `samplesMax` samples. */
 export async function outcomeOf(
-  pools: HearingPools,
+  pools: FilePool,
   { container, bytes }: Recording,
   samplesMax: number,
 ): Promise<Outcome> {
@@ -97,6 +97,6 @@ export async function outcomeOf(
   }
 }
 
-export function openPools(): HearingPools {
-  return createHearingPools({ recognisers: 1, filesMax: availableParallelism() });
+export function openPools(): FilePool {
+  return createFilePool(availableParallelism());
 }

@@ -2,7 +2,7 @@
  * Replaces src/media/hearing-files.ts in the executable, which contains the files. Each is unpacked into memory when it is
  * used.
  */
-import { getRawAsset } from 'node:sea';
+import { getAssetKeys, getRawAsset } from 'node:sea';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createZstdDecompress, zstdDecompress } from 'node:zlib';
@@ -11,9 +11,19 @@ import { createZstdDecompress, zstdDecompress } from 'node:zlib';
 const partBytes = 1024 ** 2;
 /** Larger than a module, so that zlib unpacks it into one buffer. */
 const moduleBytesMax = 4 * 1024 ** 2;
+const moonshineBytesMax = 32 * 1024 ** 2;
+const moonshine = 'moonshine/';
 
 export function missingHearing(): string | undefined {
   return undefined;
+}
+
+export function hasMoonshine(): boolean {
+  return getAssetKeys().some((name) => name.startsWith(moonshine));
+}
+
+export function readMoonshine(name: string): Promise<Uint8Array<ArrayBuffer>> {
+  return promisify(zstdDecompress)(asset(`${moonshine}${name}.zst`), { chunkSize: moonshineBytesMax });
 }
 
 export { readModule as readExtra };

@@ -1,10 +1,12 @@
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
-import { missingHearing } from '../../media/hearing-files.ts';
+import { OwnSignal } from '../../core/values/signal.ts';
+import { hasMoonshine, missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 import { compileFlite } from './flite/module.ts';
 import { FliteProgram } from './flite/program.ts';
 import { fliteVoices } from './flite/voices.ts';
+import { createMoonshine } from './moonshine/recogniser.ts';
 
 /** Checks the modules of the models: flite for speech, the decoder and the recogniser for transcription. */
 export async function diagnoseBuiltin({ models }: Diagnosis): Promise<Diagnostic[]> {
@@ -36,9 +38,25 @@ async function diagnoseHearing(): Promise<Diagnostic[]> {
   if (missing !== undefined)
     return [problem('hearing', missing, 'Run `parley doctor` again after the build.')];
   try {
-    await Promise.all([hearingModule('decoder'), hearingModule('recogniser')]);
-    return [ok('hearing', 'The decoder and the recogniser load.')];
+    const isMoonshine = hasMoonshine();
+    await Promise.all([
+      hearingModule('decoder'),
+      isMoonshine ? startMoonshine() : hearingModule('recogniser'),
+    ]);
+    const recogniser = isMoonshine ? 'Moonshine' : 'pocketsphinx';
+    return [ok('hearing', `The decoder and the recogniser load: ${recogniser}.`)];
   } catch (error) {
     return [problem('hearing', `It does not load (${String(error)}).`, 'Build it again: npm run build')];
+  }
+}
+
+/** Loads it in a thread, whose memory is free afterwards. */
+async function startMoonshine(): Promise<void> {
+  const recogniser = createMoonshine(1);
+  try {
+    const recognise = await recogniser.openFile(new OwnSignal(), undefined);
+    await recognise({ samples: new Int16Array(0), stretches: [] });
+  } finally {
+    await recogniser.close();
   }
 }

@@ -13,18 +13,20 @@ import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
-import { missingHearing } from '../../media/hearing-files.ts';
+import { hasMoonshine, missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { shareOf } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
+import { createMoonshine } from './moonshine/recogniser.ts';
+import { createFilePool, type FileCut, type FilePool } from './pocketsphinx/file-pool.ts';
 import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';
-import { createLiveSpeakers } from './pocketsphinx/live-speakers.ts';
-import { createHearingPools, type FileCut, type HearingPools } from './pocketsphinx/pools.ts';
+import { createPocketsphinx } from './pocketsphinx/index.ts';
 import { toSegments } from './pocketsphinx/transcript.ts';
 import type { Utterance } from './pocketsphinx/utterances.ts';
+import type { Recogniser } from './recogniser.ts';
 
 export interface BuiltinTranscriptionOptions {
-  /** Recogniser threads of all requests together, at least 1. Each uses a core and about 100 MB. */
+  /** Recogniser threads of all requests together, at least 1. Each uses a core, and 100 MB or with Moonshine 300. */
   readonly recognisers: number;
   /**
    * Requests that may wait while `recognisers` others run. One account may take half of them. More are refused with
@@ -38,33 +40,36 @@ export interface BuiltinTranscriptionOptions {
 const requestMsMaxDefault = 10 * 60_000;
 /** About the time of an utterance or two. */
 const retryAfterSeconds = 5;
-/** The model knows only English, whatever the request's hint. */
+/** The models know only English, whatever the request's hint. */
 const language = 'english';
 
 /** Threads start at first use. If files of the modules are missing, `availability` names them. */
 export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
   const { recognisers, queueMax } = options;
-  const pools = createHearingPools({ recognisers, filesMax: recognisers + queueMax });
-  const speakers = createLiveSpeakers(recognisers);
-  const work: SharedWork = { pools, options, requests: new Map() };
+  const files = createFilePool(recognisers + queueMax);
+  const [moonshine, pocketsphinx] = [createMoonshine(recognisers), createPocketsphinx(recognisers)];
+  // Set-up may provide Moonshine while the server runs.
+  const recogniser = () => (hasMoonshine() ? moonshine : pocketsphinx);
+  const work: SharedWork = { files, recogniser, options, requests: new Map() };
   return {
     availability: () => {
       const reason = missingHearing();
       return reason === undefined ? { available: true } : { available: false, reason };
     },
     tellsSpeakers: false,
-    openSpeaker: () => speakers.openSpeaker(),
+    openSpeaker: () => recogniser().openSpeaker(),
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
     waiting: () => Math.max(0, work.requests.size - recognisers),
     async close() {
       for (const active of work.requests.keys()) active.abort(new ParleyError('overloaded'));
-      await Promise.all([pools.close(), speakers.close()]);
+      await Promise.all([files.close(), moonshine.close(), pocketsphinx.close()]);
     },
   };
 }
 
 interface SharedWork {
-  readonly pools: HearingPools;
+  readonly files: FilePool;
+  recogniser(): Recogniser;
   readonly options: BuiltinTranscriptionOptions;
   /** Running and waiting requests, with their owners. */
   readonly requests: Map<AbortController, string | undefined>;
@@ -100,15 +105,14 @@ async function* run(
   admit(work, request.signal, stop);
   try {
     stop.signal.throwIfAborted();
-    const [decoder, recogniser] = await Promise.all([hearingModule('decoder'), hearingModule('recogniser')]);
+    const module = await hearingModule('decoder');
     stop.signal.throwIfAborted();
-    const file = { module: decoder, bytes: new Uint8Array(request.audio), container };
-    const group = work.pools.recognisers.enter(stop.signal, { owner: request.signal.owner });
+    const file = { module, bytes: new Uint8Array(request.audio), container };
     const hearing: Hearing = {
-      recognise: ({ samples }) => group.run({ module: recogniser, samples }, [samples.buffer]),
+      recognise: await work.recogniser().openFile(stop.signal, request.signal.owner),
       aheadMax: 2 * work.options.recognisers,
     };
-    yield* recognise(work.pools.cuts(file, stop.signal), hearing);
+    yield* recognise(work.files.cuts(file, stop.signal), hearing);
   } catch (error) {
     throw toParleyError(stop.signal.aborted ? stop.signal.reason : error);
   } finally {

@@ -2,7 +2,7 @@ import type { TranscriptSegment } from '../../core/entities/engine.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
-import { createHearingPools } from '../builtin/pocketsphinx/pools.ts';
+import { createFilePool } from '../builtin/pocketsphinx/file-pool.ts';
 import { toSegments } from '../builtin/pocketsphinx/transcript.ts';
 import type { Utterance } from '../builtin/pocketsphinx/utterances.ts';
 import type { Recogniser, RecognitionResult } from './addon.ts';
@@ -49,14 +49,14 @@ export function recogniseStream(open: OpenHearing): Recognise {
 
 /** Audio is cut at pauses into utterances of at most 20 s: longer ones would exceed what Whisper models hear. */
 export function createTranscribe(recognise: Recognise, filesMax: number): Transcribe {
-  const pools = createHearingPools({ recognisers: 1, filesMax });
+  const files = createFilePool(filesMax);
   return async ({ bytes, name }, signal) => {
     const container = detectContainer(bytes, name);
     const file = { module: await hearingModule('decoder'), bytes, container };
     const segments: TranscriptSegment[] = [];
     let language: string | undefined;
     let durationMs = 0;
-    for await (const { sampleCount, utterance } of pools.cuts(file, signal)) {
+    for await (const { sampleCount, utterance } of files.cuts(file, signal)) {
       durationMs = Math.round((sampleCount * 1000) / decodedSampleRate);
       if (utterance === undefined) continue;
       const samples = Float32Array.from(utterance.samples, (sample) => sample / 32_768);

@@ -1,16 +1,17 @@
-/** The built-in recogniser while people speak, through the program. */
+/** Pocketsphinx while people speak, through the program. `moonshine/moonshine.test.ts` has the same of Moonshine. */
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AudioEncoding } from '../../../gen/parley/audio/v1/live_pb.ts';
 import { OwnSignal } from '../../../src/core/values/signal.ts';
 import { createLiveSpeakers } from '../../../src/engines/builtin/pocketsphinx/live-speakers.ts';
-import { missingHearing } from '../../../src/media/hearing-files.ts';
+import { hasMoonshine, missingHearing } from '../../../src/media/hearing-files.ts';
 import { missingPrograms, soundBounds, speak, wavFile } from '../../support/audio-files.ts';
 import { LiveClient } from '../../support/live-client.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { wordErrors } from '../../support/word-errors.ts';
 
-const missing = missingHearing() ?? missingPrograms('flite');
+const instead = hasMoonshine() ? 'Moonshine recognises instead of pocketsphinx' : undefined;
+const missing = missingHearing() ?? missingPrograms('flite') ?? instead;
 const rate = 16_000;
 
 const sentences = [

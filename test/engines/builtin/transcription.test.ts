@@ -17,7 +17,7 @@ import {
   createBuiltinTranscription,
 } from '../../../src/engines/builtin/transcription.ts';
 import type { Owned } from '../../../src/engines/engine-set.ts';
-import { missingHearing } from '../../../src/media/hearing-files.ts';
+import { hasMoonshine, missingHearing } from '../../../src/media/hearing-files.ts';
 import {
   encode,
   generate,
@@ -31,12 +31,13 @@ import {
 import { runningThreads } from '../../support/threads.ts';
 
 const missing = missingHearing() ?? missingPrograms('ffmpeg', 'flite');
-const incomparable = missingPrograms('pocketsphinx_batch');
+const incomparable =
+  missingPrograms('pocketsphinx_batch') ?? (hasMoonshine() ? 'Moonshine recognises instead' : undefined);
 if (missing !== undefined) process.stderr.write(`builtin-transcription.test.ts is skipped: ${missing}\n`);
 if (incomparable !== undefined)
   process.stderr.write(`no comparison with pocketsphinx_batch: ${incomparable}\n`);
 
-const recognisers = () => runningThreads('recogniser-worker');
+const recognisers = () => ['recogniser-worker', 'moonshine-worker'].flatMap(runningThreads);
 const decoders = () => runningThreads('utterance-worker');
 
 /** Video of 320 by 240, for files that have video besides the audio. */
@@ -256,7 +257,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
       1500 +
       hammer.length / 16 +
       2000;
-    const wets = words.filter(({ word }) => word === 'wet');
+    const wets = words.filter(({ word }) => /^wet\W?$/.test(word));
     expect(wets).toHaveLength(2);
     expect(Math.abs((wets[0]?.endMs ?? 0) - (5000 + second.endMs))).toBeLessThan(150);
     expect(Math.abs((wets[1]?.endMs ?? 0) - (lastStartMs + second.endMs))).toBeLessThan(150);
@@ -278,7 +279,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     let timeMs = 0;
     for (const { startMs, endMs, text, words, avgLogprob } of segments) {
       expect(text).toBe(words.map(({ word }) => word).join(' '));
-      expect(text).toMatch(/^[a-z' .-]+$/);
+      expect(text).toMatch(/^[a-z' .,-]+$/i);
       expect([startMs, endMs]).toEqual([words[0]?.startMs, words.at(-1)?.endMs]);
       expect(avgLogprob).toBeLessThanOrEqual(0);
       for (const word of words) {

@@ -53,6 +53,8 @@ const framesPerSecond = decodedSampleRate / frameSamples;
 const framesMin = utteranceSecondsMin * framesPerSecond;
 const framesForShortPause = utteranceSecondsForShortPause * framesPerSecond;
 const framesMax = utteranceSecondsMax * framesPerSecond;
+/** An utterance has at most this many samples. */
+export const utteranceSamplesMax = framesMax * frameSamples;
 
 /** The utterances of `blocks` in order. Memory does not depend on the length; silence is not stored. */
 export function* cutAtSilences(blocks: Iterable<Int16Array>): Generator<CutAudio, void, void> {

@@ -1,30 +1,19 @@
-/** Worker threads for transcription: recognisers, and one thread for each file that is decoded. */
+/** Worker threads that decode files: one for each. */
 
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
 import { unsupported } from '../../../media/formats/file-format.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
-import type { RecognisedWord } from './hypothesis.ts';
-import type { RecognitionTask } from './recogniser-worker.ts';
 import type { CutResult, CutTask } from './utterance-worker.ts';
 import type { CutAudio } from './utterances.ts';
-
-interface HearingPoolsOptions {
-  /** Maximum number of recogniser threads. */
-  readonly recognisers: number;
-  /** Maximum number of open files. */
-  readonly filesMax: number;
-}
 
 export interface FileCut extends CutAudio {
   /** Milliseconds of audio that the file states, possibly wrong. */
   readonly statedMs: number | undefined;
 }
 
-export interface HearingPools {
-  /** A group is a request, a task an utterance. */
-  readonly recognisers: ThreadPool<RecognitionTask, readonly RecognisedWord[]>;
+export interface FilePool {
   /**
    * The utterances of a file in order. Moves the file's bytes to a thread, and decodes on as they are read. An early
    * end or an abort ends the thread.
@@ -35,21 +24,11 @@ export interface HearingPools {
   close(): Promise<void>;
 }
 
-/** An idle recogniser ends after this time and frees its memory. */
-const recogniserIdleMs = 30_000;
-/** Recognition of the longest utterance takes 6 s. With more CPU time it counts as hung. */
-const recognitionCpuMsMax = 200_000;
 /** A decoder that produces no half minute of audio within this CPU time counts as hung. */
 const cutCpuMsMax = 30_000;
 
-export function createHearingPools({ recognisers, filesMax }: HearingPoolsOptions): HearingPools {
-  const recogniserPool = createThreadPool<RecognitionTask, readonly RecognisedWord[]>({
-    entry: siblingWorker(import.meta.url, 'recogniser-worker'),
-    threads: recognisers,
-    taskCpuMsMax: recognitionCpuMsMax,
-    idleMs: recogniserIdleMs,
-    abortEndsThread: true,
-  });
+/** @param filesMax open files */
+export function createFilePool(filesMax: number): FilePool {
   // Each file has its own thread, so that a hostile file can only end that one.
   const files = createThreadPool<CutTask, CutResult>({
     entry: siblingWorker(import.meta.url, 'utterance-worker'),
@@ -57,13 +36,7 @@ export function createHearingPools({ recognisers, filesMax }: HearingPoolsOption
     taskCpuMsMax: cutCpuMsMax,
     abortEndsThread: true,
   });
-  return {
-    recognisers: recogniserPool,
-    cuts: (file, signal) => cutsOf(files, file, signal),
-    close: async () => {
-      await Promise.all([recogniserPool.close(), files.close()]);
-    },
-  };
+  return { cuts: (file, signal) => cutsOf(files, file, signal), close: () => files.close() };
 }
 
 async function* cutsOf(

@@ -1,0 +1,36 @@
+/** The threads of pocketsphinx: some for files, and some for live speech. */
+import { hearingModule } from '../../../media/hearing-modules.ts';
+import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
+import type { Recogniser } from '../recogniser.ts';
+import type { RecognisedWord } from './hypothesis.ts';
+import { createLiveSpeakers } from './live-speakers.ts';
+import type { RecognitionTask } from './recogniser-worker.ts';
+
+/** An idle recogniser ends after this time and frees its memory. */
+const idleMs = 30_000;
+/** Recognition of the longest utterance takes 6 s. With more CPU time it counts as hung. */
+const cpuMsMax = 200_000;
+
+export function createPocketsphinx(threads: number): Recogniser {
+  // A group is a file, a task an utterance.
+  const pool = createThreadPool<RecognitionTask, readonly RecognisedWord[]>({
+    entry: siblingWorker(import.meta.url, 'recogniser-worker'),
+    threads,
+    taskCpuMsMax: cpuMsMax,
+    idleMs,
+    abortEndsThread: true,
+  });
+  const speakers = createLiveSpeakers(threads);
+  return {
+    async openFile(signal, owner) {
+      const module = await hearingModule('recogniser');
+      signal.throwIfAborted();
+      const group = pool.enter(signal, { owner });
+      return ({ samples }) => group.run({ module, samples }, [samples.buffer]);
+    },
+    openSpeaker: () => speakers.openSpeaker(),
+    close: async () => {
+      await Promise.all([pool.close(), speakers.close()]);
+    },
+  };
+}
