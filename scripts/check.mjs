@@ -3,6 +3,7 @@
  *
  *   npm test                          all of these
  *   npm test -- --all                 also the slow tests in test/slow, as .ci/run does
+ *   npm test -- --release             also those of an executable for another processor, and more rounds of others
  *   npm test -- test/tidy.test.ts     only these tests: all words after `--` go to vitest
  *
  * The last line of a whole run counts the checks and tests that passed and failed, and names the checks that failed.
@@ -20,17 +21,23 @@ import { notes } from './setup/steps.mjs';
 const slowConfig = ['--config', 'test/slow/vitest.config.ts'];
 const report = join(notes, 'test-report.json');
 
-/** @param {boolean} withSlow */
-async function runAll(withSlow) {
+/** @param {'first' | 'all' | 'release'} tier */
+async function runAll(tier) {
+  process.env['PARLEY_TEST_TIER'] = tier;
+  const withSlow = tier !== 'first';
   const outcomes = await Promise.all(checks.map(runCheck));
   // Installs the programs that the slow tests need while the other tests run.
-  const provided = withSlow && provide(packages.slowTests);
+  const provided = withSlow && provide(neededFor(tier));
   outcomes.push(await runTests('tests', []));
   await provided;
   if (withSlow) outcomes.push(await runTests('slow tests', [...slowConfig, '--passWithNoTests']));
   process.stdout.write(`\n${summaryOf(outcomes)}\n`);
   return outcomes.some(({ failed }) => failed > 0) ? 1 : 0;
 }
+
+/** @param {'all' | 'release'} tier */
+const neededFor = (tier) =>
+  tier === 'release' ? { ...packages.slowTests, ...packages.release } : packages.slowTests;
 
 /** @param {import('./check-list.mjs').Check} check @returns {Promise<Outcome>} */
 async function runCheck({ name, check }) {
@@ -89,8 +96,8 @@ function summaryOf(outcomes) {
 }
 
 const args = process.argv.slice(2);
-const isSlow = args.join() === '--all';
-if (args.length === 0 || isSlow) process.exitCode = await runAll(isSlow);
+const tier = /** @type {const} */ ({ '': 'first', '--all': 'all', '--release': 'release' })[args.join()];
+if (tier !== undefined) process.exitCode = await runAll(tier);
 else
   process.exitCode = await vitest([
     ...(args.some((arg) => arg.includes('test/slow')) ? slowConfig : []),

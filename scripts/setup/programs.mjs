@@ -57,7 +57,7 @@ export const packages = {
     'python3-grpcio': `${pythonModules}/grpc`,
     'python3-protobuf': `${pythonModules}/google/protobuf`,
   },
-  /** A second browser, compilers for clients in Go and Java, proxies, containers, an emulator and promtool: 420 MB to download, 1.9 GB on the disk. */
+  /** A second browser, compilers for clients in Go and Java, proxies, containers and promtool: 390 MB to download, 1.7 GB on the disk. */
   slowTests: {
     'firefox-esr': 'firefox-esr',
     haproxy: '/usr/sbin/haproxy',
@@ -68,9 +68,6 @@ export const packages = {
     // For the networks of containers.
     iptables: '/usr/sbin/iptables',
     runc: 'runc',
-    'qemu-user-static': 'qemu-aarch64-static',
-    'binutils-aarch64-linux-gnu': 'aarch64-linux-gnu-strip',
-    'libstdc++6-arm64-cross': '/usr/aarch64-linux-gnu/lib/libstdc++.so.6',
     prometheus: 'promtool',
     'golang-go': 'go',
     'protoc-gen-go': 'protoc-gen-go',
@@ -90,6 +87,12 @@ export const packages = {
     'libguava-java': `${javaLibraries}/guava.jar`,
     'libperfmark-java': `${javaLibraries}/perfmark-api.jar`,
     'libgeronimo-annotation-1.3-spec-java': `${javaLibraries}/geronimo-annotation-1.3-spec.jar`,
+  },
+  /** To build and run the executable of another processor. */
+  release: {
+    'qemu-user-static': 'qemu-aarch64-static',
+    'binutils-aarch64-linux-gnu': 'aarch64-linux-gnu-strip',
+    'libstdc++6-arm64-cross': '/usr/aarch64-linux-gnu/lib/libstdc++.so.6',
   },
 };
 

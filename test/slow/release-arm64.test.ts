@@ -5,15 +5,17 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { missingPrograms } from '../support/audio-files.ts';
 import { buildExecutable, buildMsMax } from '../support/built-executable.ts';
 import { ended, scratchFolder, until } from '../support/command-line.ts';
+import { notNow } from '../support/tier.ts';
 
 const libraries = '/usr/aarch64-linux-gnu';
 const missing =
-  process.arch === 'arm64'
+  notNow ??
+  (process.arch === 'arm64'
     ? 'this machine is one'
     : (missingPrograms('qemu-aarch64-static', 'aarch64-linux-gnu-strip') ??
       (existsSync(`${libraries}/lib/libstdc++.so.6`)
         ? undefined
-        : 'libstdc++6-arm64-cross is not installed'));
+        : 'libstdc++6-arm64-cross is not installed')));
 if (missing !== undefined) process.stderr.write(`NOT TESTED: the executable for arm64 (${missing})\n`);
 
 describe.skipIf(missing !== undefined)(`the executable for arm64 ${missing ?? ''}`, () => {

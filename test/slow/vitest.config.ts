@@ -1,9 +1,17 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { isRelease } from '../support/tier.ts';
 
 const all = 'test/slow/**/*.test.ts';
 /** These tests measure memory and times, or load the whole machine. */
 const alone = 'test/slow/{abuse,backup-under-load,bench,campaign,connect-conformance,h2spec,heap}.test.ts';
+
+/** Tests of kills, idle ends and shortages of memory, which the other tests play a few times. */
+const inRounds = [
+  'test/engines/process/process.test.ts',
+  'test/supervisor/{killed-parley,program,supervisor}.test.ts',
+];
+const rounds = isRelease ? 100 : 25;
 
 /**
  * Tests that run in Firefox as well as in Chromium: sign-in, keys, streams, the chart in several zones, files that a page saves, requests
@@ -18,6 +26,9 @@ if (!hasFirefox) {
   process.stderr.write('The tests in Firefox do not run: install the Debian package firefox-esr.\n');
 }
 
+/** Two workers, whose files share their modules. */
+const beside = { maxWorkers: 2, isolate: false, sequence: { groupOrder: 0 } };
+
 /** Tests that take minutes. `npm test -- --all` runs them, and so does .ci/run. */
 export default defineConfig({
   test: {
@@ -25,24 +36,23 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
     projects: [
+      { extends: true, test: { ...beside, name: 'beside', include: [all], exclude: [alone] } },
       {
         extends: true,
         test: {
-          name: 'beside',
-          include: [all],
-          exclude: [alone],
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
+          ...beside,
+          name: 'firefox',
+          include: hasFirefox ? inFirefox : [],
+          env: { PARLEY_TEST_BROWSER: 'firefox' },
         },
       },
       {
         extends: true,
         test: {
-          name: 'firefox',
-          include: hasFirefox ? inFirefox : [],
-          env: { PARLEY_TEST_BROWSER: 'firefox' },
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
+          ...beside,
+          name: 'rounds',
+          include: inRounds,
+          env: { PARLEY_SUPERVISION_ROUNDS: String(rounds) },
         },
       },
       {
