@@ -1,6 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { compileCache } from './test/support/compile-cache.ts';
 import { postgresPrograms } from './test/support/postgres/programs.ts';
+import { isWhole } from './test/support/tier.ts';
 
 /** Tests of one database only. */
 const ofPostgres = 'test/store/postgres/**/*.test.ts';
@@ -38,8 +39,13 @@ if (!hasPostgres) {
 // Each server of a test starts threads, whose sources would be stripped and compiled anew.
 process.env['NODE_COMPILE_CACHE'] ??= compileCache;
 
+/** New random cases before a change is taken, and the same ones in all other runs, which must not fail for a fault that was there before. */
+process.env['PARLEY_TEST_SEED'] ??= String(isWhole ? Date.now() % 2 ** 31 : 1);
+if (isWhole) process.stderr.write(`PARLEY_TEST_SEED=${process.env['PARLEY_TEST_SEED']}\n`);
+
 export default defineConfig({
   test: {
+    setupFiles: ['test/support/seed.ts'],
     // They end a test that hangs; a busy machine must not reach them.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -22,7 +22,15 @@ import { diagnoseTls } from '../../src/app/diagnostics/tls.ts';
 import { ok } from '../../src/core/values/diagnostics.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { makeCertificate } from '../support/certificates.ts';
-import { ended, type Folder, parley, printed, scratchFolder, serve, until } from '../support/command-line.ts';
+import {
+  type Folder,
+  inShell,
+  parley,
+  printed,
+  scratchFolder,
+  serve,
+  until,
+} from '../support/command-line.ts';
 import { servers } from '../support/example-servers.ts';
 import { freePort } from '../support/http-server.ts';
 import { mailLogin, startMailServer } from '../support/mail-server.ts';
@@ -491,10 +499,9 @@ describe('the mail server', () => {
 describe('the limit of open files', () => {
   it('is compared with the connections that are allowed', async () => {
     writeFileSync(folder.file('parley.yaml'), `${quiet}${chatOnly}`);
-    const program = new URL('../../src/main.ts', import.meta.url).pathname;
-    const script = `ulimit -n 1500; exec "${process.execPath}" "${program}" doctor --json`;
-    const child = spawn('/bin/sh', ['-c', script], { cwd: folder.path });
-    const report: Report = JSON.parse((await ended(child)).stdout);
+    const script = 'ulimit -n 1500; exec "$@" doctor --json';
+    const { stdout } = await inShell(script, { cwd: folder.path });
+    const report: Report = JSON.parse(stdout);
     expect(about(report, 'open files')).toMatchObject({
       state: 'warning',
       found: 'A process started here can open 1500 files; connectionsMax allows 1024 connections.',

@@ -11,6 +11,7 @@ import {
 } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { Random } from '../support/random.ts';
+import { seed } from '../support/seed.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
@@ -112,8 +113,6 @@ async function compare(accountId: AccountId, entries: readonly Entered[]): Promi
 }
 
 it('a statement has the sums of the ledger, to the nano-credit', async () => {
-  const seed = Number(process.env['PARLEY_STATEMENTS_SEED'] ?? Date.now() % 2 ** 32);
-  process.stdout.write(`PARLEY_STATEMENTS_SEED=${seed}\n`);
   const random = new Random(seed);
   const [accountId, ...keys] = await openAccount('a');
   const [otherId, otherKey] = await openAccount('b');

@@ -10,6 +10,7 @@ import {
 import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { recordsOf } from '../../src/store/entities/usage-lists.ts';
 import { Random } from '../support/random.ts';
+import { seed } from '../support/seed.ts';
 import { newStoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
@@ -43,8 +44,6 @@ function isSelected(record: Ended, filter: Omit<RecordFilter, 'signal'>): boolea
 }
 
 it('have the records of any filters, newest first, on pages of any size', async () => {
-  const seed = Number(process.env['PARLEY_LISTS_SEED'] ?? Date.now() % 2 ** 32);
-  process.stdout.write(`PARLEY_LISTS_SEED=${seed}\n`);
   const random = new Random(seed);
   const { store } = await openFolder();
   const owners: Pick<RecordStart, 'accountId' | 'keyId'>[] = [];

@@ -10,6 +10,7 @@ import {
 import { type AccountId, type KeyId, newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { Random } from '../support/random.ts';
+import { seed } from '../support/seed.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
@@ -134,8 +135,6 @@ function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[], t
 }
 
 it('totals are the sums of the records, for any filter and group, also with late records and after pruning', async () => {
-  const seed = Number(process.env['PARLEY_TOTALS_SEED'] ?? Date.now() % 2 ** 32);
-  process.stdout.write(`PARLEY_TOTALS_SEED=${seed}\n`);
   const random = new Random(seed);
   const owners: (readonly [AccountId, KeyId])[] = [];
   for (const name of ['a', 'b']) {

@@ -35,6 +35,8 @@ interface Account {
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
 const [fairUseLimit, charactersLimit, monthLimit, dayLimit] = [160n, 90n, 900n, 400n];
 
+const endStates = ['ok', 'ok', 'ok', 'failed', 'cancelled', 'refused'] as const;
+
 export class BooksModel {
   readonly #books: Books;
   readonly #random: () => number;
@@ -115,18 +117,21 @@ export class BooksModel {
 
   async #settle(running: Running): Promise<void> {
     const { hold, counted } = running;
-    const state = (['ok', 'ok', 'failed', 'cancelled'] as const)[this.#below(4)] ?? 'ok';
-    const isSpent = state !== 'failed';
-    const cost = hold !== undefined && isSpent ? hold / 2n + BigInt(this.#below(120)) : undefined;
+    const state = endStates[this.#below(endStates.length)] ?? 'ok';
+    const hasOutput = state === 'ok' || this.#below(3) > 0;
+    // Whoever leaves after output pays, and so does audio that is refused after output. A refused chat costs nothing.
+    const isSpent = hasOutput && state !== 'failed';
+    const cost =
+      hold !== undefined && isSpent && state !== 'refused' ? hold / 2n + BigInt(this.#below(120)) : undefined;
     const reserved = Number(counted[0]?.amount ?? 0n);
     const fairUseUnits = hold === undefined ? (isSpent ? this.#below(reserved + 1) : 0) : undefined;
-    const recorded = await this.#books.settle(running.id, endOf(state, cost, fairUseUnits));
+    const recorded = await this.#books.settle(running.id, endOf(state, hasOutput, cost, fairUseUnits));
     this.running.splice(this.running.indexOf(running), 1);
     const fairUse = BigInt(fairUseUnits ?? 0);
     const { debit, overrun } = this.#expected.settle(running, { cost, fairUse, keepsCounts: isSpent });
     expect(recorded.cost ?? 0n).toBe(debit);
     expect(recorded.overrun ?? 0n).toBe(overrun);
-    this.#note(overrun > 0n ? 'over its hold' : state);
+    this.#note(overrun > 0n ? 'over its hold' : `${state}${hasOutput ? ' after output' : ''}`);
   }
 
   async #enter({ id }: Account): Promise<void> {
@@ -181,7 +186,8 @@ export class BooksModel {
 }
 
 function endOf(
-  state: 'ok' | 'failed' | 'cancelled',
+  state: (typeof endStates)[number],
+  hasOutput: boolean,
   cost: bigint | undefined,
   fairUseUnits: number | undefined,
 ): RecordEnd {
@@ -190,7 +196,7 @@ function endOf(
     fairUseUnits,
     httpStatus: 200,
     code: undefined,
-    firstOutputMs: 1,
+    firstOutputMs: hasOutput ? 1 : undefined,
     durationMs: 1,
     audioMsIn: undefined,
     audioMsOut: undefined,

@@ -7,14 +7,22 @@ import { text } from 'node:stream/consumers';
 import { runInProcess } from './command-in-process.ts';
 import { compileCache } from './compile-cache.ts';
 
-const isExecutable = process.env['PARLEY_TEST_PROGRAM'] !== undefined;
+const executable = process.env['PARLEY_TEST_PROGRAM'];
+const root = new URL('../..', import.meta.url).pathname;
+let built: readonly [string, ...string[]] | undefined;
 
-/** How the program is started: from its sources, or as the executable in PARLEY_TEST_PROGRAM (test/slow/binary.test.ts). */
-const [program, ...programArgs] = commandOf(process.env['PARLEY_TEST_PROGRAM']);
-
-function commandOf(executable: string | undefined): readonly [string, ...string[]] {
+/** The words that start the program: from dist/, which starts faster than the sources, or the executable in PARLEY_TEST_PROGRAM (test/slow/binary.test.ts). */
+export function programWords(): readonly [string, ...string[]] {
   if (executable !== undefined) return [executable];
-  return [process.execPath, new URL('../../src/main.ts', import.meta.url).pathname];
+  built ??= builtWords();
+  return built;
+}
+
+/** Builds what has changed. */
+function builtWords(): readonly [string, ...string[]] {
+  const { status, stderr } = spawnSync(join(root, 'parley'), ['--version'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`The program could not be built. ${stderr}`);
+  return [process.execPath, join(root, 'dist/src/main.js')];
 }
 
 export interface RunOptions {
@@ -41,7 +49,8 @@ function environment(env: RunOptions['env'] = {}): Record<string, string> {
 /** Starts the program; standard input stays open. */
 export function startParley(args: readonly string[], { cwd, env, timeoutMs }: RunOptions = {}): ChildProcess {
   const limit = timeoutMs === undefined ? {} : ({ timeout: timeoutMs, killSignal: 'SIGKILL' } as const);
-  return spawn(program, [...programArgs, ...args], { cwd, env: environment(env), ...limit });
+  const [program, ...before] = programWords();
+  return spawn(program, [...before, ...args], { cwd, env: environment(env), ...limit });
 }
 
 /** Runs a script of the shell, in which "$@" is the program. */
@@ -55,7 +64,7 @@ export function inShell(script: string, options: RunOptions = {}): Promise<Ended
 export function shellCommand(script: string, args: readonly string[], { cwd, env }: RunOptions) {
   return {
     file: '/bin/sh',
-    args: ['-c', script, 'sh', program, ...programArgs, ...args],
+    args: ['-c', script, 'sh', ...programWords(), ...args],
     cwd,
     env: environment(env),
   };
@@ -83,7 +92,7 @@ export function parleyProcess(args: readonly string[], options: RunOptions = {})
 
 /** Runs a command to its end: in this process, except for `serve` and if the executable is under test. */
 export async function parley(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  if (isExecutable || args.includes('serve')) return parleyProcess(args, options);
+  if (executable !== undefined || args.includes('serve')) return parleyProcess(args, options);
   const { cwd, env, input = '' } = options;
   const { code, stdout, stderr } = await runInProcess(args, { cwd, env: environment(env), input });
   return { code, signal: null, stdout: `${stdout}`, stderr: `${stderr}` };
@@ -198,7 +207,7 @@ export interface AtTerminal {
 export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptions = {}): AtTerminal {
   const { PATH = '', ...variables } = environment({ SHELL: '/bin/sh', TERM: 'xterm', ...env });
   // `script` itself is found on the path of the tests.
-  const words = ['env', `PATH=${PATH}`, program, ...programArgs, ...args];
+  const words = ['env', `PATH=${PATH}`, ...programWords(), ...args];
   const command = words.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
   const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     cwd,
