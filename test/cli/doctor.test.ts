@@ -1,5 +1,4 @@
 /** `parley doctor`: its findings and its advice. It changes nothing. */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
