@@ -1,7 +1,8 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { compileCache } from './test/support/compile-cache.ts';
 import { postgresPrograms } from './test/support/postgres/programs.ts';
-import { isWhole } from './test/support/tier.ts';
+import { isFirstTier, isWhole } from './test/support/tier.ts';
+import { firstOnPostgres, later } from './test/tiers.ts';
 
 /** Tests of one database only. */
 const ofPostgres = 'test/store/postgres/**/*.test.ts';
@@ -61,14 +62,19 @@ export default defineConfig({
           name: 'sqlite',
           include: ['test/**/*.test.ts'],
           // The slow ones take minutes and have a configuration of their own.
-          exclude: [...configDefaults.exclude, 'test/slow/**', ofPostgres],
+          exclude: [
+            ...configDefaults.exclude,
+            'test/slow/**',
+            ofPostgres,
+            ...(isFirstTier ? Object.values(later).flat() : []),
+          ],
         },
       },
       {
         extends: true,
         test: {
           name: 'postgres',
-          include: hasPostgres ? onPostgres : [],
+          include: hasPostgres ? (isFirstTier ? firstOnPostgres : onPostgres) : [],
           exclude: [...configDefaults.exclude, ...onSqliteOnly],
           env: { PARLEY_TEST_STORE: 'postgres' },
           globalSetup: ['test/support/postgres/cluster.ts'],
