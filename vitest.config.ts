@@ -41,8 +41,8 @@ if (!hasPostgres) {
 process.env['NODE_COMPILE_CACHE'] ??= compileCache;
 
 /** New random cases before a change is taken, and the same ones in all other runs, which must not fail for a fault that was there before. */
-process.env['PARLEY_TEST_SEED'] ??= String(isWhole ? Date.now() % 2 ** 31 : 1);
-if (isWhole) process.stderr.write(`PARLEY_TEST_SEED=${process.env['PARLEY_TEST_SEED']}\n`);
+process.env['TEST_SEED'] ??= String(isWhole ? Date.now() % 2 ** 31 : 1);
+if (isWhole) process.stderr.write(`TEST_SEED=${process.env['TEST_SEED']}\n`);
 
 export default defineConfig({
   test: {

@@ -23,7 +23,7 @@ const report = join(notes, 'test-report.json');
 
 /** @param {'first' | 'all' | 'release'} tier */
 async function runAll(tier) {
-  process.env['PARLEY_TEST_TIER'] = tier;
+  process.env['TEST_TIER'] = tier;
   const withSlow = tier !== 'first';
   const outcomes = await Promise.all(checks.map(runCheck));
   // Installs the programs that the slow tests need while the other tests run.

@@ -89,10 +89,10 @@ export class SmtpSender implements MailSender {
 
   async #open() {
     const { host, tls, port = ports[tls], user, password = '' } = this.#options;
-    // Loaded for the first attempt: most servers send no mail.
-    const { createTransport } = await import('nodemailer');
+    // Loaded for the first attempt: most servers send no mail. In a bundle, CommonJS has a default export only.
+    const { default: nodemailer } = await import('nodemailer');
     const ms = this.#attemptMsMax;
-    return createTransport({
+    return nodemailer.createTransport({
       host,
       port,
       secure: tls === 'implicit',

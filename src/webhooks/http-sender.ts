@@ -39,8 +39,8 @@ export class HttpSender implements WebhookSender {
     const url = new URL(request.url);
     const time = AbortSignal.timeout(this.#attemptMsMax);
     const either = signal ? AbortSignal.any([signal, time]) : time;
-    // Loaded for the first attempt: commands and most servers send none.
-    const undici = await import('undici');
+    // Loaded for the first attempt: commands and most servers send none. In a bundle, CommonJS has a default export only.
+    const { default: undici } = await import('undici');
     const client = new undici.Client(url.origin, {
       connect: this.#connectorFor(undici.buildConnector, url, either),
       maxHeaderSize: headerBytesMax,

@@ -2,7 +2,7 @@
  * Random histories of two accounts: overlapping requests with every outcome, loads and adjustments, changes of month, restarts and
  * kills. After each step the program's books equal those of a simple model of the rules.
  *
- *   PARLEY_MODEL_RUNS=2000 PARLEY_TEST_SEED=7 npm test -- test/core/billing/money-model.test.ts
+ *   PARLEY_MODEL_RUNS=2000 TEST_SEED=7 npm test -- test/core/billing/money-model.test.ts
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -17,8 +17,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     project.provide('postgresUrl', given ?? '');
     return undefined;
   }
-  // No test of this server lets the machine lose its power.
-  const server = await PostgresServer.create(programs, { settings: { fsync: 'off' } });
+  const server = await PostgresServer.create(programs);
   project.provide('postgresUrl', server.url);
   return () => server.remove();
 }
