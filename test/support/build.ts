@@ -1,5 +1,5 @@
 /** Builds what has changed of dist/, for tests that start the program. */
-import { build } from '../../scripts/setup/build.mjs';
+import { bundles } from '../../scripts/setup/build.mjs';
 import { doSteps } from '../../scripts/setup/steps.mjs';
 
-await doSteps([build]);
+await doSteps([bundles]);
