@@ -11,7 +11,6 @@ export const later: Readonly<Record<string, readonly string[]>> = {
     'test/engines/builtin/transcription-later.test.ts',
     'test/engines/local/*.test.ts',
     'test/engines/process/{process,settings}.test.ts',
-    'test/engines/remote/killed.test.ts',
     'test/scripts/{deploy,deploy-cluster,deploy-prometheus,release,setup}.test.ts',
     'test/supervisor/{program,supervisor}.test.ts',
   ],
