@@ -16,7 +16,8 @@ const textTables = `
     started_at_ms integer not null, first_output_ms integer, duration_ms integer, audio_ms_in integer, audio_ms_out integer,
     characters integer, prompt_tokens integer, completion_tokens integer, total_tokens integer, tokens_source text,
     reserved_units integer not null, reserved_month text, hold_nano_credits integer not null, price_input integer,
-    price_output integer, fair_use_units integer, cost_nano_credits integer, overrun_nano_credits integer
+    price_output integer, fair_use_units integer, cost_nano_credits integer, overrun_nano_credits integer,
+    cached_tokens integer, cache_write_tokens integer
   ) strict, without rowid;
   create index usage_records_by_account on usage_records (account_id, id);
   create index usage_records_open on usage_records (id) where state = 'started';
