@@ -5,6 +5,7 @@
  */
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/intreadwrite.h>
 #include <libavutil/opt.h>
 #include <libswresample/swresample.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ enum {
   /* read() returns after so many samples, or at the end. */
   blockSamples = outputRate,
   readBytes = 32768,
+  /* No packet of a recording is longer. */
+  packetSecondsMax = 30,
 };
 
 void *EXPORT(allocate)(size_t bytes) { return malloc(bytes); }
@@ -84,6 +87,25 @@ static int openStream(void) {
   return result < 0 ? result : avcodec_open2(codec, kind, NULL);
 }
 
+/* FFmpeg reads the header of a RIFX file as big-endian, but not its samples. */
+static void swapSamples(void) {
+  char tag[4];
+  if (readAt(tag, sizeof tag, 0) != sizeof tag || memcmp(tag, "RIFX", sizeof tag) != 0) return;
+  static enum AVCodecID const bigEndian[][2] = {
+    {AV_CODEC_ID_PCM_S16LE, AV_CODEC_ID_PCM_S16BE},
+    {AV_CODEC_ID_PCM_S24LE, AV_CODEC_ID_PCM_S24BE},
+    {AV_CODEC_ID_PCM_S32LE, AV_CODEC_ID_PCM_S32BE},
+    {AV_CODEC_ID_PCM_F32LE, AV_CODEC_ID_PCM_F32BE},
+    {AV_CODEC_ID_PCM_F64LE, AV_CODEC_ID_PCM_F64BE},
+  };
+  AVCodecParameters *parameters = file->streams[0]->codecpar;
+  for (unsigned index = 0; index < FF_ARRAY_ELEMS(bigEndian); index++)
+    if (parameters->codec_id == bigEndian[index][0]) {
+      parameters->codec_id = bigEndian[index][1];
+      return;
+    }
+}
+
 /*
  * Opens a file of so many bytes, in a format by FFmpeg's name: flac, mp3, mov, mpeg, ogg, wav or matroska. Returns 0, or a
  * negative number on failure.
@@ -92,7 +114,9 @@ int EXPORT(open)(double bytes, char const *format) {
   av_log_set_level(AV_LOG_QUIET);
   fileBytes = (int64_t)bytes;
   int result = openFile(format);
-  return result < 0 ? result : openStream();
+  if (result < 0) return result;
+  if (file->nb_streams == 1) swapSamples();
+  return openStream();
 }
 
 /* After open() has failed: the name of the known codec that has no decoder here, a C string. NULL after other failures. */
@@ -101,24 +125,49 @@ char const *EXPORT(undecodable)(void) {
   return codecId == AV_CODEC_ID_NONE || avcodec_find_decoder(codecId) != NULL ? NULL : avcodec_get_name(codecId);
 }
 
-/* Seconds that the stream states, or else the file, or -1. A guess from the bitrate is no statement. */
+/*
+ * Seconds that the stream states, or else the file, or -1. A guess from the bitrate is no statement, nor are all ones, which
+ * ISO/IEC 14496-12 (8.4.2) gives to an unknown duration.
+ */
 double EXPORT(duration)(void) {
-  if (file->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return -1;
+  if (file->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE || stream->duration == UINT32_MAX) return -1;
   if (stream->duration != AV_NOPTS_VALUE) return stream->duration * av_q2d(stream->time_base);
   return file->duration == AV_NOPTS_VALUE ? -1 : file->duration / (double)AV_TIME_BASE;
 }
 
-/* Seconds of the stream by the times of its packets, which are read to the end of the file. Nothing can be decoded after it. */
+/*
+ * A duration or a distance of packets in seconds, or 0 if no packet can have it. RFC 6716 bounds those of Opus: the headers in the
+ * middle of a chained Ogg arrive as packets of a second.
+ */
+static double possible(int64_t ticks) {
+  double seconds = ticks * av_q2d(stream->time_base);
+  double max = stream->codecpar->codec_id == AV_CODEC_ID_OPUS ? 0.12 : packetSecondsMax;
+  return seconds > 0 && seconds <= max ? seconds : 0;
+}
+
+/* Seconds of the packet that the decoder is told to leave out, such as the delay of an encoder. */
+static double skippedSeconds(void) {
+  size_t bytes = 0;
+  uint8_t const *samples = av_packet_get_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
+  int rate = stream->codecpar->sample_rate;
+  return bytes < 8 || rate <= 0 ? 0 : ((double)AV_RL32(samples) + AV_RL32(samples + 4)) / rate;
+}
+
+/*
+ * Seconds of the stream: the sum of its packets, which are read to the end of the file. Times may begin anew in the middle, and
+ * a negative duration arrives as a huge one: then the time since the packet before counts. Nothing can be decoded after it.
+ */
 double EXPORT(scan)(void) {
-  int64_t start = AV_NOPTS_VALUE, end = 0, sum = 0;
+  int64_t last = AV_NOPTS_VALUE;
+  double sum = 0;
   for (; av_read_frame(file, packet) >= 0; av_packet_unref(packet)) {
     if (packet->stream_index != stream->index) continue;
-    sum += packet->duration;
-    if (packet->pts == AV_NOPTS_VALUE) continue;
-    if (start == AV_NOPTS_VALUE) start = packet->pts;
-    end = FFMAX(end, packet->pts + packet->duration);
+    double seconds = possible(packet->duration);
+    if (seconds == 0 && last != AV_NOPTS_VALUE && packet->pts != AV_NOPTS_VALUE) seconds = possible(packet->pts - last);
+    sum += FFMAX(seconds - skippedSeconds(), 0);
+    last = packet->pts;
   }
-  return (start == AV_NOPTS_VALUE ? sum : end - start) * av_q2d(stream->time_base);
+  return sum;
 }
 
 static SwrContext *resampler;

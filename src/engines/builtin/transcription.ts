@@ -166,10 +166,10 @@ async function* recognise(
   const ahead: PendingSegments[] = [];
   let decodedMs = 0;
   let sentMs = 0;
-  for await (const { sampleCount, utterance, statedMs = 0 } of cuts) {
+  for await (const { sampleCount, utterance, countedMs = 0 } of cuts) {
     decodedMs = Math.round((sampleCount * 1000) / decodedSampleRate);
     if (utterance !== undefined) ahead.push(startRecognition(utterance, hearing));
-    const durationMs = Math.max(decodedMs, statedMs);
+    const durationMs = Math.max(decodedMs, countedMs);
     if (durationMs > sentMs) {
       sentMs = durationMs;
       yield { kind: 'audio', durationMs };

@@ -9,6 +9,8 @@ import { WasmInstance } from '../wasm-instance.ts';
 /** Sample rate of all decoded audio, in hertz. */
 export const decodedSampleRate = 16_000;
 
+/** A file may state exactly at which sample its last packet ends. Counted and stated durations are then this close. */
+const packetMs = 100;
 /** Longer stated durations are ignored. */
 const statedMsMax = 30 * 24 * 3_600_000;
 
@@ -69,9 +71,13 @@ export class Decoder {
     return believable(this.#attempt(() => this.#instance.call('duration') * 1000));
   }
 
-  /** Milliseconds of audio by the file's packets, counted without decoding. The file cannot be read afterwards. */
+  /** Whole milliseconds of audio by the file's packets, counted without decoding. The file cannot be read afterwards. */
   countedMs(): number | undefined {
-    return believable(this.#attempt(() => this.#instance.call('scan') * 1000));
+    const statedMs = this.statedMs();
+    const countedMs = believable(this.#attempt(() => this.#instance.call('scan') * 1000));
+    if (countedMs === undefined) return undefined;
+    const isExact = statedMs !== undefined && Math.abs(countedMs - statedMs) < packetMs;
+    return Math.round(isExact ? Math.min(countedMs, statedMs) : countedMs);
   }
 
   /** The samples from here on, in blocks. A truncated file yields the samples before the break. */

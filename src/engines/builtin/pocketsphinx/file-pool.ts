@@ -9,8 +9,8 @@ import type { CutResult, CutTask } from './utterance-worker.ts';
 import type { CutAudio } from './utterances.ts';
 
 export interface FileCut extends CutAudio {
-  /** Milliseconds of audio that the file states, possibly wrong. */
-  readonly statedMs: number | undefined;
+  /** Milliseconds of the whole file, counted by its packets. */
+  readonly countedMs: number | undefined;
 }
 
 export interface FilePool {
@@ -53,11 +53,11 @@ async function* cutsOf(
     let result = await session.run({ open: file }, [file.bytes.buffer]);
     for (; result.cut !== undefined; result = await session.run({})) {
       ({ sampleCount } = result.cut);
-      if (sampleCount > 0) yield { ...result.cut, statedMs: result.statedMs };
+      if (sampleCount > 0) yield { ...result.cut, countedMs: result.length.countedMs };
     }
     if (result.undecodable !== undefined) throw unsupported(`audio of the codec ${result.undecodable}`);
     if (sampleCount === 0) throw unreadable(result.failure);
-    refuseFragment((sampleCount * 1000) / decodedSampleRate, result.statedMs);
+    refuseFragment((sampleCount * 1000) / decodedSampleRate, result.length.statedMs);
   } finally {
     signal.removeEventListener('abort', close);
     close();
@@ -66,9 +66,11 @@ async function* cutsOf(
 
 /** A file that ends early is transcribed up to there, unless less than this share of it can be read. */
 const readableShareMin = 0.4;
+/** The delay of an encoder, which files state as audio, is shorter. */
+const missingMsMin = 1_000;
 
 function refuseFragment(decodedMs: number, statedMs = 0): void {
-  if (decodedMs >= readableShareMin * statedMs) return;
+  if (decodedMs >= readableShareMin * statedMs || statedMs - decodedMs < missingMsMin) return;
   const [decoded, stated] = [decodedMs, statedMs].map((ms) => (ms / 1000).toFixed(1));
   throw new ParleyError('invalid_file', {
     message: `The file states ${stated} s of audio, but only ${decoded} s could be read. Send the whole file, or convert it to WAV or MP3.`,

@@ -3,6 +3,7 @@
  * utterance.
  */
 import { Decoder, type EncodedFile } from '../../../media/decoding/decoder.ts';
+import { mayBeCut } from '../../../media/formats/cut-file.ts';
 import { serveTasks } from '../../../threads/serve-tasks.ts';
 import { type CutAudio, cutAtSilences } from './utterances.ts';
 
@@ -14,17 +15,24 @@ export interface CutTask {
 export interface CutResult {
   /** Undefined at the end of the file. */
   readonly cut: CutAudio | undefined;
-  /** Milliseconds of audio that the file states. */
-  readonly statedMs: number | undefined;
+  readonly length: FileLength;
   /** Why the file could not be read to its end. */
   readonly failure: string | undefined;
   /** The codec that has no decoder here. */
   readonly undecodable: string | undefined;
 }
 
+/** Milliseconds of audio. */
+export interface FileLength {
+  /** By the file's packets; undefined if they state none. */
+  readonly countedMs: number | undefined;
+  /** By the headers of a file whose end may be missing. */
+  readonly statedMs: number | undefined;
+}
+
 interface OpenFile {
   readonly decoder: Decoder;
-  readonly statedMs: number | undefined;
+  readonly length: FileLength;
   readonly cuts: Iterator<CutAudio, void, void>;
 }
 
@@ -37,7 +45,7 @@ serveTasks<CutTask, CutResult>({
     if (file === undefined) throw new Error('the session has no file');
     const { value: cut = undefined } = file.cuts.next();
     const { failure, undecodable } = file.decoder;
-    return { cut, statedMs: file.statedMs, failure, undecodable };
+    return { cut, length: file.length, failure, undecodable };
   },
   transfer: ({ cut }) => (cut?.utterance === undefined ? [] : [cut.utterance.samples.buffer]),
   close: (session) => {
@@ -47,5 +55,7 @@ serveTasks<CutTask, CutResult>({
 
 function openFile(module: WebAssembly.Module, file: EncodedFile): OpenFile {
   const decoder = new Decoder(module, file);
-  return { decoder, statedMs: decoder.statedMs(), cuts: cutAtSilences(decoder.blocks()) };
+  const statedMs = mayBeCut(file.bytes, file.container) ? decoder.statedMs() : undefined;
+  const length = { countedMs: new Decoder(module, file).countedMs(), statedMs };
+  return { decoder, length, cuts: cutAtSilences(decoder.blocks()) };
 }
