@@ -107,8 +107,12 @@ export const restSchemas: JsonObject = {
       },
       {
         type: 'object',
-        required: ['type', 'text'],
-        properties: { type: { const: 'transcript.text.done' }, text: text('The whole text.') },
+        required: ['type', 'text', 'usage'],
+        properties: {
+          type: { const: 'transcript.text.done' },
+          text: text('The whole text.'),
+          usage: ref('TranscriptUsage'),
+        },
       },
       ref('Error'),
     ],

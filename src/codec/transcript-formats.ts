@@ -48,8 +48,8 @@ function plain(transcript: Transcript) {
 }
 
 /** Seconds, rounded up, as fair use counts them. */
-function usageOf({ duration }: Transcript) {
-  return { type: 'duration', seconds: Math.ceil(duration) };
+export function usageOf({ duration }: Transcript) {
+  return { type: 'duration', seconds: Math.ceil(duration) } as const;
 }
 
 function verbose(transcript: Transcript, withSegments: boolean) {

@@ -11,6 +11,7 @@ import {
   type VoiceDetector,
 } from '../entities/live.ts';
 import type { TraceSpan } from '../entities/tracer.ts';
+import { namedLanguage } from '../transcription/language.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import type { Signal } from '../values/signal.ts';
 import type { ReportQueue, SessionReport } from './reports.ts';
@@ -96,7 +97,7 @@ export class LiveSession {
   /** Applies to the audio that follows. */
   configure({ encoding, sampleRate, language, detection, hasPartials = true }: SessionConfig): void {
     this.#decode = this.#deps.openDecoder(encoding, sampleRate);
-    this.#language = language;
+    this.#language = namedLanguage(language);
     this.#hasPartials = hasPartials;
     this.#cutter.detect(detection);
   }

@@ -23,6 +23,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type {
   TranscriptSegment as EngineSegment,
   TranscriptWord as EngineWord,
+  KnownSpeaker,
   SegmentDetails,
   TranscriptionEvent,
 } from '../entities/engine.ts';
@@ -31,6 +32,7 @@ import type { AudioDeps } from '../speech/service.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
 import { activeModel } from './active-model.ts';
+import { languageHints } from './language.ts';
 import { readKnownSpeakers } from './speakers.ts';
 import {
   checkNeeds,
@@ -67,10 +69,10 @@ export class TranscriptionOperations {
     request: CreateTranscriptionRequest,
     call: Call,
   ): Promise<CreateTranscriptionResponse> {
-    checkRequest(request);
+    const recording = checked(request);
     this.#noteModel(call);
     const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
-    return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call));
+    return this.#idempotency.run(repeatable, () => this.#transcribeWhole(recording, call));
   }
 
   /** Settles before the part with the whole transcript, which means success to the client. */
@@ -78,7 +80,9 @@ export class TranscriptionOperations {
     { transcription = create(CreateTranscriptionRequestSchema) }: StreamTranscriptionRequest,
     call: Call,
   ): AsyncGenerator<StreamTranscriptionResponse> {
-    for await (const part of this.#transcribe(transcription, call)) {
+    const recording = checked(transcription);
+    this.#noteModel(call);
+    for await (const part of this.#transcribe(recording, call)) {
       if (part.event.case === 'transcript') await call.metering.settle();
       yield part;
     }
@@ -88,31 +92,28 @@ export class TranscriptionOperations {
     requests: AsyncIterable<UploadTranscriptionRequest>,
     call: Call,
   ): Promise<UploadTranscriptionResponse> {
-    const { transcript } = await this.#transcribeWhole(await collectUpload(requests), call);
+    const recording = checked(await collectUpload(requests));
+    this.#noteModel(call);
+    const { transcript } = await this.#transcribeWhole(recording, call);
     return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
   }
 
-  async #transcribeWhole(
-    request: CreateTranscriptionRequest,
-    call: Call,
-  ): Promise<CreateTranscriptionResponse> {
-    for await (const { event } of this.#transcribe(request, call)) {
+  async #transcribeWhole(recording: CheckedRequest, call: Call): Promise<CreateTranscriptionResponse> {
+    for await (const { event } of this.#transcribe(recording, call)) {
       if (event.case !== 'transcript') continue;
-      if (isWordsAlone(request, call.answerForm)) event.value.segments = [];
+      if (isWordsAlone(recording.request, call.answerForm)) event.value.segments = [];
       return create(CreateTranscriptionResponseSchema, { transcript: event.value });
     }
     throw new ParleyError('upstream_error');
   }
 
   async *#transcribe(
-    request: CreateTranscriptionRequest,
+    { request, audio, knownSpeakers }: CheckedRequest,
     call: Call,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const { metering, signal } = call;
     const needs = needsOf(request, call.answerForm);
-    const { audio, knownSpeakers } = checkRequest(request);
     const withWords = request.timestampGranularities.includes('word');
-    this.#noteModel(call);
     const model = activeModel(this.#catalog);
     if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
     if (model.engine.tellsSpeakers === false) refuseWithoutSpeakers(needs);
@@ -217,18 +218,18 @@ async function collectUpload(
   return request;
 }
 
-/** A list of one is the same as `language`, which more engines understand. */
-function languageHints({ language, languages }: CreateTranscriptionRequest) {
-  const [only, ...others] = languages;
-  return others.length === 0 ? { language: language ?? only } : { language, languages };
+interface CheckedRequest {
+  readonly request: CreateTranscriptionRequest;
+  readonly audio: Uint8Array;
+  readonly knownSpeakers: readonly KnownSpeaker[];
 }
 
 /** Checks the request before the server's own state, so that client errors are reported first. */
-function checkRequest(request: CreateTranscriptionRequest) {
+function checked(request: CreateTranscriptionRequest): CheckedRequest {
   const audio = checkFile(request);
   checkGranularities(request.timestampGranularities);
   if (request.keywords.length > listValuesMax) throw tooManyValues('keywords');
-  return { audio, knownSpeakers: readKnownSpeakers(request) };
+  return { request, audio, knownSpeakers: readKnownSpeakers(request) };
 }
 
 function checkGranularities(wanted: readonly string[]): void {

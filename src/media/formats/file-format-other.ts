@@ -45,6 +45,7 @@ export function nameOfOtherFormat(bytes: Uint8Array): string | undefined {
   const known = signatures.find((signature) => isAt(bytes, signature.mark, signature.at ?? 0));
   if (known !== undefined) return known.name;
   if (isAdts(bytes)) return 'raw AAC (ADTS) audio';
+  if (isAc3(bytes)) return 'raw AC-3 audio';
   return isTransportStream(bytes) ? 'an MPEG transport stream' : undefined;
 }
 
@@ -68,6 +69,11 @@ function adtsFrameAt(bytes: Uint8Array, at: number): number | undefined {
   if (sync !== 0xff || (flags & 0xf6) !== 0xf0) return undefined;
   const frameBytes = ((high & 3) << 11) | (middle << 3) | (low >> 5);
   return frameBytes < 7 ? undefined : frameBytes;
+}
+
+/** The sync word of AC-3 and E-AC-3 (ATSC A/52), and a version of the syntax that exists. */
+function isAc3(bytes: Uint8Array): boolean {
+  return isAt(bytes, '\x0b\x77', 0) && (bytes[5] ?? 0xff) >> 3 <= 16;
 }
 
 const transportPacketBytes = 188;

@@ -123,16 +123,23 @@ function ebmlContainer(file: FileHead): MediaContainer | undefined {
   );
 }
 
-/** An ID3 tag precedes MP3, and by mistake other formats; the bytes after it decide. */
+/** ID3 tags precede MP3, and by mistake other formats; the bytes after them decide. */
 function id3Container(file: FileHead): MediaContainer | undefined {
-  if (file.text(0, 3) !== 'ID3') return undefined;
-  const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (file.byte(at) & 0x7f), 0);
-  const hasFooter = (file.byte(5) & 0x10) !== 0;
-  const after = file.bytes.subarray(10 + size + (hasFooter ? 10 : 0));
+  let end = 0;
+  while (file.text(end, 3) === 'ID3') end += id3Bytes(file, end);
+  if (end === 0) return undefined;
+  while (end < file.bytes.length && file.byte(end) === 0) end += 1;
+  const after = file.bytes.subarray(end);
   if (new FileHead(after).text(0, 4) === 'fLaC') return 'flac';
   const other = nameOfOtherFormat(after);
   if (other !== undefined && mpegFrameAt(after, 0) === undefined) throw unsupported(other);
   return 'mp3';
+}
+
+function id3Bytes(file: FileHead, start: number): number {
+  const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (file.byte(start + at) & 0x7f), 0);
+  const hasFooter = (file.byte(start + 5) & 0x10) !== 0;
+  return 10 + size + (hasFooter ? 10 : 0);
 }
 
 function isMpegAudio(bytes: Uint8Array, fileName: string | undefined): boolean {

@@ -47,8 +47,10 @@ export function boundaryOf(contentType: string): string {
 export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<string, number>): Form {
   const fields = new Map<string, string[]>();
   let file: Form['file'];
-  for (const { name, fileName, content } of readParts(body, boundary)) {
-    if (name === undefined) continue;
+  for (const { name: written, fileName, content } of readParts(body, boundary)) {
+    if (written === undefined) continue;
+    // Some clients number the values of a list: `languages[0]`.
+    const name = written.replace(/\[\d+\]$/, '[]');
     if (fileName !== undefined) {
       if (name !== 'file' || file !== undefined) throw malformed('Send one file, as the form field `file`.');
       file = { bytes: content, name: fileName };
@@ -137,6 +139,9 @@ function readPart(part: Buffer): Part {
   return { ...readHeader(header), content: part.subarray(headerEnd + blankLine.length) };
 }
 
+/** The type of a part that is a file even without a name. */
+const mediaType = /^content-type:[ \t]*(audio\/|video\/|application\/(octet-stream|ogg)\b)/im;
+
 function readHeader(header: string): Pick<Part, 'name' | 'fileName'> {
   const [, disposition] = /^content-disposition:[ \t]*form-data[ \t]*(.*)$/im.exec(header) ?? [];
   if (disposition === undefined) return { name: undefined, fileName: undefined };
@@ -146,9 +151,9 @@ function readHeader(header: string): Pick<Part, 'name' | 'fileName'> {
       'The Content-Disposition of a part cannot be read. Write quotes in a name as `%22` or `\\"`.',
     );
   }
-  const fileName = decodeExtended(parameters.get('filename*')) ?? parameters.get('filename');
-  const isFile = fileName !== undefined || /^content-type:[ \t]*application\/octet-stream\b/im.test(header);
-  return { name: parameters.get('name'), fileName: isFile ? withoutFolder(fileName ?? '') : undefined };
+  const isFile = ['filename', 'filename*'].some((key) => parameters.has(key)) || mediaType.test(header);
+  const fileName = decodeExtended(parameters.get('filename*')) ?? parameters.get('filename') ?? '';
+  return { name: parameters.get('name'), fileName: isFile ? withoutFolder(fileName) : undefined };
 }
 
 /** `; name="a"; filename=b` as a map with names in lower case; undefined if it is malformed, or has too many. */
@@ -166,14 +171,22 @@ function readParameters(text: string): ReadonlyMap<string, string> | undefined {
   return parameters;
 }
 
-/** `UTF-8''na%C3%AFve.wav` (RFC 8187), which some clients send for names beyond ASCII. */
+/** `UTF-8''na%C3%AFve.wav` (RFC 8187), which some clients send for names beyond ASCII. RFC 5987 also had ISO-8859-1. */
 function decodeExtended(value: string | undefined): string | undefined {
-  const [, encoded] = /^utf-8'[^']*'(.*)$/i.exec(value ?? '') ?? [];
+  const [, charset, encoded] = /^(utf-8|iso-8859-1)'[^']*'(.*)$/i.exec(value ?? '') ?? [];
   try {
-    return encoded && decodeURIComponent(encoded);
+    return (
+      encoded && (charset?.toLowerCase() === 'utf-8' ? decodeURIComponent(encoded) : decodeLatin1(encoded))
+    );
   } catch {
     return undefined;
   }
+}
+
+function decodeLatin1(encoded: string): string {
+  return encoded.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 }
 
 function withoutFolder(fileName: string): string {

@@ -9,6 +9,7 @@ import {
   readTranscriptFormat,
   renderTranscript,
   type TranscriptFormat,
+  usageOf,
 } from '../../codec/transcript-formats.ts';
 import type { Call } from '../../core/access/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
@@ -35,6 +36,8 @@ const shortFieldBytesMax = 64 * 1024;
 /** The fields in use. Clients send prompts of any length; the form as a whole bounds them. */
 const fields: ReadonlyMap<string, number> = new Map([
   ['prompt', transcriptionBytesMax],
+  // For clients that send the recording as text, so that the answer tells them.
+  ['file', transcriptionBytesMax],
   ...speakerReferenceFields.map((name) => [name, transcriptionBytesMax] as const),
   ...shortFields.map((name) => [name, shortFieldBytesMax] as const),
 ]);
@@ -72,6 +75,7 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
 async function readUpload(exchange: Exchange, call: Call): Promise<TranscriptionForm> {
   const form = await readForm(exchange, { fields, bytesMax: transcriptionBytesMax, tooLarge });
   const transcription = toRequest(form);
+  if (form.file === undefined && form.fields.has('file')) throw sentAsText();
   checkFile(transcription);
   const format = readTranscriptFormat(lastValue(form, 'response_format'));
   if (format === 'diarized_json') transcription.speakers = true;
@@ -80,6 +84,13 @@ async function readUpload(exchange: Exchange, call: Call): Promise<Transcription
   const isStreamed = readStream(form);
   call.answerForm = isStreamed ? 'events' : format;
   return { transcription, format, isStreamed };
+}
+
+function sentAsText(): ParleyError {
+  return new ParleyError('missing_file', {
+    message: 'The form field `file` is a text. Send the recording as a file, with a filename.',
+    param: 'file',
+  });
 }
 
 type TextEvent =
@@ -95,7 +106,11 @@ type TextEvent =
       /** Empty if the model identifies no speakers, as SDKs expect the member. */
       readonly speaker: string;
     }
-  | { readonly type: 'transcript.text.done'; readonly text: string };
+  | {
+      readonly type: 'transcript.text.done';
+      readonly text: string;
+      readonly usage: { readonly type: 'duration'; readonly seconds: number };
+    };
 
 /**
  * Yields each segment as a delta as soon as it is recognised, and the whole text at the end.
@@ -124,7 +139,7 @@ async function* toTextEvents(
         const { text } = event.value;
         // Some models produce no segments. Clients that join the deltas need the text as one delta.
         if (!hasText && text !== '') yield [{ type: 'transcript.text.delta', delta: text }];
-        yield [{ type: 'transcript.text.done', text }];
+        yield [{ type: 'transcript.text.done', text, usage: usageOf(event.value) }];
       }
     }
   }

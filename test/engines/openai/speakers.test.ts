@@ -113,7 +113,7 @@ describe('an upstream that tells speakers', () => {
       segment('0', 0, 1, 'Hello.', 'agent'),
       { type: 'transcript.text.delta', delta: ' Good morning.', segment_id: '1' },
       segment('1', 1.5, 4, 'Good morning.', 'A'),
-      { type: 'transcript.text.done', text: 'Hello. Good morning.' },
+      { type: 'transcript.text.done', text: 'Hello. Good morning.', usage: { type: 'duration', seconds: 4 } },
     ]);
   });
 

@@ -49,6 +49,7 @@ const heard = {
   text: ' Hello there. General.',
   segments: [segment(0, 1.5, ' Hello there.'), segment(2, 4.25, ' General.')],
 };
+const usage = { type: 'duration', seconds: 5 };
 const heardWords = [
   { word: 'Hello', start: 0.1, end: 0.5 },
   { word: 'there.', start: 0.6, end: 1.4 },
@@ -162,6 +163,19 @@ describe('a request', () => {
       ],
     });
     expect(await hintsSent()).toEqual([['language', 'en']]);
+  });
+
+  it('leaves out a language that is to be found', async () => {
+    await transcribe({ fields: [['language', 'auto']] });
+    expect(await hintsSent()).toEqual([]);
+    await transcribe({
+      fields: [
+        ['language', 'Auto'],
+        ['languages[0]', 'auto'],
+        ['languages[1]', 'de'],
+      ],
+    });
+    expect(await hintsSent()).toEqual([['language', 'de']]);
   });
 
   it('accepts parameters of SDKs that no engine uses', async () => {
@@ -348,7 +362,7 @@ describe('an answer with times', () => {
     expect(await eventsOf(response)).toEqual([
       { type: 'transcript.text.delta', delta: 'Hello there.' },
       { type: 'transcript.text.delta', delta: ' General.' },
-      { type: 'transcript.text.done', text: 'Hello there. General.' },
+      { type: 'transcript.text.done', text: 'Hello there. General.', usage },
     ]);
   });
 
@@ -360,7 +374,7 @@ describe('an answer with times', () => {
       { type: 'transcript.text.segment', id: '0', start: 0, end: 1.5, text: 'Hello there.', speaker },
       { type: 'transcript.text.delta', delta: ' General.', segment_id: '1' },
       { type: 'transcript.text.segment', id: '1', start: 2, end: 4.25, text: 'General.', speaker },
-      { type: 'transcript.text.done', text: 'Hello there. General.' },
+      { type: 'transcript.text.done', text: 'Hello there. General.', usage },
     ]);
   });
 
@@ -377,7 +391,9 @@ describe('an answer with times', () => {
     expect(await (await inFormat('vtt')).text()).toBe('WEBVTT\n\n');
     expect(await (await inFormat('text')).text()).toBe('\n');
     const response = await transcribe({ fields: [['stream', 'true']] });
-    expect(await eventsOf(response)).toEqual([{ type: 'transcript.text.done', text: '' }]);
+    expect(await eventsOf(response)).toEqual([
+      { type: 'transcript.text.done', text: '', usage: expect.anything() },
+    ]);
   });
 });
 
@@ -423,7 +439,7 @@ describe('an answer without times', () => {
     });
     expect(await eventsOf(await transcribe({ at, fields: [['stream', 'true']] }))).toEqual([
       { type: 'transcript.text.delta', delta: 'Hello there.' },
-      { type: 'transcript.text.done', text: 'Hello there.' },
+      { type: 'transcript.text.done', text: 'Hello there.', usage: { type: 'duration', seconds: 4 } },
     ]);
   });
 

@@ -64,6 +64,11 @@ describe('a form', () => {
     expect(parse(text).file).toMatchObject({ name: 'a.wav', bytes: Buffer.from('RIFF') });
   });
 
+  it('may number the values of a list', () => {
+    const { fields } = parse(part('name="list[0]"', 'one') + part('name="list[11]"', 'two') + file() + end);
+    expect(Object.fromEntries(fields)).toEqual({ 'list[]': ['one', 'two'] });
+  });
+
   it('may contain its boundary inside a line, and at the beginning of a longer one', () => {
     const content = '--b x --b--\r\n--bc\r\n-\r\n--a';
     expect(parse(file(undefined, content) + end).file?.bytes).toEqual(Buffer.from(content));
@@ -120,15 +125,22 @@ describe('the name of a file', () => {
     ['filename="a.wav"; filename*=utf-8\'en\'b%22.wav', 'b".wav'],
     ['filename="a.wav"; filename*=UTF-8\'\'%ZZ', 'a.wav'],
     ['filename="a.wav"; filename*=latin1\'\'b', 'a.wav'],
+    ["filename*=latin1''b", ''],
+    ["filename*=iso-8859-1''na%EFve.wav", 'naïve.wav'],
   ])('is read from %s', (disposition, name) => {
     expect(fileNameOf(disposition)).toBe(name);
   });
 
-  it('makes the part a file, as does its type application/octet-stream', () => {
-    const type = 'Content-Type: application/octet-stream';
-    expect(parse(part('name="file"', 'RIFF', type) + end).file).toMatchObject({ name: '' });
-    expect(parse(part('name="file"', 'RIFF') + end).file).toBeUndefined();
-  });
+  it.each(['application/octet-stream', 'application/ogg', 'audio/wav', 'video/mp4; codecs=x'])(
+    'makes the part a file, as does its type %s',
+    (type) => {
+      expect(parse(part('name="file"', 'RIFF', `Content-Type: ${type}`) + end).file).toMatchObject({
+        name: '',
+      });
+      expect(parse(part('name="file"', 'RIFF', 'Content-Type: text/plain') + end).file).toBeUndefined();
+      expect(parse(part('name="file"', 'RIFF') + end).file).toBeUndefined();
+    },
+  );
 });
 
 describe('the boundary of a form', () => {

@@ -198,6 +198,11 @@ describe('a malformed form', () => {
     });
   });
 
+  it('a file sent as a text field is told how to send it', async () => {
+    const { message } = await errorOf(await post(`${field('file', 'xyz')}${end}`));
+    expect(message).toContain('as a file, with a filename');
+  });
+
   it('an empty file is invalid_file', async () => {
     const empty = file().replace('xyz', '');
     expect(await errorOf(await post(empty + end))).toMatchObject({ status: 400, code: 'invalid_file' });
