@@ -5,7 +5,7 @@ import { readWavHead, type WavHead } from '../media/encoders/wav.ts';
 /** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */
 const pcmBytesPerSecond = 48_000;
 /** The samples of a WAV usually begin far earlier. If they begin later, the length is unknown. */
-const wavHeadBytesMax = 4_096;
+export const wavHeadBytesMax = 4_096;
 
 export class AudioLength {
   readonly #isWav: boolean;

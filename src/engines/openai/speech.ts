@@ -1,7 +1,8 @@
 import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { AudioLength } from '../speech-length.ts';
+import { readWavHead, withUnknownLength } from '../../media/encoders/wav.ts';
+import { AudioLength, wavHeadBytesMax } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import type { VoiceSource } from './voices/voice-source.ts';
@@ -71,7 +72,7 @@ const signatures: readonly (readonly [string, AudioFormat])[] = [
 const signatureBytes = 4;
 
 /**
- * The audio of an answer as it arrives. Clients rely on the Content-Type that Parley sends.
+ * The audio of an answer as it arrives. Clients rely on the Content-Type that Parley sends, and on the length in a WAV.
  * @throws `upstream_error` before the first bytes if it is not audio, or has the signature of another format
  */
 async function* checkedAudio(
@@ -91,7 +92,10 @@ async function* checkedAudio(
     head = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
     if (head.length < signatureBytes) continue;
     refuseOtherFormat(answer, head, format);
-    yield head;
+    const wav = format === 'wav' ? readWavHead(head) : undefined;
+    // The length that a WAV states is read once its first samples are there.
+    if (format === 'wav' && head.length < wavHeadBytesMax && !(wav && head.length > wav.dataAt)) continue;
+    yield wav ? withUnknownLength(head, wav) : head;
     head = undefined;
   }
   if (head !== undefined && head.length > 0) yield head;

@@ -40,6 +40,18 @@ export function wavHeader(
   return header;
 }
 
+/** Programs that write streams state 0 or about 2 GB until they know the length. */
+const placeholderMin = 0x7fff_0000;
+
+/** The beginning of a WAV, with `unknownLength` in the place of such a placeholder. */
+export function withUnknownLength(bytes: Uint8Array, { dataAt, dataBytes }: WavHead): Uint8Array {
+  if (dataBytes > 0 && dataBytes < placeholderMin) return bytes;
+  const changed = Buffer.from(bytes);
+  changed.writeUInt32LE(unknownLength, 4);
+  changed.writeUInt32LE(unknownLength, dataAt - 4);
+  return changed;
+}
+
 export interface WavHead extends WavFormat {
   /** Hertz. */
   readonly sampleRate: number;

@@ -158,6 +158,32 @@ describe('the audio', () => {
     expect((await parley.recordOf(response)).audioMsOut).toBe(ms);
   });
 
+  it.each([
+    ['no bytes', 0, 0xffff_ffff],
+    ['2 GB', 0x7fff_ffff, 0xffff_ffff],
+    ['2 GB, rounded down', 0x7fff_f000, 0xffff_ffff],
+    ['no known length', 0xffff_ffff, 0xffff_ffff],
+    ['its length', 48_000, 48_000],
+  ])('as WAV that states %s has no false length', async (_, stated, arrives) => {
+    const body = wav(24_000, 48_000);
+    if (stated === 48_000) body.writeUInt32LE(36 + stated, 4);
+    body.writeUInt32LE(stated, 40);
+    upstream.answer(path, pieces([body.subarray(0, 44), body.subarray(44)], { everyMs: 5 }));
+    const received = await bytesOf(await speak({ response_format: 'wav' }));
+    expect([received.readUInt32LE(40), received.subarray(44).equals(body.subarray(44))]).toEqual([
+      arrives,
+      true,
+    ]);
+    expect(received.readUInt32LE(4)).toBe(arrives === 48_000 ? 48_036 : 0xffff_ffff);
+  });
+
+  it('as WAV without samples stays empty', async () => {
+    const body = wav(24_000, 0);
+    body.writeUInt32LE(0, 40);
+    upstream.answer(path, audio(body, 'audio/wav'));
+    expect((await bytesOf(await speak({ response_format: 'wav' }))).equals(body)).toBe(true);
+  });
+
   it('of a few bytes is complete', async () => {
     upstream.answer(path, pieces(['a', 'b'], { everyMs: 5, headers: { 'content-type': 'audio/mpeg' } }));
     expect((await bytesOf(await speak())).toString()).toBe('ab');
