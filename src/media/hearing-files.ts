@@ -24,10 +24,18 @@ const partBytes = 1024 ** 2;
 /** Where set-up writes `building` with the id of its process, or `failed`. */
 const setupState = fileURLToPath(new URL('../../.setup/hearing-state', import.meta.url));
 
+/** Files that were found. Set-up may replace a file, but never removes one. */
+const found = new Set<string>();
+
+function isThere(file: string): boolean {
+  if (!found.has(file) && existsSync(file)) found.add(file);
+  return found.has(file);
+}
+
 /** Why built-in transcription does not work yet; undefined once all files are there. */
 export function missingHearing(): string | undefined {
-  const recogniser = hasMoonshine() ? [] : ['recogniser.wasm', 'recogniser.image'];
-  if (['decoder.wasm', ...recogniser].every((name) => existsSync(join(hearingFolder, name))))
+  const has = (name: string) => isThere(join(hearingFolder, name));
+  if (has('decoder.wasm') && (['recogniser.wasm', 'recogniser.image'].every(has) || hasMoonshine()))
     return undefined;
   const [state, pid] = existsSync(setupState) ? readFileSync(setupState, 'utf8').split(' ') : [];
   if (state === 'building' && isRunning(Number(pid))) {
@@ -39,7 +47,7 @@ export function missingHearing(): string | undefined {
 
 /** Whether speech is recognised by Moonshine instead of pocketsphinx. */
 export function hasMoonshine(): boolean {
-  return moonshineNames.every((name) => existsSync(join(moonshineFolder, name)));
+  return moonshineNames.every((name) => isThere(join(moonshineFolder, name)));
 }
 
 export function readMoonshine(name: (typeof moonshineNames)[number]): Promise<Uint8Array<ArrayBuffer>> {
