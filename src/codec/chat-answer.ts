@@ -9,7 +9,7 @@ import {
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { type AnswerHead, type ChatForm, type ChoiceState, secondsOf } from '../core/entities/chat-answer.ts';
-import { reasoningMembers } from '../core/entities/chat-text.ts';
+import { type ChatOutput, OutputReader } from '../core/entities/chat-output.ts';
 import { withDoubles } from '../core/values/long-integers.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
 import { isObject, setMember } from './shape.ts';
@@ -69,6 +69,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   readonly #codec: JsonCodec<M>;
   readonly #said: Said;
   readonly #choices: readonly JsonObject[];
+  #read: ChatOutput | undefined;
 
   constructor(json: JsonObject, codec: JsonCodec<M>, said: Said) {
     if (json['choices'] === undefined) json['choices'] = [];
@@ -82,10 +83,21 @@ class JsonForm<M extends Message> implements ChatForm<M> {
     }
   }
 
+  get #output(): ChatOutput {
+    this.#read ??= outputOf(this.#choices, this.#said);
+    return this.#read;
+  }
+
   get text(): string {
-    let text = '';
-    for (const choice of this.#choices) text += saidText(choice[this.#said]);
-    return text;
+    return this.#output.text;
+  }
+
+  get hasOutput(): boolean {
+    return this.#output.hasOutput;
+  }
+
+  get isOpaque(): boolean {
+    return this.#output.isOpaque;
   }
 
   get choices(): readonly ChoiceState[] {
@@ -164,32 +176,34 @@ function givePromised(choice: JsonObject, said: Said): void {
   if (isObject(text)) giveDefaults(text, promised[said].text);
 }
 
-/** The same text that core/chat/text finds in a message. */
-function saidText(said: JsonValue | undefined): string {
-  if (!isObject(said)) return '';
-  const reasoning = reasoningMembers.map((member) => said[member]).find((text) => typeof text === 'string');
-  return (
-    contentText(said['content']) +
-    stringOf(said['refusal']) +
-    toolText(said['tool_calls']) +
-    (reasoning ?? '')
-  );
-}
-
-function contentText(content: JsonValue | undefined): string {
-  if (typeof content === 'string') return content;
-  return objectsOf(content)
-    .map(({ text }) => stringOf(text))
-    .join('\n');
-}
-
-function toolText(calls: JsonValue | undefined): string {
-  let text = '';
-  for (const { function: called, custom } of objectsOf(calls)) {
-    if (isObject(called)) text += stringOf(called['name']) + stringOf(called['arguments']);
-    if (isObject(custom)) text += stringOf(custom['name']) + stringOf(custom['input']);
+/** The same output that core/entities/chat-text.ts finds in a message. */
+function outputOf(choices: readonly JsonObject[], said: Said): ChatOutput {
+  const output = new OutputReader();
+  for (const { [said]: members, logprobs } of choices) {
+    const before = output.text;
+    if (isObject(members)) addSaid(output, members);
+    const tokens = isObject(logprobs) ? objectsOf(logprobs['content']) : [];
+    output.addTokens(
+      tokens.map(({ token }) => stringOf(token)),
+      before,
+    );
   }
-  return text;
+  return output;
+}
+
+function addSaid(output: OutputReader, said: JsonObject): void {
+  const { role: _, content, refusal, tool_calls: calls, ...others } = said;
+  output.addValue(content, 'content');
+  output.addValue(refusal);
+  for (const { function: called, custom } of objectsOf(calls)) {
+    output.hasOutput = true;
+    for (const call of [called, custom]) {
+      if (!isObject(call)) continue;
+      output.addText(stringOf(call['name']));
+      output.addText(stringOf(call['arguments']) + stringOf(call['input']));
+    }
+  }
+  output.addMembers(others);
 }
 
 function stringOf(value: JsonValue | undefined): string {

@@ -64,7 +64,12 @@ export class ChunkLayout {
     if (marks.length === 0) return undefined;
     const chunk = markedChunk(received);
     const said = marks.indexOf(chunk.text);
-    if (said < 0 || chunk.takeUsage() || splitMarks(encoded(chunk, false), marks) === undefined) {
+    if (
+      said < 0 ||
+      chunk.isOpaque ||
+      chunk.takeUsage() ||
+      splitMarks(encoded(chunk, false), marks) === undefined
+    ) {
       return undefined;
     }
     return new ChunkLayout(received, said, chunk.choices);
@@ -121,6 +126,7 @@ export class ChunkLayout {
 /** A chunk that is parsed only if more than its text is read or written. */
 class SplicedChunk implements ChatChunk {
   readonly text: string;
+  readonly isOpaque = false;
   readonly #layout: ChunkLayout;
   readonly #data: string;
   /** The strings as JSON without quotes. */
@@ -133,6 +139,10 @@ class SplicedChunk implements ChatChunk {
     this.#data = data;
     this.text = text;
     this.#strings = strings;
+  }
+
+  get hasOutput(): boolean {
+    return this.text !== '' || this.#whole.hasOutput;
   }
 
   get choices(): readonly ChoiceState[] {

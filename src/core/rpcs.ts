@@ -157,7 +157,7 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       chat.streamChatCompletion.bind(chat),
       // `create` would cost a tenth of what encoding costs.
       ({ message: chunk }) => ({ $typeName: StreamChatCompletionResponseSchema.typeName, chunk }),
-      ({ text }) => text !== '',
+      ({ hasOutput }) => hasOutput,
     ),
     ...unaryRpcs('chat', { createResponse }, responses),
     streamResponse: serverStream(

@@ -19,7 +19,7 @@ import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
-import type { Reserve } from './reserve.ts';
+import type { Counted, Reserve } from './reserve.ts';
 import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';
 import type { Used } from './used.ts';
@@ -34,11 +34,6 @@ export interface MeteringDeps {
   readonly unsettled: Unsettled;
   readonly observer: RequestObserver;
 }
-
-type Counted = Pick<Reserve, 'hold' | 'characters' | 'audioSeconds'> & {
-  /** Units of fair use. */
-  readonly units?: number | undefined;
-};
 
 interface MeteringOptions {
   readonly rights?: Rights | undefined;
@@ -59,7 +54,8 @@ export class Metering {
   #hold: NanoCredits | undefined;
   #claim: IdempotencyClaim | undefined;
   #answer: Uint8Array | undefined;
-  #firstOutputAtMs: number | undefined;
+  #firstOutputMs: number | undefined;
+  readonly #beganMs = performance.now();
   #isStream = false;
   /** The write of a stream's started record. */
   #started: Promise<void> | undefined;
@@ -81,7 +77,7 @@ export class Metering {
   }
 
   get hasOutput(): boolean {
-    return this.#firstOutputAtMs !== undefined;
+    return this.#firstOutputMs !== undefined;
   }
 
   get hasEnded(): boolean {
@@ -199,7 +195,7 @@ export class Metering {
 
   /** Notes that the first output is about to leave. */
   markOutput(): void {
-    this.#firstOutputAtMs ??= this.#deps.clock.now();
+    this.#firstOutputMs ??= this.#elapsedMs();
   }
 
   /** Ends a successful request and spends its costs. Durable when it resolves; if it rejects, nothing was spent. */
@@ -271,14 +267,12 @@ export class Metering {
   }
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
-    const { startedAtMs } = this.#start;
-    const nowMs = this.#deps.clock.now();
-    // A plain answer has its first output at its end.
-    const firstOutputAtMs = this.#firstOutputAtMs ?? (outcome.code === undefined ? nowMs : undefined);
+    const durationMs = this.#elapsedMs();
     return {
       ...outcome,
-      firstOutputMs: firstOutputAtMs && firstOutputAtMs - startedAtMs,
-      durationMs: nowMs - startedAtMs,
+      // A plain answer has its first output at its end.
+      firstOutputMs: this.#firstOutputMs ?? (outcome.code === undefined ? durationMs : undefined),
+      durationMs,
       audioMsIn: this.used.audioMsIn,
       audioMsOut: this.used.audioMsOut,
       tokens: this.used.tokens,
@@ -286,6 +280,12 @@ export class Metering {
       cost: spends ? this.used.cost : undefined,
       overrun: undefined,
     };
+  }
+
+  /** The time since the start, also if the clock was set back meanwhile. */
+  #elapsedMs(): number {
+    const ms = this.#deps.clock.now() - this.#start.startedAtMs;
+    return ms >= 0 ? ms : Math.round(performance.now() - this.#beganMs);
   }
 
   #reportOverrun({ cost, overrun }: RecordEnd): void {

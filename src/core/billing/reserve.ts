@@ -13,3 +13,9 @@ export interface Reserve {
   /** The most tokens that a chat can use. */
   readonly tokens?: number;
 }
+
+/** Amounts that limits count. */
+export type Counted = Pick<Reserve, 'hold' | 'characters' | 'audioSeconds'> & {
+  /** Units of fair use. */
+  readonly units?: number | undefined;
+};

@@ -9,18 +9,16 @@ const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
 
 /**
  * The token counts that a model reports. Undefined without a report, and for a report that cannot be true: a negative or fractional
- * count, no prompt tokens, or no output tokens although there is text.
- *
- * @param answer all text that the model produced, reasoning included
+ * count, no prompt tokens, or no output tokens although there is output.
  */
-export function readReport(usage: Usage | undefined, answer: string): TokenUsage | undefined {
+export function readReport(usage: Usage | undefined, hasOutput: boolean): TokenUsage | undefined {
   if (usage === undefined || countMembers.some((name) => usage.other?.[name] !== undefined)) return undefined;
   const { promptTokens, totalTokens } = usage;
   const counts = [promptTokens, usage.completionTokens, totalTokens];
   if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0)) return undefined;
   // Some models count reasoning only in the total.
   const completionTokens = Math.max(usage.completionTokens, totalTokens - promptTokens);
-  if (promptTokens === 0 || (completionTokens === 0 && answer !== '')) return undefined;
+  if (promptTokens === 0 || (completionTokens === 0 && hasOutput)) return undefined;
   const sum = promptTokens + completionTokens;
   return { promptTokens, completionTokens, totalTokens: sum, source: 'reported', ...readCache(usage) };
 }

@@ -6,18 +6,30 @@ import { OwnSignal, type Signal } from '../values/signal.ts';
 /** Maximum time that an answer is read for its usage after the client has left. The limit of its tokens bounds it, too. */
 const readOnMsMax = 60_000;
 
-/** The chunks of an engine that continues after the client has left, so that its usage can still be read. Ends with `close`. */
-export class DetachedChunks {
+/**
+ * The chunks of an engine, which stops when the client leaves. Once detached it continues, so that its usage can still be read. Ends
+ * with `close`.
+ */
+export class DetachableChunks {
   readonly #client: Signal;
   readonly #stop = new OwnSignal();
+  readonly #follow = () => this.#stop.abort(this.#client.reason);
   readonly #chunks: AsyncIterator<readonly ChatChunk[]>;
+  #isDetached = false;
   /** A read that was interrupted when the client left. */
   #pending: Promise<IteratorResult<readonly ChatChunk[]>> | undefined;
 
   constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal) {
     this.#client = client;
     this.#stop.owner = client.owner;
+    client.addEventListener('abort', this.#follow);
+    if (client.aborted) this.#follow();
     this.#chunks = start(this.#stop)[Symbol.asyncIterator]();
+  }
+
+  detach(): void {
+    this.#isDetached = true;
+    this.#client.removeEventListener('abort', this.#follow);
   }
 
   /**
@@ -26,14 +38,16 @@ export class DetachedChunks {
    */
   async *whileAwaited(): AsyncGenerator<readonly ChatChunk[]> {
     for (;;) {
-      const { done, value } = await orAborted(this.#next(), this.#client);
+      const next = this.#isDetached ? orAborted(this.#next(), this.#client) : this.#chunks.next();
+      const { done, value } = await next;
       if (done) return;
       yield value;
     }
   }
 
-  /** Reads to the end without the client, but at most for `readOnMsMax`. Never rejects. */
+  /** If detached, reads to the end without the client, but at most for `readOnMsMax`. Never rejects. */
   async readOn(take: (chunks: readonly ChatChunk[]) => void): Promise<void> {
+    if (!this.#isDetached) return;
     const timer = setTimeout(() => this.#stop.abort(this.#client.reason), readOnMsMax);
     try {
       for (;;) {
@@ -50,6 +64,7 @@ export class DetachedChunks {
 
   /** Stops the engine if it is still running. */
   async close(): Promise<void> {
+    this.#client.removeEventListener('abort', this.#follow);
     this.#stop.abort(this.#client.reason);
     await this.#pending?.catch(() => undefined);
     await this.#chunks.return?.();

@@ -13,6 +13,7 @@ import { planHold } from '../billing/hold.ts';
 import { isPossible, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
+import type { ChatOutput } from '../entities/chat-output.ts';
 import { promptText } from '../entities/chat-text.ts';
 import type { TokenCounter } from '../entities/engine.ts';
 import type { Guard } from '../entities/guard.ts';
@@ -21,7 +22,7 @@ import type { ChatModel } from '../entities/model.ts';
 import type { TokenUsage } from '../entities/usage.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { affordableCredits } from '../limits/affordable.ts';
-import { type Batches, isNews } from '../values/batches.ts';
+import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
@@ -30,7 +31,7 @@ import { OwnSignal, type Signal } from '../values/signal.ts';
 import type { Soon } from '../values/soon.ts';
 import { askGuard } from './ask-guard.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
-import { DetachedChunks, hasLeft } from './detached-chunks.ts';
+import { DetachableChunks, hasLeft } from './detached-chunks.ts';
 import { setOutputLimit } from './output-limit.ts';
 import { PromptFacts } from './prompt-facts.ts';
 import { refersElsewhere } from './references.ts';
@@ -109,7 +110,7 @@ export class ChatOperations {
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
-    const metered = this.#meter(job, answer.takeUsage(), answer.text);
+    const metered = this.#meter(job, answer.takeUsage(), answer);
     answer.setUsage(metered instanceof Promise ? await metered : metered);
     return answer;
   }
@@ -129,15 +130,17 @@ export class ChatOperations {
   ): AsyncGenerator<readonly ChatChunk[]> {
     const job = await this.#reserve(params, call, adapt);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
-    const source = openChunks(job);
+    const source = new DetachableChunks((signal) => job.model.engine.stream(job.params, signal), call.signal);
+    if (refersElsewhere(job.params)) source.detach();
     let failure: unknown;
     try {
-      for await (const chunks of source.chunks) {
+      for await (const chunks of source.whileAwaited()) {
         const ready = answer.take(chunks);
+        if (answer.isOpaque) source.detach();
         if (isNews(ready, chunks)) yield ready;
       }
       const last = answer.finish();
-      const usage = await this.#meter(job, answer.usage, answer.text);
+      const usage = await this.#meter(job, answer.usage, answer);
       await call.metering.settle();
       yield withUsage(last, usage, job.params.streamOptions?.includeUsage === true);
     } catch (error) {
@@ -145,25 +148,25 @@ export class ChatOperations {
       throw error;
     } finally {
       const isGone = call.signal.aborted ? hasLeft(call.signal) : failure === undefined;
-      const isCut = call.metering.used.tokens === undefined && answer.text !== '';
-      if (isCut) await this.#meterCut(job, answer, isGone ? source.detached : undefined);
-      await source.detached?.close();
+      const isCut = call.metering.used.tokens === undefined && answer.hasOutput;
+      if (isCut) await this.#meterCut(job, answer, isGone ? source : undefined);
+      await source.close();
     }
   }
 
   /**
-   * Records the tokens of a truncated answer: the larger of the last report and our own count. A prompt with references
-   * cannot be counted here, so its answer is read on for a report after the client has left.
+   * Records the tokens of a truncated answer: the larger of the last report and our own count. Where prompt or answer cannot be
+   * counted here, the answer is read on for a report after the client has left.
    */
-  async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachedChunks | undefined): Promise<void> {
+  async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachableChunks | undefined): Promise<void> {
     const { hasOutput } = job.call.metering;
     if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
     // The count continues after the client, who pays for it, has left.
     const signal = new OwnSignal();
     signal.owner = job.call.signal.owner;
-    const counted = await this.#count(job, answer.text, signal);
+    const counted = await this.#count(job, answer, signal);
     // A report from before the end may have no output tokens yet.
-    noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, ''), counted), counted));
+    noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, false), counted), counted));
   }
 
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call, adapt?: Adapt): Promise<ChatJob> {
@@ -203,10 +206,10 @@ export class ChatOperations {
   }
 
   /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
-  #meter(job: ChatJob, usage: Usage | undefined, text: string): Soon<Usage> {
-    const reported = readReport(usage, text);
+  #meter(job: ChatJob, usage: Usage | undefined, answer: ChatOutput): Soon<Usage> {
+    const reported = readReport(usage, answer.hasOutput);
     if (reported === undefined || !isPossible(reported, job.bounds)) {
-      return this.#meterCounted(job, usage, reported, text);
+      return this.#meterCounted(job, usage, reported, answer);
     }
     noteTokens(job, reported);
     return usageOf(reported, usage);
@@ -216,9 +219,9 @@ export class ChatOperations {
     job: ChatJob,
     usage: Usage | undefined,
     reported: TokenUsage | undefined,
-    text: string,
+    answer: ChatOutput,
   ): Promise<Usage> {
-    const counted = await this.#count(job, text, job.call.signal);
+    const counted = await this.#count(job, answer, job.call.signal);
     const believed = this.#believed(job, reported, counted);
     const tokens = believed ?? counted;
     noteTokens(job, tokens);
@@ -237,14 +240,16 @@ export class ChatOperations {
     return undefined;
   }
 
-  async #count({ params, model }: ChatJob, answer: string, signal: Signal): Promise<TokenUsage> {
+  async #count({ params, model }: ChatJob, answer: ChatOutput, signal: Signal): Promise<TokenUsage> {
     const { tokens } = this.#deps;
     const { contextTokens } = model;
-    const [prompt, completionTokens] = await Promise.all([
+    const [prompt, output] = await Promise.all([
       tokens.count(promptText(params), { signal, tokensMax: contextTokens }),
-      tokens.count(answer, { signal }),
+      tokens.count(answer.text, { signal }),
     ]);
     const promptTokens = Math.min(prompt, contextTokens);
+    // Audio and images have tokens, too.
+    const completionTokens = Math.max(output, answer.hasOutput ? 1 : 0);
     return {
       promptTokens,
       completionTokens,
@@ -266,19 +271,6 @@ export function noteModel(
 function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerHead {
   const id = `chatcmpl-${call.id.slice(4)}`;
   return { id, object, created: Math.floor(call.startedAtMs / 1000), model: model.id };
-}
-
-interface ChunkSource {
-  readonly chunks: Batches<ChatChunk>;
-  /** Set if the engine can continue after the client has left. */
-  readonly detached?: DetachedChunks;
-}
-
-/** An engine stops at once when its client leaves, unless the prompt has references. */
-function openChunks({ model, params, call }: ChatJob): ChunkSource {
-  if (!refersElsewhere(params)) return { chunks: model.engine.stream(params, call.signal) };
-  const detached = new DetachedChunks((signal) => model.engine.stream(params, signal), call.signal);
-  return { chunks: detached.whileAwaited(), detached };
 }
 
 function noteTokens({ model, call: { metering } }: ChatJob, tokens: TokenUsage): void {

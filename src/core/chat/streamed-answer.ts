@@ -1,6 +1,7 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { ChatCompletionChunkSchema, type Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { type AnswerHead, type ChatChunk, type ChoiceState, messageChunk } from '../entities/chat-answer.ts';
+import type { ChatOutput } from '../entities/chat-output.ts';
 import { ParleyError } from '../values/errors.ts';
 
 const piecesMax = 256;
@@ -9,7 +10,7 @@ const piecesMax = 256;
  * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice, which
  * is held until the usage is known and settled.
  */
-export class StreamedAnswer {
+export class StreamedAnswer implements ChatOutput {
   readonly #head: AnswerHead;
   #text = '';
   #pieces: string[] = [];
@@ -20,6 +21,9 @@ export class StreamedAnswer {
   /** The choices of the last chunk that added to the answer. Chunks may share them. */
   #choices: readonly ChoiceState[] | undefined;
   usage: Usage | undefined;
+  hasOutput = false;
+  /** Whether some output cannot be counted. */
+  isOpaque = false;
 
   /** @param head for chunks without one */
   constructor(head: AnswerHead) {
@@ -46,12 +50,14 @@ export class StreamedAnswer {
   #take(chunk: ChatChunk, ready: ChatChunk[]): void {
     chunk.setHead(this.#head);
     this.usage = chunk.takeUsage() ?? this.usage;
-    const { text, choices } = chunk;
+    const { text, hasOutput, choices } = chunk;
     // Some models send their usage with an empty choice that has already ended.
-    if (text === '' && choices.every(({ index }) => this.#finished.get(index))) {
+    if (!hasOutput && choices.every(({ index }) => this.#finished.get(index))) {
       this.#takeAside(chunk, ready);
       return;
     }
+    this.hasOutput ||= hasOutput;
+    this.isOpaque ||= chunk.isOpaque;
     if (text !== '') this.#add(text);
     if (choices !== this.#choices) this.#note(choices);
     if (this.#held !== undefined) ready.push(this.#held);

@@ -55,7 +55,7 @@ async function complete(
   for (const { chat, offset } of chatsOf(params)) {
     const answer = await engine.complete(chat, signal);
     checkWhole(answer);
-    reports.push(readReport(answer.takeUsage(), answer.text));
+    reports.push(readReport(answer.takeUsage(), answer.hasOutput));
     choices.push(...shifted(answer.message.choices, offset));
   }
   return messageAnswer(create(ChatCompletionSchema, { choices, usage: sumOf(reports) }));
@@ -77,7 +77,7 @@ async function* stream(
       if (isNews(ready, chunks)) yield ready.map((chunk) => moved(chunk, offset));
     }
     const last = moved(answer.finish(), offset);
-    reports.push(readReport(answer.usage, answer.text));
+    reports.push(readReport(answer.usage, answer.hasOutput));
     last.setUsage(sumOf(reports));
     yield [last];
   }

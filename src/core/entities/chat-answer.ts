@@ -2,7 +2,8 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { numberOf } from '../values/long-integers.ts';
-import { chunkText, completionText } from './chat-text.ts';
+import type { ChatOutput } from './chat-output.ts';
+import { chunkOutput, completionOutput } from './chat-text.ts';
 
 /** The members that every answer and chunk begins with. */
 export interface AnswerHead {
@@ -15,9 +16,7 @@ export interface AnswerHead {
 }
 
 /** The parts of an answer that core reads and writes. Everything else stays unchanged. */
-export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> {
-  /** All text, including tool calls and reasoning. Empty for a chunk with only a role, a finish reason or usage. */
-  readonly text: string;
+export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> extends ChatOutput {
   readonly choices: readonly ChoiceState[];
   /** Members that the schema does not name. */
   readonly other: JsonObject | undefined;
@@ -41,11 +40,11 @@ export type ChatAnswer = ChatForm<ChatCompletion>;
 export type ChatChunk = ChatForm<ChatCompletionChunk>;
 
 export function messageAnswer(completion: ChatCompletion): ChatAnswer {
-  return new MessageForm(completion, completionText);
+  return new MessageForm(completion, completionOutput);
 }
 
 export function messageChunk(chunk: ChatCompletionChunk): ChatChunk {
-  return new MessageForm(chunk, chunkText);
+  return new MessageForm(chunk, chunkOutput);
 }
 
 /** Whole seconds since 1970; undefined for an invalid time. Some servers send a fraction, or a text. */
@@ -58,15 +57,29 @@ export function secondsOf(created: JsonValue | undefined): number | undefined {
 
 class MessageForm<Message extends ChatCompletion | ChatCompletionChunk> implements ChatForm<Message> {
   readonly message: Message;
-  readonly #textOf: (message: Message) => string;
+  readonly #outputOf: (message: Message) => ChatOutput;
+  #read: ChatOutput | undefined;
 
-  constructor(message: Message, textOf: (message: Message) => string) {
+  constructor(message: Message, outputOf: (message: Message) => ChatOutput) {
     this.message = message;
-    this.#textOf = textOf;
+    this.#outputOf = outputOf;
+  }
+
+  get #output(): ChatOutput {
+    this.#read ??= this.#outputOf(this.message);
+    return this.#read;
   }
 
   get text(): string {
-    return this.#textOf(this.message);
+    return this.#output.text;
+  }
+
+  get hasOutput(): boolean {
+    return this.#output.hasOutput;
+  }
+
+  get isOpaque(): boolean {
+    return this.#output.isOpaque;
   }
 
   get choices(): readonly ChoiceState[] {

@@ -1,17 +1,14 @@
 /** The text of chat messages, for counting tokens if a model does not report them. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
   ChatCompletionParams,
-  ChatDelta,
   ChatMessage,
+  ContentPart,
   Tool,
   ToolCall,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-
-/** Members in which models send their reasoning. Its tokens are output tokens. */
-export const reasoningMembers: readonly string[] = ['reasoning_content', 'reasoning'];
+import { type ChatOutput, OutputReader, reasoningText } from './chat-output.ts';
 
 /** All text of a conversation and its tools, one line a message. */
 export function promptText({ messages, tools }: ChatCompletionParams): string {
@@ -28,15 +25,61 @@ export function promptBytes({ messages, tools }: ChatCompletionParams): number {
   return Math.max(0, bytes - 1);
 }
 
-export function completionText({ choices }: ChatCompletion): string {
-  return choices.map(({ message }) => (message ? messageText(message) : '')).join('');
+export function completionOutput({ choices }: ChatCompletion): ChatOutput {
+  const output = new OutputReader();
+  for (const { message, logprobs } of choices) {
+    const before = output.text;
+    if (message) addMessage(output, message);
+    output.addTokens(logprobs?.content.map(({ token }) => token) ?? [], before);
+  }
+  return output;
 }
 
-/** The text that a chunk adds to the answer. Empty for a chunk with only a role, a finish reason or usage. */
-export function chunkText({ choices }: ChatCompletionChunk): string {
-  let text = '';
-  for (const { delta } of choices) if (delta) text += deltaText(delta);
-  return text;
+export function chunkOutput({ choices }: ChatCompletionChunk): ChatOutput {
+  const output = new OutputReader();
+  for (const { delta, logprobs } of choices) {
+    const before = output.text;
+    output.addText(delta?.content);
+    output.addText(delta?.refusal);
+    if (delta) addCalls(output, delta.toolCalls);
+    if (delta?.other) output.addMembers(delta.other);
+    if (logprobs)
+      output.addTokens(
+        logprobs.content.map(({ token }) => token),
+        before,
+      );
+  }
+  return output;
+}
+
+function addMessage(output: OutputReader, { content, refusal, toolCalls, audio, other }: ChatMessage): void {
+  if (content?.value.case === 'text') output.addText(content.value.value);
+  const parts = content?.value.case === 'parts' ? content.value.value.items : [];
+  for (const [index, part] of parts.entries()) {
+    if (index > 0) output.text += '\n';
+    addPart(output, part);
+  }
+  output.addText(refusal);
+  addCalls(output, toolCalls);
+  output.addText(audio?.transcript);
+  output.addValue(audio?.data, 'data');
+  if (other) output.addMembers(other);
+}
+
+function addPart(
+  output: OutputReader,
+  { text, refusal, imageUrl, inputAudio, file, other }: ContentPart,
+): void {
+  output.addText(text);
+  output.addText(refusal);
+  if (imageUrl ?? inputAudio ?? file) output.addValue('media', 'data');
+  if (other) output.addMembers(other);
+}
+
+function addCalls(output: OutputReader, calls: readonly ToolCall[]): void {
+  if (calls.length === 0) return;
+  output.hasOutput = true;
+  output.addText(toolText(calls));
 }
 
 function messageText({ content, refusal, toolCalls, other }: ChatMessage): string {
@@ -48,10 +91,6 @@ export function contentText(content: ChatMessage['content']): string {
   if (content?.value.case === 'text') return content.value.value;
   const parts = content?.value.case === 'parts' ? content.value.value.items : [];
   return parts.map((part) => part.text ?? '').join('\n');
-}
-
-function deltaText({ content, refusal, toolCalls, other }: ChatDelta): string {
-  return (content ?? '') + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
 }
 
 function definitionText({ function: called, custom }: Tool): string {
@@ -66,11 +105,4 @@ function toolText(calls: readonly ToolCall[]): string {
 
 function callText({ function: called, custom }: ToolCall): string {
   return (called?.name ?? '') + (called?.arguments ?? '') + (custom?.name ?? '') + (custom?.input ?? '');
-}
-
-/** The reasoning in a message or a delta. */
-export function reasoningText(other: JsonObject | undefined): string {
-  if (other === undefined) return '';
-  const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other[member]);
-  return texts.find((text) => typeof text === 'string') ?? '';
 }

@@ -7,7 +7,7 @@ import {
   type MessageDeltaSchema,
   type MessageEventSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
-import { reasoningText } from '../entities/chat-text.ts';
+import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
 

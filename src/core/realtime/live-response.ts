@@ -142,7 +142,7 @@ export class LiveResponse {
     this.#chatId = call.id;
     call.requestBytes = toBinary(ChatCompletionParamsSchema, params).length;
     // Text that is spoken leaves with its speech.
-    const isOutput = (chunks: readonly ChatChunk[]) => !isSpoken && chunks.some(({ text }) => text !== '');
+    const isOutput = (chunks: readonly ChatChunk[]) => !isSpoken && chunks.some(({ hasOutput }) => hasOutput);
     for await (const chunks of meteredParts(call, chat.stream(params, call), isOutput)) {
       for (const chunk of chunks) this.#take(chunk);
       if (this.#textUnits > textUnitsMax) this.#incomplete = 'max_output_tokens';

@@ -10,7 +10,7 @@ import {
   type ResponseLogprob,
   ResponseLogprobSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { reasoningText } from '../entities/chat-text.ts';
+import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 
 type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;

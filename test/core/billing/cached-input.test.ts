@@ -68,13 +68,13 @@ const usageOf = (members: Json): Usage =>
 
 describe('a report', () => {
   it.each(Object.entries(told))('of %s tells of its cache', (_, { usage, cache }) => {
-    const { cachedTokens, cacheWriteTokens, promptTokens } = readReport(usageOf(usage), 'text') ?? {};
+    const { cachedTokens, cacheWriteTokens, promptTokens } = readReport(usageOf(usage), true) ?? {};
     expect([cachedTokens, cacheWriteTokens]).toEqual([cache[0], cache[1]]);
     expect(promptTokens).toBe(1_000);
   });
 
   it.each(Object.entries(impossible))('with %s counts as one without a cache', (_, usage) => {
-    const report = readReport(usageOf(usage), 'text');
+    const report = readReport(usageOf(usage), true);
     expect(report).toMatchObject({ promptTokens: 1_000, completionTokens: 10, source: 'reported' });
     expect([report?.cachedTokens, report?.cacheWriteTokens]).toEqual([undefined, undefined]);
   });
