@@ -19,6 +19,7 @@ export const groupTitles: Readonly<Record<string, string>> = {
 export const operationTitles: Readonly<Record<string, string>> = {
   synthesizeSpeech: 'Speech',
   createTranscription: 'Transcription',
+  createClientSecret: 'Secret for a browser',
   createChatCompletion: 'Chat completion',
   createResponse: 'Response',
   createMessage: 'Message',

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
 import { givenAdminHolder } from '../core/access/auth.ts';
+import { ClientSecrets } from '../core/access/client-secrets.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate, type GateDeps } from '../core/access/gate.ts';
 import { KnownHeaders } from '../core/access/known-headers.ts';
@@ -279,6 +280,7 @@ function createServices(deps: ServiceDeps): Services {
   return {
     speech,
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
+    clientSecrets: new ClientSecrets({ store, accessClock }),
     realtime: new RealtimeOperations({ catalog, fairUse, chat, speech, tracer, media: liveMedia }),
     chat,
     responses: new ResponseOperations({ chat, idempotency }),

@@ -173,9 +173,6 @@ function openTransports(wiring: Wiring, audience: Audience) {
     upgrade:
       audience === 'admins'
         ? undefined
-        : {
-            path: realtimePath,
-            take: realtimeHandler(services.realtime, table.streamTranscribe, deps, sessionPort),
-          },
+        : { path: realtimePath, take: realtimeHandler(services, table.streamTranscribe, deps, sessionPort) },
   };
 }

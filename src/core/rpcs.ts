@@ -187,9 +187,14 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
   };
 }
 
-function audioRpcs({ speech, transcription, realtime }: Services) {
-  const { createTranscription, streamTranscription, uploadTranscription, streamTranscribe } =
-    TranscriptionService.method;
+function audioRpcs({ speech, transcription, realtime, clientSecrets }: Services) {
+  const {
+    createTranscription,
+    streamTranscription,
+    uploadTranscription,
+    streamTranscribe,
+    createClientSecret,
+  } = TranscriptionService.method;
   return {
     synthesizeSpeech: serverStream(
       'speech',
@@ -198,6 +203,7 @@ function audioRpcs({ speech, transcription, realtime }: Services) {
       (response) => response,
     ),
     ...unaryRpcs('transcription', { createTranscription }, transcription),
+    ...unaryRpcs('transcription', { createClientSecret }, clientSecrets),
     streamTranscription: serverStream(
       'transcription',
       streamTranscription,

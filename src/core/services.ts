@@ -1,6 +1,7 @@
 import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AdminCall } from './access/call.ts';
+import type { ClientSecrets } from './access/client-secrets.ts';
 import type { accountsApi } from './accounts/service.ts';
 import type { alertsApi } from './alerts/service.ts';
 import type { CatalogOperations } from './catalog/service.ts';
@@ -17,6 +18,7 @@ export interface Services {
   readonly speech: SpeechOperations;
   readonly transcription: TranscriptionOperations;
   readonly realtime: RealtimeOperations;
+  readonly clientSecrets: ClientSecrets;
   readonly chat: ChatOperations;
   readonly responses: ResponseOperations;
   readonly messages: MessageOperations;

@@ -1,5 +1,6 @@
 /** Voice agents of @openai/agents: with the built-in engines, and with tools. */
 import { OpenAIRealtimeWebSocket, RealtimeAgent, RealtimeSession, tool } from '@openai/agents/realtime';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { missingHearing } from '../../src/media/hearing-files.ts';
@@ -9,7 +10,7 @@ import { type Parley, startParley } from '../support/parley.ts';
 import { startTalking, Talk } from '../support/talk.ts';
 
 /** Connects an agent, and keeps what it reports. */
-async function connect(parley: Parley, agent: RealtimeAgent) {
+async function connect(parley: Parley, agent: RealtimeAgent, apiKey = parley.apiKey) {
   const url = `${parley.baseUrl.replace('http', 'ws')}/realtime?model=eliza-live`;
   const session = new RealtimeSession(agent, { transport: new OpenAIRealtimeWebSocket({ url }) });
   const seen = { errors: [] as unknown[], ends: [] as string[], audioBytes: 0, interruptions: 0 };
@@ -19,7 +20,7 @@ async function connect(parley: Parley, agent: RealtimeAgent) {
     seen.audioBytes += data.byteLength;
   });
   session.on('audio_interrupted', () => seen.interruptions++);
-  await session.connect({ apiKey: parley.apiKey });
+  await session.connect({ apiKey });
   return { session, seen };
 }
 
@@ -62,7 +63,7 @@ describe.skipIf(missing)(`RealtimeSession${missing ? `: ${missing}` : ''}`, () =
 });
 
 describe('a RealtimeSession with a tool', () => {
-  it('calls it, and speaks about what it returns', async () => {
+  it('calls it, and speaks about what it returns, with a short-lived secret', async () => {
     const talk = new Talk();
     const parley = await startTalking(talk);
     talk.answer = async function* (params) {
@@ -83,7 +84,10 @@ describe('a RealtimeSession with a tool', () => {
         return '12:00';
       },
     });
-    const { session, seen } = await connect(parley, new RealtimeAgent({ name: 'a', tools: [time] }));
+    const openai = new OpenAI({ apiKey: parley.apiKey, baseURL: parley.baseUrl });
+    const { value } = await openai.realtime.clientSecrets.create({ session: { type: 'realtime' } });
+    const agent = new RealtimeAgent({ name: 'a', tools: [time] });
+    const { session, seen } = await connect(parley, agent, value);
     session.sendMessage('What time is it?');
     await expect.poll(() => seen.ends.at(-1)).toBe('It is noon.');
     expect([zones, seen.errors]).toEqual([['UTC'], []]);

@@ -2,7 +2,9 @@
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import OpenAI from 'openai';
+import { OpenAIRealtimeWebSocket } from 'openai/realtime/websocket';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../src/media/hearing-files.ts';
@@ -28,6 +30,32 @@ beforeAll(async () => {
 afterAll(async () => {
   await parley.close();
   rmSync(folder, { recursive: true });
+});
+
+describe('OpenAIRealtimeWebSocket, as browsers have it', () => {
+  it('opens a session with a short-lived secret, which has its settings', async () => {
+    const authorities = getCACertificates('default');
+    setDefaultCACertificates([...authorities, cert]);
+    const baseURL = parley.baseUrl.replace('127.0.0.1', 'localhost');
+    const server = new OpenAI({ apiKey: parley.apiKey, baseURL });
+    const session = { type: 'realtime' as const, instructions: 'Be brief.' };
+    const { value, expires_at } = await server.realtime.clientSecrets.create({
+      expires_after: { anchor: 'created_at', seconds: 600 },
+      session,
+    });
+    expect(value).toMatch(/^ek_/);
+    expect(expires_at - Date.now() / 1000).toBeGreaterThan(590);
+    const browser = new OpenAI({ apiKey: value, baseURL, dangerouslyAllowBrowser: true });
+    const realtime = new OpenAIRealtimeWebSocket({ model: 'eliza-live' }, browser);
+    const created = await new Promise<object>((resolve, reject) => {
+      realtime.on('error', reject);
+      realtime.on('session.created', ({ session }) => resolve(session));
+    });
+    expect(created).toMatchObject(session);
+    realtime.close();
+    await expect(browser.models.list()).rejects.toThrow('realtime sessions alone');
+    setDefaultCACertificates(authorities);
+  });
 });
 
 describe.skipIf(missing)(`OpenAIRealtimeWS${missing ? `: ${missing}` : ''}`, () => {

@@ -19,8 +19,13 @@ import { recording, type Step } from './play.ts';
 
 type Recording = MessageInitShape<typeof CreateTranscriptionRequestSchema>;
 
-const { createTranscription, streamTranscription, uploadTranscription, streamTranscribe } =
-  TranscriptionService.method;
+const {
+  createTranscription,
+  streamTranscription,
+  uploadTranscription,
+  streamTranscribe,
+  createClientSecret,
+} = TranscriptionService.method;
 
 const whole = (recording: Recording) => calling(createTranscription, recording);
 const streamed = (transcription: Recording) => calling(streamTranscription, { transcription });
@@ -252,6 +257,24 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
   }));
 }
 
+const secrets: Case[] = [
+  {
+    what: 'a secret for a browser, with the settings of its sessions',
+    server: 'builtin',
+    request: calling(createClientSecret, { expiresAfter: { seconds: 30 }, session: { type: 'realtime' } }),
+    // Each is another one.
+    compare: (answer) => (answer as readonly object[]).map((one) => ({ ...one, value: '', expires_at: 0 })),
+    records: [ok({ operation: 'transcription' })],
+  },
+  {
+    what: 'invalid_parameter: a secret that lasts for a day',
+    server: 'builtin',
+    request: calling(createClientSecret, { expiresAfter: { seconds: 86_400 } }),
+    error: { code: 'invalid_parameter', param: 'expires_after.seconds' },
+    records: [ended('refused', 'invalid_parameter')],
+  },
+];
+
 const failures: Case[] = [
   ...failure('the upstream says 429', ['fail upstream_error 429 7'], {
     code: 'upstream_error',
@@ -310,6 +333,7 @@ export const transcriptionCases: readonly Case[] = [
   ...answers,
   ...refusals,
   ...liveRefusals,
+  ...secrets,
   ...declined,
   ...failures,
   ...deadlines,

@@ -27,6 +27,8 @@ export interface Call {
   readonly operation: Operation;
   readonly wire: Wire;
   readonly caller: Caller;
+  /** The `Authorization` header as received. Only for sealing the key. */
+  readonly authorization: string | undefined;
   /** Aborts when the client has left or the request's time is up. Its reason is a ParleyError. */
   readonly signal: Signal;
   readonly startedAtMs: number;

@@ -107,7 +107,7 @@ export class Gate {
     startedAtMs: number,
     part: SessionPart | undefined,
   ): Soon<Call> {
-    const { id, operation, wire, signal, idempotencyKey } = arrival;
+    const { id, operation, wire, signal, idempotencyKey, authorization } = arrival;
     const { key, account } = holder;
     const limits = this.#limitsOf(holder);
     if (limits && arrival.answer) arrival.answer.limits = limits;
@@ -138,6 +138,7 @@ export class Gate {
       wire,
       signal,
       idempotencyKey,
+      authorization,
       caller,
       startedAtMs,
       metering,

@@ -2,13 +2,13 @@
  * Sessions of the console. A session is a key, sealed in a cookie that every node can open. Only sessions ended by a
  * sign-out are stored.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Key, KeyHolder } from '../entities/key.ts';
 import { endedSessionsMax } from '../entities/session.ts';
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
-import { hashKey } from '../values/key-secret.ts';
+import { seal, unseal } from './sealed.ts';
 
 /** A session ends this long after its last request. */
 export const sessionIdleMs = 30 * 60_000;
@@ -17,9 +17,7 @@ export const sessionMsMax = 12 * 3_600_000;
 /** A request this long after the last renewal renews the session. */
 const renewAfterMs = 5 * 60_000;
 
-const cipher = 'aes-256-gcm';
-const nonceBytes = 12;
-const tagBytes = 16;
+const purpose = 'parley console session';
 const idBytes = 12;
 /** Longer cookies are not sessions. */
 const tokenCharactersMax = 1_000;
@@ -50,11 +48,7 @@ export interface SealedSession {
   readonly secondsMax: number;
 }
 
-/**
- * The token is the key's id, then the session and the key, encrypted under the key's stored hash. A revoked or expired
- * key is refused at each request. A stolen token does not reveal the key; a stolen database cannot make tokens, as they
- * contain the key itself.
- */
+/** The token is the key's id, then the sealed session with the key. A revoked or expired key is refused at each request. */
 export class Sessions {
   readonly #deps: SessionDeps;
 
@@ -66,7 +60,7 @@ export class Sessions {
   begin(key: Key, secret: string, isSecure: boolean, rule?: string): SealedSession {
     const nowMs = this.#deps.accessClock.now();
     const times = { signedInAtMs: nowMs, expiresAtMs: nowMs + sessionIdleMs };
-    return seal(
+    return sealedSession(
       key,
       { id: randomBytes(idBytes).toString('base64url'), secret, ...times, isSecure, rule },
       nowMs,
@@ -84,7 +78,7 @@ export class Sessions {
     const nowMs = this.#deps.accessClock.now();
     const expiresAtMs = Math.min(nowMs + sessionIdleMs, session.signedInAtMs + sessionMsMax);
     const isDue = expiresAtMs - session.expiresAtMs >= renewAfterMs;
-    const renewed = isDue ? seal(key, { ...session, expiresAtMs }, nowMs) : undefined;
+    const renewed = isDue ? sealedSession(key, { ...session, expiresAtMs }, nowMs) : undefined;
     return { secret: session.secret, renewed };
   }
 
@@ -107,7 +101,7 @@ export class Sessions {
     const [id = '', sealed = ''] = token.split('.');
     const key = await this.#findKey(id);
     if (key === undefined) return undefined;
-    const session = unseal(key, sealed);
+    const session = unseal<Session>(key, purpose, sealed);
     if (session === undefined || session.expiresAtMs <= this.#deps.accessClock.now()) return undefined;
     // From an earlier version, without an id.
     if (session.id === undefined) return undefined;
@@ -122,30 +116,7 @@ export class Sessions {
   }
 }
 
-function seal(key: Key, session: Session, nowMs: number): SealedSession {
-  const nonce = randomBytes(nonceBytes);
-  const sealing = createCipheriv(cipher, sealingKey(key), nonce);
-  const content = Buffer.concat([sealing.update(JSON.stringify(session)), sealing.final()]);
-  const sealed = Buffer.concat([nonce, content, sealing.getAuthTag()]).toString('base64url');
+function sealedSession(key: Key, session: Session, nowMs: number): SealedSession {
   const secondsMax = Math.ceil((session.expiresAtMs - nowMs) / 1000);
-  return { token: `${key.id}.${sealed}`, isSecure: session.isSecure, secondsMax };
-}
-
-/** Undefined unless `seal` made it for this key. */
-function unseal(key: Key, sealed: string): Session | undefined {
-  const bytes = Buffer.from(sealed, 'base64url');
-  if (bytes.length <= nonceBytes + tagBytes) return undefined;
-  const opening = createDecipheriv(cipher, sealingKey(key), bytes.subarray(0, nonceBytes));
-  opening.setAuthTag(bytes.subarray(-tagBytes));
-  try {
-    const content = Buffer.concat([opening.update(bytes.subarray(nonceBytes, -tagBytes)), opening.final()]);
-    const session = JSON.parse(content.toString()) as Session;
-    return hashKey(session.secret) === key.hash ? session : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function sealingKey({ hash, id }: Key): Buffer {
-  return Buffer.from(hkdfSync('sha256', hash, id, 'parley console session', 32));
+  return { token: `${key.id}.${seal(key, purpose, session)}`, isSecure: session.isSecure, secondsMax };
 }

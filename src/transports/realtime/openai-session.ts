@@ -4,7 +4,7 @@ import type { JsonValue } from '@bufbuild/protobuf';
 import type { WebSocket } from 'ws';
 import { itemOf, userItem } from '../../core/realtime/conversation.ts';
 import type { SessionReport } from '../../core/realtime/reports.ts';
-import type { OfferedConversation, OpenSession, RealtimeOperations } from '../../core/realtime/service.ts';
+import type { OpenSession, RealtimeOperations } from '../../core/realtime/service.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 import { audioOf, type ClientEvent, hasType, parseEvent, textOf } from './client-event.ts';
@@ -18,7 +18,6 @@ import {
   readUpdate,
   type Settings,
   sessionOf,
-  settingsFor,
 } from './session-settings.ts';
 
 /** Close codes of WebSockets. OpenAI's clients connect again after 1001. */
@@ -44,16 +43,10 @@ export class OpenAiSession {
   /** The error that was sent for a turn without an item. */
   #told: ParleyError | undefined;
 
-  /** @param offered the conversation; undefined for a session that only transcribes */
-  constructor(
-    socket: WebSocket,
-    query: URLSearchParams,
-    served: ServedCall,
-    offered: OfferedConversation | undefined,
-  ) {
+  constructor(socket: WebSocket, settings: Settings, served: ServedCall) {
     this.#socket = new EventSocket(socket, served, (code) => this.#close(code));
     this.#served = served;
-    this.#settings = settingsFor(query, offered);
+    this.#settings = settings;
   }
 
   /** Serves the session until its end. Does not reject. */

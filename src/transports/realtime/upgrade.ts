@@ -2,8 +2,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { RealtimeOperations } from '../../core/realtime/service.ts';
 import type { SessionRpc } from '../../core/rpcs.ts';
+import type { Services } from '../../core/services.ts';
 import { basePath } from '../../core/values/base-path.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { lastAnswerOf, type UpgradeHandler } from '../http/http1-server.ts';
@@ -14,6 +14,7 @@ import { type CallDeps, ServedCall } from '../run-call.ts';
 import { freeBytes } from './event-socket.ts';
 import { OpenAiSession } from './openai-session.ts';
 import { PageSession } from './page-session.ts';
+import { readUpdate, settingsFor } from './session-settings.ts';
 
 /** The path of OpenAI's Realtime API. */
 export const realtimePath = `${basePath}/realtime`;
@@ -36,7 +37,7 @@ const keyProtocol = /^openai-insecure-api-key\./;
  * @param pages the sessions of the console, if the port has it
  */
 export function realtimeHandler(
-  realtime: RealtimeOperations,
+  { realtime, clientSecrets }: Pick<Services, 'realtime' | 'clientSecrets'>,
   rpc: SessionRpc,
   deps: CallDeps,
   pages: SessionPort | undefined,
@@ -74,21 +75,27 @@ export function realtimeHandler(
     const open = async () => {
       const isKeyless = headers.authorization === undefined;
       const session = pages && isKeyless ? await PageSession.open(request, pages) : undefined;
-      if (session) headers.authorization = `Bearer ${session.secret}`;
+      const short = await clientSecrets.open(headers.authorization);
+      const secret = session?.secret ?? short?.secret;
+      if (secret !== undefined) headers.authorization = `Bearer ${secret}`;
       await served.open(rpc, `GET ${realtimePath}`);
       if (hasBody(headers)) {
         throw new ParleyError('invalid_request_error', { message: 'A WebSocket handshake has no body.' });
       }
       if (socket.destroyed) throw new ParleyError('request_cancelled');
       const query = new URL(request.url ?? '/', 'http://localhost').searchParams;
+      const given = short?.session ?? {};
+      if (given['type'] === 'transcription') query.set('intent', 'transcription');
+      if (!query.has('model') && typeof given['model'] === 'string') query.set('model', given['model']);
       const isTranscription = query.get('intent') === 'transcription';
       const offered = isTranscription ? undefined : realtime.conversation(query.get('model') ?? undefined);
+      const settings = readUpdate(settingsFor(query, offered), given);
       sockets.handleUpgrade(request, socket, head, (webSocket) => {
         socket.off('close', leave);
         keepAlive(webSocket, socket);
         countBytes(webSocket, socket, served);
         session?.guard(webSocket);
-        void new OpenAiSession(webSocket, query, served, offered).run(realtime);
+        void new OpenAiSession(webSocket, settings, served).run(realtime);
       });
     };
     open().catch((error: unknown) => refuse(request, socket, error));

@@ -25,7 +25,7 @@ const foreignPaths: readonly ForeignPath[] = [
   {
     pattern: /^\/realtime\//,
     advice:
-      'Sessions are not created beforehand. Open one over a WebSocket at `/api/v1/realtime`, with `?model=` for a conversation or `?intent=transcription`, and send its settings as `session.update`.',
+      'A secret for a browser comes from `POST /api/v1/realtime/client_secrets`. Sessions open over a WebSocket at `/api/v1/realtime`, with `?model=` for a conversation or `?intent=transcription`.',
   },
   {
     pattern: /^\/live(\/|$)/,

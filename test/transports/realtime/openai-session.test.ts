@@ -211,6 +211,54 @@ describe('a session', () => {
   });
 });
 
+describe('a short-lived secret', () => {
+  const secretOf = async (key: string, body: object = {}) => {
+    const answer = await fetch(`${parley.baseUrl}/realtime/client_secrets`, {
+      method: 'POST',
+      headers: bearer(key),
+      body: JSON.stringify(body),
+    });
+    return (await answer.json()) as { value: string; expires_at: number; session: object };
+  };
+  const refusalOf = async (secret: string) => {
+    const [, response] = await once(new Client('', bearer(secret)).socket, 'unexpected-response');
+    return JSON.parse(Buffer.concat(await response.toArray()).toString()).error;
+  };
+
+  it('opens sessions of the key that asked, with its settings, and ends with it', async () => {
+    const { accounts } = parley.app.services;
+    const name = { accountId: parley.accountId, name: 'of a page' };
+    const { key, secret } = await accounts.createKey(create(pb.CreateKeyRequestSchema, name), cliCall);
+    const session = { type: 'transcription', ...manually };
+    const { value } = await secretOf(secret, { session });
+    const client = new Client('', {}, ['realtime', `openai-insecure-api-key.${value}`]);
+    const { session: created } = await client.next('session.created');
+    expect(created).toMatchObject({ type: 'transcription', audio: { input: { turn_detection: null } } });
+    client.speak(0.5);
+    client.send({ type: 'input_audio_buffer.commit' });
+    await client.next(`${transcription}.completed`);
+    const { items } = await parley.app.store.usage.list({}, { size: 1, after: undefined });
+    expect(items[0]).toMatchObject({ keyId: key?.id, operation: 'transcription' });
+    await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: key?.id ?? '' }), cliCall);
+    client.speak(11);
+    expect((await client.closed)[0]).toBe(1008);
+    expect(await refusalOf(value)).toMatchObject({ code: 'invalid_api_key' });
+  });
+
+  it('expires, opens nothing else, and cannot be changed', async () => {
+    const { value, expires_at } = await secretOf(parley.apiKey);
+    expect(Math.round(expires_at - Date.now() / 1000)).toBeLessThanOrEqual(60);
+    expect((await fetch(`${parley.baseUrl}/models`, { headers: bearer(value) })).status).toBe(401);
+    expect(await refusalOf(`${value.slice(0, -4)}AAAA`)).toMatchObject({ code: 'invalid_api_key' });
+    expect(await refusalOf(value.replace(/^ek_/, ''))).toMatchObject({ code: 'invalid_api_key' });
+    const wrong = { session: { audio: { input: { format: { type: 'audio/mp3' } } } } };
+    expect(await refusalOf((await secretOf(parley.apiKey, wrong)).value)).toMatchObject({ param: 'format' });
+    vi.useFakeTimers({ toFake: ['Date'], now: expires_at * 1000 });
+    expect(await refusalOf(value)).toMatchObject({ code: 'invalid_api_key' });
+    vi.useRealTimers();
+  });
+});
+
 describe('a hostile client', () => {
   it.each([
     ['a message of over 1 MiB', (client: Client) => client.socket.send('x'.repeat(1_048_577)), 1009],

@@ -79,7 +79,7 @@ describe('a wrong path', () => {
     ['/api/v1/responses/resp_1', "setOpenAIAPI('chat_completions')"],
     ['/v1/conversations', 'send the whole conversation each time'],
     ['/api/v1/realtime?model=x', 'with the header `Upgrade: websocket`'],
-    ['/v1/realtime/sessions', 'Open one over a WebSocket at `/api/v1/realtime`'],
+    ['/v1/realtime/sessions', '`POST /api/v1/realtime/client_secrets`'],
     ['/api/v1/realtime/calls', "`transport: 'websocket'` in @openai/agents"],
     ['/v1/live/sessions', 'Live speech has its sessions at `/api/v1/realtime`'],
     ['/api/v1/audio/translations', 'not translated'],

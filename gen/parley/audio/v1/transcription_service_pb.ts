@@ -5,6 +5,8 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { CreateClientSecretRequestSchema, CreateClientSecretResponseSchema } from "./client_secret_pb.ts";
+import { file_parley_audio_v1_client_secret } from "./client_secret_pb.ts";
 import type { StreamTranscribeRequestSchema, StreamTranscribeResponseSchema } from "./live_pb.ts";
 import { file_parley_audio_v1_live } from "./live_pb.ts";
 import type { CreateTranscriptionRequestSchema, CreateTranscriptionResponseSchema, StreamTranscriptionRequestSchema, StreamTranscriptionResponseSchema, UploadTranscriptionRequestSchema, UploadTranscriptionResponseSchema } from "./transcription_pb.ts";
@@ -14,7 +16,7 @@ import { file_parley_audio_v1_transcription } from "./transcription_pb.ts";
  * Describes the file parley/audio/v1/transcription_service.proto.
  */
 export const file_parley_audio_v1_transcription_service: GenFile = /*@__PURE__*/
-  fileDesc("CitwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbl9zZXJ2aWNlLnByb3RvEg9wYXJsZXkuYXVkaW8udjEyhwQKFFRyYW5zY3JpcHRpb25TZXJ2aWNlEpkBChNDcmVhdGVUcmFuc2NyaXB0aW9uEisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXF1ZXN0GiwucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2F1ZGlvL3RyYW5zY3JpcHRpb25zEnIKE1N0cmVhbVRyYW5zY3JpcHRpb24SKy5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlcXVlc3QaLC5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlc3BvbnNlMAEScgoTVXBsb2FkVHJhbnNjcmlwdGlvbhIrLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVxdWVzdBosLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2UoARJrChBTdHJlYW1UcmFuc2NyaWJlEigucGFybGV5LmF1ZGlvLnYxLlN0cmVhbVRyYW5zY3JpYmVSZXF1ZXN0GikucGFybGV5LmF1ZGlvLnYxLlN0cmVhbVRyYW5zY3JpYmVSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_api_annotations, file_parley_audio_v1_live, file_parley_audio_v1_transcription]);
+  fileDesc("CitwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbl9zZXJ2aWNlLnByb3RvEg9wYXJsZXkuYXVkaW8udjEyowUKFFRyYW5zY3JpcHRpb25TZXJ2aWNlEpkBChNDcmVhdGVUcmFuc2NyaXB0aW9uEisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXF1ZXN0GiwucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2F1ZGlvL3RyYW5zY3JpcHRpb25zEnIKE1N0cmVhbVRyYW5zY3JpcHRpb24SKy5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlcXVlc3QaLC5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlc3BvbnNlMAEScgoTVXBsb2FkVHJhbnNjcmlwdGlvbhIrLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVxdWVzdBosLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2UoARJrChBTdHJlYW1UcmFuc2NyaWJlEigucGFybGV5LmF1ZGlvLnYxLlN0cmVhbVRyYW5zY3JpYmVSZXF1ZXN0GikucGFybGV5LmF1ZGlvLnYxLlN0cmVhbVRyYW5zY3JpYmVSZXNwb25zZSgBMAESmQEKEkNyZWF0ZUNsaWVudFNlY3JldBIqLnBhcmxleS5hdWRpby52MS5DcmVhdGVDbGllbnRTZWNyZXRSZXF1ZXN0GisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZUNsaWVudFNlY3JldFJlc3BvbnNlIiqC0+STAiQ6ASoiHy9hcGkvdjEvcmVhbHRpbWUvY2xpZW50X3NlY3JldHNiBnByb3RvMw", [file_google_api_annotations, file_parley_audio_v1_client_secret, file_parley_audio_v1_live, file_parley_audio_v1_transcription]);
 
 /**
  * Transcribes recordings. Needs the paid plan or its active trial (`subscription_required`). Costs fair-use units for
@@ -68,6 +70,18 @@ export const TranscriptionService: GenService<{
     methodKind: "bidi_streaming";
     input: typeof StreamTranscribeRequestSchema;
     output: typeof StreamTranscribeResponseSchema;
+  },
+  /**
+   * Makes a short-lived secret for a browser. Sent in place of the key, it opens realtime sessions (a WebSocket at
+   * `/api/v1/realtime`) and nothing else, with the limits and records of the key that asked for it, until it expires or the key
+   * is revoked. A session that it has opened goes on after it expires.
+   *
+   * @generated from rpc parley.audio.v1.TranscriptionService.CreateClientSecret
+   */
+  createClientSecret: {
+    methodKind: "unary";
+    input: typeof CreateClientSecretRequestSchema;
+    output: typeof CreateClientSecretResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_parley_audio_v1_transcription_service, 0);
