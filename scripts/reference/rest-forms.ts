@@ -186,6 +186,11 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     messages: ['parley.messages.v1.MessageEvent'],
     error: 'MessageError',
   },
+  'parley.audio.v1.TranscriptionService.CreateClientSecret': {
+    // It calls no engine.
+    operation: 'catalog',
+    codes: ['invalid_parameter'],
+  },
   'parley.messages.v1.MessagesService.CountMessageTokens': {
     // It calls no engine.
     operation: 'catalog',
