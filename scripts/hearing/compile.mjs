@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Progress } from '../setup/progress.mjs';
 import { run, SetupFailure } from '../setup/run.mjs';
 
 /** All files that decide what is built. */
@@ -10,27 +11,39 @@ export const scripts = fileURLToPath(new URL('.', import.meta.url));
 
 const files = ['recogniser.wasm', 'recogniser.image', 'decoder.wasm', 'resampler.wasm', 'lame.wasm'];
 const compileMsMax = 1_200_000;
+/** Lines that make prints, about. */
+const linesOfMake = 464;
 
 /**
  * @param {string} downloads the folder of the sources
  * @param {import('./sources.mjs').Sources} sources
  * @param {string} work an empty folder. The files are put in `built` there.
+ * @param {Progress} [progress]
  */
-export async function compile(downloads, sources, work) {
+export async function compile(downloads, sources, work, progress = new Progress()) {
   for (const { name, file } of sources)
-    await tool(work, 'dpkg-source', '--extract', join(downloads, file), name);
+    await tool(work, ['dpkg-source', '--extract', join(downloads, file), name]);
   cpSync(scripts, join(work, 'hearing'), { recursive: true });
   const make = ['make', `--jobs=${availableParallelism()}`, '--file=hearing/Makefile'];
-  await tool(work, ...make, `NODE=${process.execPath}`);
+  let lines = 0;
+  const onOutput = (/** @type {string} */ text) => {
+    lines += text.split('\n').length - 1;
+    progress.update(`${Math.min(99, Math.round((100 * lines) / linesOfMake))} %`);
+  };
+  await tool(work, [...make, `NODE=${process.execPath}`], onOutput);
   mkdirSync(join(work, 'built'));
   for (const file of files) renameSync(join(work, file), join(work, 'built', file));
   writeFileSync(join(work, 'built', 'notices.md'), noticesOf(sources, work));
 }
 
-/** Runs a program of the compiler, and throws if it fails. @param {string} cwd @param {readonly string[]} command */
-async function tool(cwd, ...command) {
+/**
+ * Runs a program of the compiler, and throws if it fails.
+ *
+ * @param {string} cwd @param {readonly string[]} command @param {(text: string) => void} [onOutput]
+ */
+async function tool(cwd, command, onOutput = () => undefined) {
   const env = { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8' };
-  const { ok, output } = await run(command, { cwd, env, timeout: compileMsMax });
+  const { ok, output } = await run(command, { cwd, env, timeout: compileMsMax, onOutput });
   if (!ok)
     throw new SetupFailure(
       `\`${command.join(' ')}\` failed.\n    ${output.split('\n').slice(-8).join('\n    ')}`,

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { aptProgress, aptStatus } from '../setup/progress.mjs';
 import { run, SetupFailure, say } from '../setup/run.mjs';
 
 const packageNames = ['sphinxbase', 'pocketsphinx', 'ffmpeg', 'lame'];
@@ -59,13 +60,18 @@ export function sayUntested(sources) {
     if (!tested.has(sha256)) say(`${file} is verified by apt, but Parley was not tested with it.`);
 }
 
-/** Downloads the sources to a new folder: 47 MB, and 10 to 20 MB of lists. @param {string} folder */
-export async function fetchSources(folder) {
+/**
+ * Downloads the sources to a new folder: 47 MB, and 10 to 20 MB of lists.
+ *
+ * @param {string} folder @param {import('../setup/progress.mjs').Progress} progress
+ */
+export async function fetchSources(folder, progress) {
   const apt = join(folder, 'apt');
   for (const name of ['sources', 'lists/partial', 'cache/archives/partial'])
     mkdirSync(join(apt, name), { recursive: true });
   for (const [name, content] of sourceLists('/etc/apt')) writeFileSync(join(apt, 'sources', name), content);
   const settings = [
+    aptStatus,
     'Dir::Etc::sourcelist=/dev/null',
     `Dir::Etc::sourceparts=${apt}/sources`,
     `Dir::State::lists=${apt}/lists`,
@@ -77,7 +83,7 @@ export async function fetchSources(folder) {
     'APT::Sandbox::User=root',
   ];
   const aptGet = ['apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
-  const options = { cwd: folder, timeout: 300_000 };
+  const options = { cwd: folder, timeout: 300_000, onOutput: aptProgress(progress) };
   // Some other source of the system may fail.
   const update = await run([...aptGet, 'update'], options);
   const { ok, output } = await run([...aptGet, 'source', '--download-only', ...packageNames], options);

@@ -21,6 +21,7 @@ import { join } from 'node:path';
 import { compile, scripts } from '../hearing/compile.mjs';
 import { areTested, fetchSources, sayUntested, sourcesIn } from '../hearing/sources.mjs';
 import { packages, provide } from './programs.mjs';
+import { Progress } from './progress.mjs';
 import { root, SetupFailure, say } from './run.mjs';
 import { doStep, notes, takeLock } from './steps.mjs';
 
@@ -35,13 +36,23 @@ export function isHearingBuilt() {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === hashOf([]);
 }
 
-/** The server reads it to tell why there is no transcription yet: `building` with the process that builds, or `failed`. */
+/**
+ * The server reads it to tell why there is no transcription yet: `building` with the process that builds and what it does, or
+ * `failed`.
+ */
 const state = join(notes, 'hearing-state');
+
+/** @param {number} number @param {string} name */
+const stepOf = (number, name) =>
+  new Progress((text) => {
+    writeFileSync(`${state}.next`, `building ${process.pid} step ${number} of 3, ${name}: ${text}`);
+    renameSync(`${state}.next`, state);
+  });
 
 export async function provideHearing() {
   if (isHearingBuilt()) return;
   mkdirSync(notes, { recursive: true });
-  writeFileSync(state, `building ${process.pid}`);
+  writeFileSync(state, `building ${process.pid} waiting for another set-up`);
   await build();
   if (isHearingBuilt()) rmSync(state, { force: true });
   else writeFileSync(state, 'failed');
@@ -60,6 +71,10 @@ async function build() {
     closeSync(lock);
   }
 }
+
+/** @param {string} doing @param {string} takes @param {Progress} shown @param {() => Promise<void>} work */
+const doLongStep = (doing, takes, shown, work) =>
+  doStep({ doing, takes, work, progress: () => shown.text }, undefined);
 
 /** A folder outside the clone, or inside it if the user can write to no other. */
 export function cacheFolder() {
@@ -83,14 +98,15 @@ async function buildIn(cache) {
   let sources = sourcesIn(downloads);
   const known = sources && join(cache, hashOf(sources));
   if (known !== undefined && existsSync(known)) return known;
-  if (!(await provide(packages.compiler))) return undefined;
+  if (!(await provide(packages.compiler, stepOf(1, 'installing the compiler')))) return undefined;
   if (sources === undefined || !areTested(sources)) sources = await fetchAnew(downloads);
   sayUntested(sources);
   const built = join(cache, hashOf(sources));
   if (existsSync(built)) return built;
   const work = emptied(`${built}.work`);
-  const doing = `Compiling the recogniser, the decoder and the MP3 encoder (${sources.map(({ file }) => file.replace(/\.dsc$/, '')).join(', ')})`;
-  await doStep({ doing, work: () => compile(downloads, sources, work) }, undefined);
+  const doing = 'Compiling the recogniser, the decoder and the MP3 encoder';
+  const compiling = stepOf(3, 'compiling');
+  await doLongStep(doing, '40 s', compiling, () => compile(downloads, sources, work, compiling));
   renameSync(join(work, 'built'), built);
   rmSync(work, { recursive: true });
   return built;
@@ -100,7 +116,8 @@ async function buildIn(cache) {
 async function fetchAnew(downloads) {
   const incoming = emptied(`${downloads}.new`);
   const doing = 'Fetching the sources of the recogniser, the decoder and the MP3 encoder (apt-get source)';
-  await doStep({ doing, work: () => fetchSources(incoming) }, undefined);
+  const fetching = stepOf(2, 'fetching the sources');
+  await doLongStep(doing, '20 s, 60 MB to download', fetching, () => fetchSources(incoming, fetching));
   rmSync(downloads, { recursive: true, force: true });
   renameSync(incoming, downloads);
   const sources = sourcesIn(downloads);

@@ -6,6 +6,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { aptProgress, aptStatus, Progress } from './progress.mjs';
 import { run, SetupFailure, say } from './run.mjs';
 import { doStep, notes } from './steps.mjs';
 
@@ -96,11 +97,15 @@ export const packages = {
   },
 };
 
-/** @param {Packages} wanted @returns whether all are installed */
-export async function provide(wanted) {
+/**
+ * @param {Packages} wanted
+ * @param {Progress} [progress]
+ * @returns whether all are installed
+ */
+export async function provide(wanted, progress = new Progress()) {
   const missing = missingOf(wanted);
   if (missing.length === 0) return true;
-  const failure = recentFailure() ?? (await install(missing));
+  const failure = recentFailure() ?? (await install(missing, progress));
   const stillMissing = missingOf(wanted);
   if (stillMissing.length > 0) say(explainMissing(stillMissing, failure));
   return stillMissing.length === 0;
@@ -117,9 +122,10 @@ function missingOf(wanted) {
 
 /**
  * @param {readonly string[]} missing
+ * @param {Progress} progress
  * @returns {Promise<string | undefined>} the reason of a failure
  */
-async function install(missing) {
+async function install(missing, progress) {
   if (process.env['SETUP_PROGRAMS'] === 'keep') return 'SETUP_PROGRAMS=keep forbids it.';
   if (!(await run(['apt-get', '--version'])).ok) return 'This system has no apt-get.';
   const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
@@ -127,7 +133,8 @@ async function install(missing) {
     return 'It requires root, or sudo without a password.';
   try {
     const doing = `Installing ${missing.join(', ')} (apt-get)`;
-    await doStep({ doing, work: () => aptGetInstall(sudo, missing) }, undefined);
+    const work = () => aptGetInstall(sudo, missing, progress);
+    await doStep({ doing, takes: 'a minute', work, progress: () => progress.text }, undefined);
     return undefined;
   } catch (error) {
     if (!(error instanceof SetupFailure)) throw error;
@@ -145,20 +152,21 @@ if [ ! -e $policy ]; then
 fi
 "$@"`;
 
-/** @param {readonly string[]} sudo @param {readonly string[]} names */
-async function aptGetInstall(sudo, names) {
+/** @param {readonly string[]} sudo @param {readonly string[]} names @param {Progress} progress */
+async function aptGetInstall(sudo, names, progress) {
   // apt asks no questions and does not wait long: a new machine often updates itself and holds the lock, or cannot reach its
   // mirror.
-  const settings = ['DPkg::Lock::Timeout=120', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
+  const settings = [aptStatus, 'DPkg::Lock::Timeout=120', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
   const environment = ['DEBIAN_FRONTEND=noninteractive', 'NEEDRESTART_SUSPEND=1'];
   const aptGet = [...sudo, 'env', ...environment, 'apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
   // If the update fails, the old package lists may do.
-  const update = await run([...aptGet, 'update'], { timeout: 120_000 });
+  const onOutput = aptProgress(progress);
+  const update = await run([...aptGet, 'update'], { timeout: 120_000, onOutput });
   const install = [...aptGet, 'install', '-y', '--no-install-recommends', '--no-remove'];
   if (names.includes('postgresql')) await forbidCluster(sudo, install);
   const quietly = [...sudo, 'sh', '-c', withoutServices, 'sh', ...install, ...names];
   // An interrupted installation would need a repair by hand.
-  const { ok, output } = await run(quietly, { timeout: 900_000, signal: undefined });
+  const { ok, output } = await run(quietly, { timeout: 900_000, signal: undefined, onOutput });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
   mkdirSync(notes, { recursive: true });

@@ -26,13 +26,13 @@ export const stopSignal = stopping.signal;
  * Runs a program to its end. It gets no input, so that it cannot ask a question and wait.
  *
  * @param {readonly string[]} command the program and its arguments
- * @param {import('node:child_process').SpawnOptions & { lock?: number }} [options] in the root of the project by default.
+ * @param {import('node:child_process').SpawnOptions & { lock?: number, onOutput?: (text: string) => void }} [options] in the root of the project by default.
  *   With the file of the set-up lock, the program keeps the lock until it ends, even if this process ends before.
  *   With `signal: undefined` it goes on after `stop`, for programs that must not be interrupted.
  * @returns {Promise<{ ok: boolean, output: string }>} stdout and stderr; not ok if the program is missing or was ended. Stays
  *   pending after `stop`.
  */
-export function run([program = '', ...args], { lock, ...options } = {}) {
+export function run([program = '', ...args], { lock, onOutput, ...options } = {}) {
   return new Promise((settle) => {
     /** @param {{ ok: boolean, output: string }} result */
     const resolve = (result) => stopSignal.aborted || settle(result);
@@ -47,6 +47,7 @@ export function run([program = '', ...args], { lock, ...options } = {}) {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text) => {
         output += text;
+        onOutput?.(text);
       });
     }
     child.once('error', ({ message }) => resolve({ ok: false, output: message }));

@@ -42,7 +42,7 @@ async function notDone(steps) {
   return steps.filter((_, index) => !done[index]);
 }
 
-const progressEveryMs = 5_000;
+const progressEveryMs = 10_000;
 
 /**
  * Does a step. Prints whole lines only, as several steps may run at the same time.
@@ -55,7 +55,8 @@ export async function doStep({ doing, takes, work, progress }, lock) {
   if (doing === undefined) return work(lock);
   const started = performance.now();
   say(`${doing}${takes === undefined ? '' : `: takes ${takes}`} ...`);
-  const timer = progress && setInterval(() => say(`  ${doing}: ${progress()}`), progressEveryMs);
+  // A step that is stopped never ends, and must not keep the process.
+  const timer = progress && setInterval(() => say(`  ${doing}: ${progress()}`), progressEveryMs).unref();
   try {
     await work(lock);
   } finally {

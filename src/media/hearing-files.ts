@@ -21,7 +21,7 @@ const moonshineNames = [
 /** The image is read in parts of this size. */
 const partBytes = 1024 ** 2;
 
-/** Where set-up writes `building` with the id of its process, or `failed`. */
+/** Where set-up writes `building` with the id of its process and what it does, or `failed`. */
 const setupState = fileURLToPath(new URL('../../.setup/hearing-state', import.meta.url));
 
 /** Files that were found. Set-up may replace a file, but never removes one. */
@@ -37,9 +37,9 @@ export function missingHearing(): string | undefined {
   const has = (name: string) => isThere(join(hearingFolder, name));
   if (has('decoder.wasm') && (['recogniser.wasm', 'recogniser.image'].every(has) || hasMoonshine()))
     return undefined;
-  const [state, pid] = existsSync(setupState) ? readFileSync(setupState, 'utf8').split(' ') : [];
+  const [state, pid, ...doing] = existsSync(setupState) ? readFileSync(setupState, 'utf8').split(' ') : [];
   if (state === 'building' && isRunning(Number(pid))) {
-    return 'The built-in transcription is still being built. Try again in a minute.';
+    return `The built-in transcription is being set up: ${doing.join(' ')}. Try again when that is done.`;
   }
   const why = state === 'failed' ? 'could not be built' : 'is not built';
   return `The built-in transcription ${why}. To build it, and to see what is missing: npm run build`;

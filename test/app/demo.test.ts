@@ -84,7 +84,12 @@ describe.skipIf(noTerminal)(`parley serve --demo on an empty data folder, at a t
 
   it('shows the address, the keys, and the file that keeps them', () => {
     const { baseUrl, apiKey, adminKey } = firstRun();
-    for (const part of [baseUrl, apiKey, adminKey, 'data/first-run.json keeps them for you']) {
+    for (const part of [
+      baseUrl,
+      apiKey,
+      adminKey,
+      'Both keys are in data/first-run.json, which only you can read.',
+    ]) {
       expect(banner).toContain(part);
     }
   });
@@ -157,7 +162,7 @@ describe.skipIf(noTerminal)(`parley serve --demo without curl${where}`, () => {
   });
 
   it('shows commands of Parley itself that work when copied', () => {
-    expect(server.shown).toContain("it's here/first-run.json keeps them for you");
+    expect(server.shown).toContain("Both keys are in it's here/first-run.json");
     const [speak = '', ...others] = commandsOf(server.shown);
     expect(speak).toMatch(/^\.\/parley speak /);
     shell(speak, folder);

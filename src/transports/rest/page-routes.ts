@@ -68,7 +68,7 @@ interface Page {
 }
 
 export function pageRoutes(files: PageFiles): Route[] {
-  return [...files]
+  const pages = [...files]
     .filter(([name]) => !isCopy(name, files))
     .flatMap(([name, content]) => {
       const page = pageOf(name, content, files.get(`${name}.gz`));
@@ -78,7 +78,19 @@ export function pageRoutes(files: PageFiles): Route[] {
         ...(missing === undefined ? [] : [missingRoute(missing, page)]),
       ];
     });
+  return files.has('console/index.html') ? [...pages, toConsole] : pages;
 }
+
+const isForPeople = ({ headers }: Exchange['request']) => /\btext\/html\b/.test(String(headers.accept));
+
+/** Leads browsers from the bare address to the console. */
+const toConsole: Route = {
+  ...routeOf('/', (exchange) => {
+    exchange.served.openKeyless();
+    exchange.sendText(302, 'text/plain', '', { location: '/console', vary: 'accept' });
+  }),
+  isFor: isForPeople,
+};
 
 /** A page has the path of its file without the extension; that of a folder also ends in a slash. */
 function pathsOf(name: string): readonly string[] {
@@ -89,8 +101,7 @@ function pathsOf(name: string): readonly string[] {
 }
 
 function missingRoute(path: string, page: Page): Route {
-  const isFor = ({ headers }: Exchange['request']) => /\btext\/html\b/.test(String(headers.accept));
-  return { ...routeOf(path, (exchange) => send(exchange, 404, page)), isFor };
+  return { ...routeOf(path, (exchange) => send(exchange, 404, page)), isFor: isForPeople };
 }
 
 function routeOf(path: string, answer: (exchange: Exchange) => void): Route {

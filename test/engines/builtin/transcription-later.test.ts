@@ -49,7 +49,11 @@ async function doctor(config: string): Promise<{ checks: readonly object[]; prob
 describe('a clone without the modules', () => {
   it.each([
     ['was never set up', undefined, 'is not built. To build it, and to see what is missing: npm run build'],
-    ['is being set up', `building ${process.pid}`, 'is still being built. Try again in a minute.'],
+    [
+      'is being set up',
+      `building ${process.pid} step 3 of 3, compiling: 42 %`,
+      'is being set up: step 3 of 3, compiling: 42 %. Try again when that is done.',
+    ],
     ['was left while it was set up', 'building 4194305', 'is not built. To build it'],
     [
       'cannot be set up',

@@ -157,6 +157,18 @@ describe('/docs', () => {
     }
   });
 
+  it('leads browsers from / to the console, and answers programs with an error', async () => {
+    const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const led = await fetch(`${origin}/`, { headers: browser, redirect: 'manual' });
+    expect([led.status, led.headers.get('location')]).toEqual([302, '/console']);
+    expect((await fetch(`${origin}/`, { headers: browser })).url).toBe(`${origin}/console`);
+    for (const request of [{}, { headers: { accept: '*/*' } }, { method: 'POST', headers: browser }])
+      expect(await errorOf(await fetch(`${origin}/`, request))).toMatchObject({
+        status: 404,
+        code: 'not_found',
+      });
+  });
+
   it('hands out the drawings and examples of its guides', async () => {
     const drawing = await fetch(`${origin}/docs/files/docs/architecture.svg`);
     expect(drawing.headers.get('content-type')).toBe('image/svg+xml');

@@ -17,6 +17,8 @@ export interface BannerFacts {
   readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
   /** Why each other model does not work yet. */
   readonly reasons: readonly string[];
+  /** Set-up still builds what transcription needs. */
+  readonly awaitsTranscription: boolean;
 }
 
 /** The options that make clients accept the server's certificate. Empty without TLS, or if any client accepts it. */
@@ -39,6 +41,9 @@ export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
     ...(models.chat === undefined ? [] : [`Chat as a stream:\n     ${chat(models.chat)}`]),
   ];
   const shown = steps.map((step, index) => `  ${index + 1}. ${step}\n\n`);
+  const later = facts.awaitsTranscription
+    ? '  The command to transcribe appears here when that works.\n\n'
+    : '';
   const console = `  Console     ${new URL('/console', baseUrl)}
               Sign in with the admin key to manage the server, and to play as the account
               demo; with the API key to see what the account sees.\n`;
@@ -48,9 +53,18 @@ export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
 
 ${facts.hasConsole ? console : ''}${facts.hasDocs ? docs : ''}  API key     ${apiKey}
   Admin key   ${adminKey}
-  Shown only once; ${facts.file} keeps them for you.
+  Both keys are in ${facts.file}, which only you can read.
 
-${shown.join('')}${facts.reasons.map((reason) => `  ${reason}\n\n`).join('')}`;
+${shown.join('')}${facts.reasons.map((reason) => `  ${reason}\n\n`).join('')}${later}`;
+}
+
+/** The text for a terminal once the recording of the first command can be transcribed. */
+export function transcriptionReady(
+  firstRun: FirstRun,
+  facts: Pick<BannerFacts, 'hasCurl' | 'trust' | 'dataDir'>,
+): string {
+  const { transcribe } = facts.hasCurl ? curlCommands(firstRun, facts) : parleyCommands(facts);
+  return `\n  Transcription is ready. Transcribe the file of the first command:\n     ${transcribe}\n\n`;
 }
 
 /** The commands for models, by what they do. */
@@ -60,7 +74,7 @@ interface Commands {
   readonly chat: (model: string) => string;
 }
 
-function curlCommands({ baseUrl, apiKey }: FirstRun, { trust }: BannerFacts): Commands {
+function curlCommands({ baseUrl, apiKey }: FirstRun, { trust }: Pick<BannerFacts, 'trust'>): Commands {
   const { url, flags } = trusting(baseUrl, trust);
   const bearer = `-H ${quoted(`Authorization: Bearer ${apiKey}`)}`;
   const curl = (path: string, rest: string) => `curl ${flags}${quoted(url + path)} ${bearer} ${rest}`;
@@ -90,7 +104,7 @@ function trusting(
 }
 
 /** Commands that find the server and the key in the data folder. */
-function parleyCommands({ dataDir, trust: { caFile } }: BannerFacts): Commands {
+function parleyCommands({ dataDir, trust: { caFile } }: Pick<BannerFacts, 'dataDir' | 'trust'>): Commands {
   const parley = caFile === undefined ? './parley' : `NODE_EXTRA_CA_CERTS=${quoted(caFile)} ./parley`;
   const folder = `--data-dir ${quoted(dataDir)}`;
   return {

@@ -14,7 +14,7 @@ import { checkLinesWithFlags, loadWithFlags } from '../../configuration.ts';
 import type { ServeFlags } from '../../flags.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
-import { type BannerFacts, demoBanner } from './demo-banner.ts';
+import { type BannerFacts, demoBanner, transcriptionReady } from './demo-banner.ts';
 import { passedSockets } from './passed-sockets.ts';
 import { namedUrl, trustFor } from './server-certificate.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
@@ -22,7 +22,11 @@ import { type Addresses, announce, checkWorkers, isWorker, leave, superviseWorke
 
 /** Runs the server until a signal ends it. */
 export function serve(flags: ServeFlags): Promise<void> {
-  return serveUntilStopped(flags).finally(leave);
+  return serveUntilStopped(flags).then(sayGoodbye).finally(leave);
+}
+
+async function sayGoodbye(): Promise<void> {
+  if (process.stdout.isTTY && !isWorker) await printData('\n  Parley has stopped. Goodbye.\n');
 }
 
 async function serveUntilStopped(flags: ServeFlags): Promise<void> {
@@ -56,9 +60,10 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   try {
     if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
     else writeAddresses(config, addresses, { count });
-    for (const { model, reason } of opened.unavailable())
+    const hasBanner = flags.demo && (await showDemo(opened, config, baseUrl));
+    // The banner has the reasons, too.
+    for (const { model, reason } of hasBanner ? [] : opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
-    if (flags.demo) await showDemo(opened, config, baseUrl);
     if (config.adminKey === undefined && !(await opened.store.keys.hasAdmin(Date.now()))) {
       const command = `parley key create --admin --data-dir ${resolve(config.dataDir)}`;
       log.warn(
@@ -176,7 +181,8 @@ async function open(config: Config, log: Log, source: ConfigSource | undefined):
   }
 }
 
-async function showDemo(app: App, config: Config, baseUrl: string): Promise<void> {
+/** @returns whether it shows the banner of a first start */
+async function showDemo(app: App, config: Config, baseUrl: string): Promise<boolean> {
   const { dataDir } = config;
   const file = firstRunPath(dataDir);
   const firstRun = await createDemo(app, { dataDir, baseUrl });
@@ -187,14 +193,31 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
     const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
     const { hasConsole, hasDocs } = app;
     const pages = { hasConsole, hasDocs };
-    return printData(
-      demoBanner(firstRun, { dataDir, file, ...pages, hasCurl: hasCurl(), trust, models, reasons }),
-    );
+    const awaitsTranscription =
+      models.speech !== undefined &&
+      models.transcription === undefined &&
+      config.models.some(({ type }) => type === 'transcription');
+    const how = { dataDir, hasCurl: hasCurl(), trust };
+    await printData(demoBanner(firstRun, { ...how, file, ...pages, models, reasons, awaitsTranscription }));
+    if (awaitsTranscription) printOnceTranscribing(config, app, transcriptionReady(firstRun, how));
+    return true;
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`
     : `${dataDir} already has accounts or keys, so no demo was added.`;
   await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
+  return false;
+}
+
+const transcriptionPollMs = 1_000;
+
+/** Set-up goes on beside the server until transcription works. */
+function printOnceTranscribing(config: Config, app: App, text: string): void {
+  const timer = setInterval(() => {
+    if (firstModels(config, app).transcription === undefined) return;
+    clearInterval(timer);
+    process.stdout.write(text);
+  }, transcriptionPollMs).unref();
 }
 
 /** The first model of each type that works on this machine. */
