@@ -9,7 +9,7 @@ import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { missingModel } from '../engines/missing-model.ts';
-import { ObservedRequests } from '../engines/observed/observed-requests.ts';
+import { EngineCounts } from '../engines/run/engine-counts.ts';
 import { ModelStore } from '../models/model-store.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -48,7 +48,7 @@ export class Engines {
   readonly #kinds: Kinds = {};
   #opened: ReadonlyMap<string, Opened> = new Map();
   /** By the name of the engine. An engine with changed settings keeps them. */
-  readonly #requests = new Map<string, ObservedRequests>();
+  readonly #counts = new Map<string, EngineCounts>();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
   /** Reading the files of a model, which can take minutes, must not keep the process. */
   readonly #closing = new AbortController();
@@ -73,7 +73,7 @@ export class Engines {
         const find = (configured: string) => {
           const name = engineName(config, model, configured);
           const opened = next.get(name);
-          return opened && { set: opened.set, requests: this.#requestsOf(name) };
+          return opened && { set: opened.set, counts: this.#countsOf(name) };
         };
         return toCatalogModel(model, find, this.#startedAtMs);
       });
@@ -101,7 +101,7 @@ export class Engines {
         kind,
         ...(kind === 'local' && { fileBytes: settings.fileBytes }),
         ...set.reading(),
-        requests: this.#requestsOf(engine).state(),
+        requests: this.#countsOf(engine).state(),
       };
     });
   }
@@ -129,12 +129,12 @@ export class Engines {
     if (configured.has('process') || configured.has('local')) this.#kinds.process ??= await kinds.process();
   }
 
-  #requestsOf(engine: string): ObservedRequests {
+  #countsOf(engine: string): EngineCounts {
     const { clock, metrics } = this.#deps;
-    const requests =
-      this.#requests.get(engine) ?? new ObservedRequests({ engine, clock, onEnd: metrics.engineRequest });
-    this.#requests.set(engine, requests);
-    return requests;
+    const counts =
+      this.#counts.get(engine) ?? new EngineCounts({ engine, clock, onEnd: metrics.engineRequest });
+    this.#counts.set(engine, counts);
+    return counts;
   }
 
   #sets(): EngineSet[] {
@@ -185,7 +185,7 @@ export class Engines {
     const kept = new Set([...next.values()].map(({ set }) => set));
     for (const set of this.#sets()) if (!kept.has(set)) this.#retire(set, requestMsMax);
     this.#opened = next;
-    for (const name of this.#requests.keys()) if (!next.has(name)) this.#requests.delete(name);
+    for (const name of this.#counts.keys()) if (!next.has(name)) this.#counts.delete(name);
   }
 
   /** Closes the engine after the longest time that a request on it may take. */

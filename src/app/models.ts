@@ -4,61 +4,47 @@ import { contextTokensDefault } from '../config/schema/models.ts';
 import type { Engine } from '../core/entities/engine.ts';
 import type { CatalogModel } from '../core/entities/model.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
-import { failoverChat } from '../engines/failover/chat.ts';
-import type { EngineList } from '../engines/failover/engine-order.ts';
-import { failoverSpeech } from '../engines/failover/speech.ts';
-import { failoverTranscription } from '../engines/failover/transcription.ts';
-import { observedChat } from '../engines/observed/chat.ts';
-import type { ObservedRequest, ObservedRequests } from '../engines/observed/observed-requests.ts';
-import { observedSpeech } from '../engines/observed/speech.ts';
-import { observedTranscription } from '../engines/observed/transcription.ts';
+import { runChat } from '../engines/run/chat.ts';
+import type { EngineCounts } from '../engines/run/engine-counts.ts';
+import { type Candidate, ModelEngines } from '../engines/run/model-engines.ts';
+import { runSpeech } from '../engines/run/speech.ts';
+import { runTranscription } from '../engines/run/transcription.ts';
 
 interface FoundEngine {
   readonly set: EngineSet;
-  readonly requests: ObservedRequests;
+  readonly counts: EngineCounts;
 }
 
 /** @param name of an engine in the configuration */
 type FindEngine = (name: string) => FoundEngine | undefined;
-
-type Observe<E> = (engine: E, begin: () => ObservedRequest) => E;
 
 /**
  * @param addedAtMs the creation time of a model without a configured one
  * @throws if an engine of the model does not exist or does not offer its operation
  */
 export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtMs: number): CatalogModel {
-  const { id, balance = 'in-order' } = model;
-  const weights = [model.engine].flat().map((name) => model.weights?.[name] ?? 1);
-  const choice = { balance, weights };
+  const { id } = model;
   const facts = {
     id,
     createdAtSeconds: Math.floor((model.created ? Date.parse(model.created) : addedAtMs) / 1000),
     ownedBy: model.ownedBy,
     description: model.description,
   };
-  const offering = <E extends Engine>(observe: Observe<E>, offer: (set: EngineSet) => E | undefined) =>
-    enginesOf(model, engines, ({ set, requests }) => {
-      const engine = offer(set);
-      return engine && observe(engine, () => requests.begin(id));
-    });
   switch (model.type) {
     case 'speech': {
       const voiceNames = model.voices && new Map(Object.entries(model.voices));
       const { defaultVoice } = model;
-      const speaking = offering(observedSpeech, (set) => set.speech?.(id));
-      const engine = failoverSpeech(speaking, choice);
+      const engine = runSpeech(enginesOf(model, engines, (set) => set.speech?.(id)));
       return { ...facts, type: 'speech', engine, voiceNames, defaultVoice };
     }
     case 'transcription': {
-      const transcribing = offering(observedTranscription, (set) => set.transcription?.(id));
-      const engine = failoverTranscription(transcribing, choice);
+      const engine = runTranscription(enginesOf(model, engines, (set) => set.transcription?.(id)));
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
       const { price, thinking = 'effort', contextTokens, outputTokensMax = Infinity } = model;
-      const chatting = offering(observedChat, (set) => set.chat?.(id, contextTokens === undefined));
-      const engine = failoverChat(chatting, { ...choice, isSticky: model.affinity === 'account' });
+      const needsContext = contextTokens === undefined;
+      const engine = runChat(enginesOf(model, engines, (set) => set.chat?.(id, needsContext)));
       // An upstream may report another context for each request.
       const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
       return {
@@ -83,17 +69,17 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
  * @param offer returns the engine for models of this type; undefined if there is none
  */
 function enginesOf<E extends Engine>(
-  { id, type, engine }: ModelConfig,
+  { id, type, engine, balance }: ModelConfig,
   engines: FindEngine,
-  offer: (found: FoundEngine) => E | undefined,
-): EngineList<E> {
-  const names = typeof engine === 'string' ? [engine] : engine;
-  const [first, ...others] = names.map((name) => {
+  offer: (set: EngineSet) => E | undefined,
+): ModelEngines<E> {
+  const [first, ...others] = [engine].flat().map((name): Candidate<E> => {
     const found = engines(name);
-    const offered = found && offer(found);
-    if (offered !== undefined) return offered;
-    throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);
+    const offered = found && offer(found.set);
+    if (!offered) throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);
+    const { counts } = found;
+    return { engine: offered, begin: () => counts.begin(id), running: () => counts.running };
   });
   if (first === undefined) throw new Error(`The model ${id} has no engine.`);
-  return [first, ...others];
+  return new ModelEngines([first, ...others], balance);
 }

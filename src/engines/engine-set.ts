@@ -1,7 +1,7 @@
 /**
  * Each kind of engine is a folder with the same files: `index` creates the engine, `speech`, `transcription` and `chat`
  * are its operations, `errors` translates foreign errors, `diagnostics` is its part of `parley doctor`. AGENTS.md says
- * how to add one. `failover/` is not a kind: it joins the engines of one model.
+ * how to add one. `run/` is not a kind: it runs a request on the engines of one model.
  */
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/entities/engine.ts';
 import type { EngineState } from '../core/entities/server.ts';

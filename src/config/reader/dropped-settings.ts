@@ -20,14 +20,25 @@ const ofEngines: Readonly<Record<string, Readonly<Record<string, Instead>>>> = {
   },
 };
 
+const ofModels: Readonly<Record<string, Instead>> = {
+  weights: 'The engines of a model have equal shares.',
+  affinity: '`balance: sticky` gives an account the same engine.',
+};
+
 /** Removes dropped settings from the tree, with a warning for each. */
 export function dropSettings(tree: SettingsTree): void {
-  const { engines } = tree.root;
+  const { engines, models } = tree.root;
   for (const [name, engine] of Object.entries(isMap(engines) ? engines : {})) {
     if (!isMap(engine)) continue;
     const path = ['engines', name];
     if (engine['kind'] === 'remote') replaceAddress(engine, path, tree);
     drop(engine, path, ofEngines[String(engine['kind'])] ?? {}, tree);
+  }
+  for (const [index, model] of (Array.isArray(models) ? models : []).entries()) {
+    if (!isMap(model)) continue;
+    const path = ['models', index];
+    replaceBalance(model, path, tree);
+    drop(model, path, ofModels, tree);
   }
 }
 
@@ -66,4 +77,14 @@ function replaceAddress(engine: SettingsMap, path: SettingPath, tree: SettingsTr
   delete engine['address'];
   delete engine['tls'];
   tree.set([...path, 'baseUrl'], baseUrl, source);
+}
+
+/** Makes `balance: sticky` of the balances and the affinity of earlier versions, which share requests out, too. */
+function replaceBalance(model: SettingsMap, path: SettingPath, tree: SettingsTree): void {
+  const isShared = ['round-robin', 'least-busy'].includes(String(model['balance']));
+  if (!isShared && model['affinity'] !== 'account') return;
+  const name = isShared ? 'balance' : 'affinity';
+  warn([...path, name], 'is replaced by `balance: sticky`. Write that instead.', tree);
+  delete model['affinity'];
+  model['balance'] = 'sticky';
 }

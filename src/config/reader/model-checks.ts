@@ -40,7 +40,6 @@ export function checkModels(tree: SettingsTree): void {
     else refuseRepeatedId(model, first, tree);
     refuseRepeatedEngines(model, tree);
     refuseChoiceOfOne(model, tree);
-    refuseUnknownWeights(model, tree);
     refuseUnknownVoice(model, tree);
     refuseUnlistedVoices(model, tree);
     refuseUnusedModel(model, tree);
@@ -148,22 +147,9 @@ function refuseRepeatedEngines({ id, engines }: WrittenModel, tree: SettingsTree
 
 function refuseChoiceOfOne({ id, path, settings }: WrittenModel, tree: SettingsTree): void {
   if (Array.isArray(settings['engine'])) return;
-  for (const name of ['balance', 'weights', 'affinity']) {
-    if (settings[name] === undefined) continue;
-    const message = `\`${name}\` needs several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`${name}\` out.`;
-    tree.refuseName([...path, name], message);
-  }
-}
-
-function refuseUnknownWeights({ id, path, engines, settings }: WrittenModel, tree: SettingsTree): void {
-  const { weights } = settings;
-  if (!isMap(weights) || !Array.isArray(settings['engine'])) return;
-  const names = engines.map(({ name }) => name);
-  const unknown = Object.keys(weights).filter((one) => !names.includes(one));
-  for (const name of unknown.slice(0, faultsMax)) {
-    const message = `The model \`${id}\` has no engine \`${name}\`. It has: ${listed(names)}.`;
-    tree.refuseName([...path, 'weights', name], message, { suggestion: didYouMean(name, names) });
-  }
+  if (settings['balance'] === undefined) return;
+  const message = `\`balance\` needs several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`balance\` out.`;
+  tree.refuseName([...path, 'balance'], message);
 }
 
 function refuseUnknownVoice(

@@ -59,7 +59,6 @@ export const name = text(
 const words = text(/\S/, 'a text that is not blank (in quotes if it is all digits)');
 
 const engineAllowed = 'the name of an engine, or a list of at least one';
-const weightsAllowed = 'a map of engines to whole numbers from 1 to 1000';
 const voicesAllowed = 'a map of at least one public voice name to a voice of the engine';
 
 const common = {
@@ -74,16 +73,10 @@ const common = {
     .describe(
       'For an engine of the kind local: the model that it runs, as `parley models list` names it. Default: `id`.',
     ),
-  balance: oneOf(['in-order', 'round-robin', 'least-busy'])
+  balance: oneOf(['in-order', 'sticky'])
     .optional()
     .describe(
-      'Which of several engines is tried first: always the first one (in-order), the next one each time (round-robin), or the one that works on the fewest requests of the model for its weight (least-busy). Default: in-order.',
-    ),
-  weights: z
-    .record(name, wholeNumber(1, 1_000), { error: weightsAllowed })
-    .optional()
-    .describe(
-      'For least-busy and affinity: the share of requests that each engine should have, such as {gpu-a: 3, gpu-b: 1}. Default: 1.',
+      'Which of several engines is tried first: always the first one (in-order), or the one of the account, which finds earlier prompts in its cache, unless it works on more than its share of the requests (sticky). Default: in-order.',
     ),
   created: z.iso
     .date({ error: 'a date such as 2026-01-31' })
@@ -126,11 +119,6 @@ const chatModel = group({
   type: z.literal('chat').describe('The type of model: speech, transcription or chat.'),
   ...common,
   price,
-  affinity: oneOf(['none', 'account'])
-    .optional()
-    .describe(
-      'Whether an account always has the same one of several engines while that is available, so that the engine finds earlier prompts in its cache. Default: none.',
-    ),
   thinking: oneOf(['effort', 'parameter', 'none'])
     .optional()
     .describe(

@@ -13,7 +13,7 @@ import { RecentEnds } from './recent-ends.ts';
 const requestStatuses: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
 const reasonCharactersMax = 300;
 
-interface ObservedRequestsDeps {
+interface EngineCountsDeps {
   readonly engine: string;
   readonly clock: Clock;
   /** Runs within each request, so it must be fast and must not throw. */
@@ -21,19 +21,23 @@ interface ObservedRequestsDeps {
 }
 
 /** The requests of all models to one engine. */
-export class ObservedRequests {
-  readonly #deps: ObservedRequestsDeps;
+export class EngineCounts {
+  readonly #deps: EngineCountsDeps;
   readonly #recent = new RecentEnds();
   #running = 0;
   #lastFailure: EngineFailure | undefined;
 
-  constructor(deps: ObservedRequestsDeps) {
+  constructor(deps: EngineCountsDeps) {
     this.#deps = deps;
   }
 
-  begin(model: string): ObservedRequest {
+  get running(): number {
+    return this.#running;
+  }
+
+  begin(model: string): Attempt {
     this.#running++;
-    return new ObservedRequest((end) => this.#end(model, end));
+    return new Attempt((end) => this.#end(model, end));
   }
 
   state(): EngineRequests {
@@ -44,7 +48,7 @@ export class ObservedRequests {
     };
   }
 
-  #end(model: string, { outcome, firstOutputMs, durationMs, error }: RequestEnd): void {
+  #end(model: string, { outcome, firstOutputMs, durationMs, error }: AttemptEnd): void {
     const { engine, clock, onEnd } = this.#deps;
     const hasFailed = outcome === 'failed';
     this.#running--;
@@ -56,18 +60,18 @@ export class ObservedRequests {
   }
 }
 
-interface RequestEnd extends Omit<EndedEngineRequest, 'engine' | 'model'> {
+interface AttemptEnd extends Omit<EndedEngineRequest, 'engine' | 'model'> {
   readonly error?: ParleyError;
 }
 
-/** A request that runs on an engine. The first of its ends counts. */
-export class ObservedRequest {
-  readonly #onEnd: (end: RequestEnd) => void;
+/** A request on one engine. The first of its ends counts. */
+export class Attempt {
+  readonly #onEnd: (end: AttemptEnd) => void;
   #startedMs = performance.now();
   #firstOutputMs: number | undefined;
   #hasEnded = false;
 
-  constructor(onEnd: (end: RequestEnd) => void) {
+  constructor(onEnd: (end: AttemptEnd) => void) {
     this.#onEnd = onEnd;
   }
 

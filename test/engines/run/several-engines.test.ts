@@ -5,21 +5,24 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+import { ConfigError, loadConfigWithSources } from '../../../src/config/config.ts';
 import type {
   Availability,
+  Engine,
   TranscriptionEngine,
   TranscriptionEvent,
   Voice,
 } from '../../../src/core/entities/engine.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import type { EngineSet } from '../../../src/engines/engine-set.ts';
-import { firstStream } from '../../../src/engines/failover/attempts.ts';
-import { failoverTranscription } from '../../../src/engines/failover/transcription.ts';
+import { EngineCounts } from '../../../src/engines/run/engine-counts.ts';
+import { ModelEngines } from '../../../src/engines/run/model-engines.ts';
+import { RunStream } from '../../../src/engines/run/run.ts';
+import { runTranscription } from '../../../src/engines/run/transcription.ts';
 import { fakeTranscription } from '../../support/fake-engines.ts';
 import { toEngine } from '../../support/message-chat.ts';
 import type { ModelList } from '../../support/model-list.ts';
-import { errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
 
 const unreachable = (name: string) =>
   new ParleyError('upstream_error', { hasNotRun: true, message: `${name} is not there.` });
@@ -118,9 +121,9 @@ const operations = {
   transcription: (model) => {
     const body = new FormData();
     body.set('file', new Blob([new Uint8Array(64)]), 'a.wav');
-    return (model === 'in-order' ? parley : inTurn).call('/audio/transcriptions', { method: 'POST', body });
+    return (model === 'in-order' ? parley : sticky).call('/audio/transcriptions', { method: 'POST', body });
   },
-} satisfies Record<string, (model: 'in-order' | 'round-robin') => Promise<Response>>;
+} satisfies Record<string, (model: 'in-order' | 'sticky') => Promise<Response>>;
 const names = ['chat', 'chat streamed', 'speech', 'transcription'] as const;
 const messages = [{ role: 'user', content: 'Hello.' }];
 
@@ -128,17 +131,17 @@ const configuration = (transcription: string) => `
 engines: {a: {kind: builtin}, b: {kind: builtin}, c: {kind: builtin}}
 models:
   - {id: chat-in-order, type: chat, engine: [a, b, c], price: {input: 1, output: 1}}
-  - {id: chat-round-robin, type: chat, engine: [a, b, c], balance: round-robin, price: {input: 1, output: 1}}
+  - {id: chat-sticky, type: chat, engine: [a, b, c], balance: sticky, price: {input: 1, output: 1}}
   - {id: chat-one, type: chat, engine: [b], price: {input: 1, output: 1}}
   - {id: speech-in-order, type: speech, engine: [a, b, c], balance: in-order}
-  - {id: speech-round-robin, type: speech, engine: [a, b, c], balance: round-robin}
+  - {id: speech-sticky, type: speech, engine: [a, b, c], balance: sticky}
   - {id: whisper, type: transcription, engine: [a, b, c], balance: ${transcription}}
 `;
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-several-'));
 let parley: Parley;
 /** The same with the other balance for its one transcription model. */
-let inTurn: Parley;
+let sticky: Parley;
 
 function start(transcription: string): Promise<Parley> {
   const file = join(folder, `${transcription}.yaml`);
@@ -148,11 +151,11 @@ function start(transcription: string): Promise<Parley> {
 
 beforeAll(async () => {
   parley = await start('in-order');
-  inTurn = await start('round-robin');
+  sticky = await start('sticky');
 });
 afterAll(async () => {
   await parley.close();
-  await inTurn.close();
+  await sticky.close();
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
@@ -218,21 +221,23 @@ describe.each(names)('%s with several engines', (operation) => {
     expect(worked()).toEqual(['a', 'b', 'c']);
   });
 
-  it('alternates in round robin, and continues from there if one fails', async () => {
-    for (let turn = 0; turn < 6; turn++) expect((await ask('round-robin')).status).toBe(200);
-    expect('abcabcabc').toContain(worked().join(''));
+  it('keeps to the engine of the account in sticky order, and tries the next if that fails', async () => {
+    for (let turn = 0; turn < 3; turn++) expect((await ask('sticky')).status).toBe(200);
+    const [own = ''] = worked();
+    expect(worked()).toEqual([own, own, own]);
     asked.length = 0;
-    b.failure = unreachable('b');
-    for (let turn = 0; turn < 3; turn++) expect((await ask('round-robin')).status).toBe(200);
-    expect(['abcc', 'bcca', 'cabc']).toContain(worked().join(''));
-  });
-
-  it('shares requests evenly among available ones', async () => {
-    b.availability = { available: false, reason: 'b is not installed.' };
-    for (let turn = 0; turn < 4; turn++) expect((await ask('round-robin')).status).toBe(200);
-    expect(worked().sort()).toEqual(['a', 'a', 'c', 'c']);
+    for (const actor of [a, b, c]) if (actor.name === own) actor.failure = unreachable(own);
+    for (let turn = 0; turn < 2; turn++) expect((await ask('sticky')).status).toBe(200);
+    const [, next = ''] = worked();
+    expect(worked()).toEqual([own, next, own, next]);
   });
 });
+
+/** A candidate whose requests count nowhere else. */
+function candidate<E extends Engine>(engine: E) {
+  const counts = new EngineCounts({ engine: 'e', clock: new TestClock(), onEnd: () => undefined });
+  return { engine, begin: () => counts.begin('m'), running: () => counts.running };
+}
 
 describe('a model with several engines', () => {
   const listed = async () => {
@@ -256,14 +261,15 @@ describe('a model with several engines', () => {
 
   it('tries no other once its client has left', async () => {
     const left = new AbortController();
-    a.failure = new ParleyError('request_cancelled', { hasNotRun: true });
-    const stream = firstStream([a, b], left.signal, (actor) => {
-      asked.push(actor.name);
+    const engines = [fakeTranscription({}), fakeTranscription({})].map(candidate);
+    let tries = 0;
+    const stream = new RunStream(engines, left.signal, () => {
+      tries++;
       left.abort();
-      throw actor.failure;
+      throw new ParleyError('request_cancelled', { hasNotRun: true });
     });
     await expect(stream.next()).rejects.toMatchObject({ code: 'request_cancelled' });
-    expect(asked).toEqual(['a']);
+    expect(tries).toBe(1);
   });
 
   it('behaves as with a single engine if the list has one', async () => {
@@ -346,8 +352,8 @@ describe('a transcription model with several engines', () => {
   it('has times only if all of its engines do', () => {
     const engine = (tellsTimes?: boolean) =>
       fakeTranscription(tellsTimes === undefined ? {} : { tellsTimes });
-    const several = (...engines: [TranscriptionEngine, TranscriptionEngine]) =>
-      failoverTranscription(engines, { balance: 'in-order' }).tellsTimes;
+    const several = (one: TranscriptionEngine, other: TranscriptionEngine) =>
+      runTranscription(new ModelEngines([candidate(one), candidate(other)])).tellsTimes;
     expect(several(engine(), engine(true))).toBe(true);
     expect(several(engine(), engine(false))).toBe(false);
   });
@@ -355,7 +361,8 @@ describe('a transcription model with several engines', () => {
   it('has speakers if all of its engines do, and none if one has none', () => {
     const several = (...[one, other]: [boolean | undefined, boolean | undefined]) => {
       const engine = (tellsSpeakers?: boolean) => fakeTranscription({ tellsSpeakers });
-      return failoverTranscription([engine(one), engine(other)], { balance: 'in-order' }).tellsSpeakers;
+      const engines = new ModelEngines([candidate(engine(one)), candidate(engine(other))]);
+      return runTranscription(engines).tellsSpeakers;
     };
     expect(several(true, true)).toBe(true);
     expect(several(true, false)).toBe(false);
@@ -366,13 +373,16 @@ describe('a transcription model with several engines', () => {
 
 describe('the engines of a model', () => {
   const file = join(folder, 'wrong.yaml');
+  const price = 'price: {input: 1, output: 1}';
+  const loaded = (model: string) => {
+    const engines = 'engines: {a: {kind: builtin}, b: {kind: builtin}}';
+    writeFileSync(file, `${engines}\nmodels:\n  - {id: m, ${model}}\n`);
+    const { config, warnings } = loadConfigWithSources({ env: {}, file });
+    return { balance: config.models[0]?.balance, warnings };
+  };
   const findings = (model: string) => {
-    writeFileSync(
-      file,
-      `engines: {a: {kind: builtin}, b: {kind: builtin}}\nmodels:\n  - {id: m, ${model}}\n`,
-    );
     try {
-      loadConfig({ env: {}, file });
+      loaded(model);
     } catch (error) {
       if (error instanceof ConfigError) return error.findings.map(({ message }) => message);
       throw error;
@@ -382,7 +392,7 @@ describe('the engines of a model', () => {
 
   it.each([
     ['type: speech, engine: [a, b]', []],
-    ['type: speech, engine: [a], balance: round-robin', []],
+    ['type: speech, engine: [a], balance: sticky', []],
     ['type: speech, engine: a', []],
     [
       'type: speech, engine: []',
@@ -401,24 +411,28 @@ describe('the engines of a model', () => {
     ],
     [
       'type: speech, engine: [a, b], balance: random',
-      ['`models[0].balance` is "random", but must be one of in-order, round-robin, least-busy.'],
-    ],
-    ['type: speech, engine: [a, b], balance: least-busy, weights: {a: 3}', []],
-    [
-      'type: speech, engine: [a, b], balance: least-busy, weights: {aa: 3}',
-      ['The model `m` has no engine `aa`. It has: a, b.'],
-    ],
-    [
-      'type: speech, engine: [a, b], weights: {a: 0}',
-      ['`models[0].weights.a` is 0, but must be a whole number from 1 to 1000.'],
-    ],
-    [
-      'type: speech, engine: a, weights: {a: 3}',
-      [
-        '`weights` needs several engines, but the model `m` has one. Write `engine` as a list, or leave `weights` out.',
-      ],
+      ['`models[0].balance` is "random", but must be one of in-order, sticky.'],
     ],
   ])('are checked with the rest of the file: %s', (model, messages) =>
     expect(findings(model)).toEqual(messages),
   );
+
+  it.each([
+    ['balance: round-robin', '`models[0].balance` is replaced by `balance: sticky`. Write that instead.'],
+    ['balance: least-busy, affinity: account', '`models[0].balance` is replaced by `balance: sticky`.'],
+    ['affinity: account', '`models[0].affinity` is replaced by `balance: sticky`. Write that instead.'],
+  ])('still have the settings of earlier versions: %s', (settings, warning) => {
+    const { balance, warnings } = loaded(`type: chat, engine: [a, b], ${settings}, ${price}`);
+    expect([balance, warnings]).toEqual(['sticky', [expect.stringContaining(warning)]]);
+  });
+
+  it('name the settings of earlier versions that have no effect', () => {
+    const old = 'weights: {a: 3}, affinity: none';
+    const { balance, warnings } = loaded(`type: chat, engine: [a, b], ${old}, ${price}`);
+    expect(balance).toBeUndefined();
+    expect(warnings).toEqual([
+      expect.stringMatching(/wrong\.yaml:3:.* `models\[0\]\.weights` has no effect any more\. /),
+      expect.stringContaining('`models[0].affinity` has no effect any more. `balance: sticky`'),
+    ]);
+  });
 });

@@ -1,0 +1,37 @@
+import type { ChatChunk } from '../../core/entities/chat-answer.ts';
+import type { ChatEngine } from '../../core/entities/engine.ts';
+import type { ModelEngines } from './model-engines.ts';
+import { RunStream, runAnswer } from './run.ts';
+
+/** The engines of a chat model. No engine may change the request, as the next may receive it too. */
+export function runChat(engines: ModelEngines<ChatEngine>): ChatEngine {
+  return {
+    tokenizer: engines.only?.tokenizer,
+    availability: () => engines.availability(),
+    // The hold must cover the prompt on whichever engine serves it.
+    contextTokens: () => {
+      const known = engines.available().map(({ engine }) => engine.contextTokens?.());
+      const largest = Math.max(...known.map((tokens) => tokens ?? 0));
+      return largest > 0 ? largest : undefined;
+    },
+    complete: (params, signal) =>
+      runAnswer(engines.orderFor(signal.owner), signal, (engine) => engine.complete(params, signal)),
+    stream: (params, signal) =>
+      new RunStream(engines.orderFor(signal.owner), signal, (engine) => engine.stream(params, signal), {
+        // An engine that is still being started sends empty batches.
+        isOutput: ({ length }) => length > 0,
+        isLast: finishes(),
+      }),
+  };
+}
+
+/** Whether a batch has the finish reason of a choice. Chunks may share their choices. */
+function finishes(): (chunks: readonly ChatChunk[]) => boolean {
+  let seen: ChatChunk['choices'] | undefined;
+  return (chunks) =>
+    chunks.some(({ choices }) => {
+      if (choices === seen) return false;
+      seen = choices;
+      return choices.some(({ finishReason }) => finishReason);
+    });
+}
