@@ -1,4 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { expect } from 'vitest';
 import type { CreateTranscriptionRequestSchema } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { transcriptionBytesMax } from '../../src/core/transcription/service.ts';
@@ -117,6 +118,9 @@ function expectedUnits(wav: Uint8Array): number {
 
 const aiffHeader = Buffer.from('FORM\0\0\x07\xd0AIFFCOMM\0\0\0\x12'.padEnd(2_000, '\0'), 'latin1');
 
+/** JSON leaves out an empty list. */
+const withoutSegments = expect.not.objectContaining({ segments: expect.anything() });
+
 const answers: Case[] = [
   ...everyWay((of, name) => ({
     what: `${name}, with the times of its segments`,
@@ -134,7 +138,7 @@ const answers: Case[] = [
     what: `${name}, with the times of its words alone`,
     server: 'playing',
     request: of({ ...playing('say one', 'say two'), timestampGranularities: ['word'] }),
-    ...(of !== streamed && { answer: [{ transcript: { segments: [] } }] }),
+    ...(of !== streamed && { answer: [{ transcript: withoutSegments }] }),
     records: transcribed(),
   })),
   {
