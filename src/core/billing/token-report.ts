@@ -46,3 +46,24 @@ export function isPossible(
   const completionMax = Math.max(bounds.completionTokens, counted?.completionTokens ?? 0);
   return promptTokens <= bounds.promptTokens && completionTokens <= completionMax;
 }
+
+/**
+ * A report in which each side that no model can have used is bounded. It is never below our own count, so that what cannot be
+ * counted here, such as images and hidden reasoning, is not free.
+ */
+export function boundedReport(reported: TokenUsage, bounds: TokenBounds, counted: TokenUsage): TokenUsage {
+  const { cachedTokens = 0, cacheWriteTokens = 0, ...others } = reported;
+  const promptTokens = withinBound(reported.promptTokens, bounds.promptTokens, counted.promptTokens);
+  const completionTokens = withinBound(
+    reported.completionTokens,
+    bounds.completionTokens,
+    counted.completionTokens,
+  );
+  const totalTokens = promptTokens + completionTokens;
+  const known = cachedTokens + cacheWriteTokens > promptTokens ? others : reported;
+  return { ...known, promptTokens, completionTokens, totalTokens, source: 'estimated' };
+}
+
+function withinBound(reported: number, bound: number, counted: number): number {
+  return Math.max(Math.min(reported, bound), reported > bound ? counted : 0);
+}

@@ -32,6 +32,9 @@ export class ReportWarnings {
     }
     this.#warned.set(model, { atMs: nowMs, unlogged: 0 });
     const fields = { model, ...facts, unlogged: last?.unlogged ?? 0 };
-    this.#log.warn(fields, 'the model reports more tokens than it can have used; counting them here');
+    this.#log.warn(
+      fields,
+      'the model reports more tokens than it can have used; charging the most that it can have used',
+    );
   }
 }

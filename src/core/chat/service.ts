@@ -10,7 +10,7 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
 import { planHold } from '../billing/hold.ts';
-import { isPossible, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
+import { boundedReport, isPossible, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
 import type { ChatOutput } from '../entities/chat-output.ts';
@@ -222,14 +222,13 @@ export class ChatOperations {
     answer: ChatOutput,
   ): Promise<Usage> {
     const counted = await this.#count(job, answer, job.call.signal);
-    const believed = this.#believed(job, reported, counted);
-    const tokens = believed ?? counted;
+    const tokens = this.#believed(job, reported, counted) ?? counted;
     noteTokens(job, tokens);
-    // Drops the details of a rejected report.
-    return usageOf(tokens, believed && usage);
+    // Drops the details of an impossible report.
+    return usageOf(tokens, tokens.source === 'reported' ? usage : undefined);
   }
 
-  /** Undefined for an impossible report, which is logged, as the operator may have to correct the model's settings. */
+  /** Bounds an impossible report, and logs it, as the operator may have to correct the model's settings. */
   #believed(
     { model, call, bounds }: ChatJob,
     reported: TokenUsage | undefined,
@@ -237,7 +236,7 @@ export class ChatOperations {
   ): TokenUsage | undefined {
     if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
     this.#warnings.warn(model.id, { requestId: call.id, reported, counted, bounds });
-    return undefined;
+    return boundedReport(reported, bounds, counted);
   }
 
   async #count({ params, model }: ChatJob, answer: ChatOutput, signal: Signal): Promise<TokenUsage> {
@@ -283,6 +282,6 @@ function largerTokens(reported: TokenUsage | undefined, counted: TokenUsage): To
   const promptTokens = Math.max(reported.promptTokens, counted.promptTokens);
   const completionTokens = Math.max(reported.completionTokens, counted.completionTokens);
   const totalTokens = promptTokens + completionTokens;
-  const source = totalTokens > reported.totalTokens ? 'estimated' : 'reported';
+  const source = totalTokens > reported.totalTokens ? 'estimated' : reported.source;
   return { ...reported, promptTokens, completionTokens, totalTokens, source };
 }
