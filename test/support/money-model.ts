@@ -277,15 +277,17 @@ export class MoneyModel {
 
   #tokensOf({ words, request, maxTokens = 0 }: Running, report: Report | undefined): ChargedTokens {
     const counted = this.#tokens.words(words);
-    if (report && report.prompt > 0 && report.prompt <= chatTokens && report.completion >= 0) {
-      const completion = report.completion + report.apart;
+    const completion = report ? report.completion + report.apart : 0;
+    if (report && report.prompt > 0 && report.completion >= 0 && (completion > 0 || words === 0)) {
       const allowed = request.operation === 'chat' ? maxTokens * request.n : 0;
-      const isPossible = completion <= allowed || completion <= counted;
-      if (isPossible && (completion > 0 || words === 0)) {
-        const [read, written] = report.cache ?? [0, 0];
-        const isTrue = read >= 0 && read + written <= report.prompt;
-        return [report.prompt, completion, 'reported', ...(isTrue ? ([read, written] as const) : noCache)];
-      }
+      const prompt = Math.min(report.prompt, chatTokens);
+      const isPossible = report.prompt === prompt && (completion <= allowed || completion <= counted);
+      const [read, written] = report.cache ?? [0, 0];
+      const isTrue = read >= 0 && read + written <= prompt;
+      const cache = isTrue ? ([read, written] as const) : noCache;
+      if (isPossible) return [prompt, completion, 'reported', ...cache];
+      const bounded = completion <= allowed ? completion : Math.max(allowed, counted);
+      return [prompt, bounded, 'estimated', ...cache];
     }
     return [this.#tokens.prompt, counted, 'estimated', ...noCache];
   }

@@ -80,10 +80,10 @@ export class Run {
   }
 }
 
-/** The engines, and the run of each request by its signal. */
+/** The engines, and the run of each request by the owner of its signal. */
 export class ScriptedEngines {
   readonly engines: Record<string, EngineSet>;
-  readonly #runs = new WeakMap<Signal, Run>();
+  readonly #runs = new Map<string | undefined, Run>();
 
   constructor() {
     this.engines = withFakes({
@@ -102,14 +102,15 @@ export class ScriptedEngines {
   }
 
   /** The run of the request that will have this signal. */
-  expect(signal: Signal): Run {
+  expect(signal: Signal & { owner?: string }): Run {
     const run = new Run(signal);
-    this.#runs.set(signal, run);
+    signal.owner = `request ${this.#runs.size}`;
+    this.#runs.set(signal.owner, run);
     return run;
   }
 
   #begin(signal: Signal, maxTokens?: number): Run {
-    const run = this.#runs.get(signal);
+    const run = this.#runs.get(signal.owner);
     if (run === undefined) throw new Error('an engine was called for a request that nobody expects');
     run.maxTokens = maxTokens;
     run.begin();

@@ -364,9 +364,6 @@ describe('the debit of a chat', () => {
     ['what is no number', { promptTokens: Number.NaN, completionTokens: 3, totalTokens: 3 }],
     ['an answer without a prompt', { completionTokens: 3, totalTokens: 3 }],
     ['a text of no tokens', { promptTokens: 5, totalTokens: 5 }],
-    ['a prompt over its context', { promptTokens: 1001, completionTokens: 3, totalTokens: 1004 }],
-    ['an answer over its limit', { promptTokens: 5, completionTokens: 101, totalTokens: 106 }],
-    ['a total over its limit', { promptTokens: 5, completionTokens: 3, totalTokens: 106 }],
   ])('is counted here if the model reports %s', async (_, reports) => {
     const { usage, record } = await answer(hello(), reports);
     expect(record.tokens).toMatchObject({ source: 'estimated', completionTokens: 3 });
@@ -378,6 +375,18 @@ describe('the debit of a chat', () => {
       completion_tokens: completionTokens,
       total_tokens: totalTokens,
     });
+    expect(record.cost).toBe(BigInt(promptTokens * inputNano + completionTokens * outputNano));
+  });
+
+  it.each<[string, Reported, number, number]>([
+    ['a prompt over its context', { promptTokens: 1001, completionTokens: 3, totalTokens: 1004 }, 1000, 3],
+    ['an answer over its limit', { promptTokens: 5, completionTokens: 101, totalTokens: 106 }, 5, 100],
+    ['a total over its limit', { promptTokens: 5, completionTokens: 3, totalTokens: 106 }, 5, 100],
+  ])('is bounded if the model reports %s', async (_, reports, promptTokens, completionTokens) => {
+    const { usage, record } = await answer(hello(), reports);
+    const totalTokens = promptTokens + completionTokens;
+    expect(record.tokens).toMatchObject({ source: 'estimated', promptTokens, completionTokens, totalTokens });
+    expect(usage).toMatchObject({ prompt_tokens: promptTokens, completion_tokens: completionTokens });
     expect(record.cost).toBe(BigInt(promptTokens * inputNano + completionTokens * outputNano));
   });
 
