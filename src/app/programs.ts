@@ -8,8 +8,7 @@ import { Supervisor } from '../supervisor/supervisor.ts';
 const partOfMemory = 3 / 4;
 
 export function openSupervisor(config: Config, log: Log): Supervisor {
-  const { memoryWaitMs } = config.programs;
-  return new Supervisor({ log, memoryWaitMs, ...programSurroundings(config) });
+  return new Supervisor({ log, ...programSurroundings(config) });
 }
 
 export function programSurroundings({ programs, programEnvironment: environment, dataDir }: Config) {

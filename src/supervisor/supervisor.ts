@@ -12,8 +12,8 @@ interface SupervisorOptions {
   readonly log: Log;
   /** Memory for all programs together. */
   readonly memoryBytesMax: number;
-  /** How long a program may wait for memory, or for another program of its group. */
-  readonly memoryWaitMs: number;
+  /** How long a program may wait for memory, or for another program of its group. Default: a minute. */
+  readonly memoryWaitMs?: number;
   /** The folder of sockets. Created when a program needs it. */
   readonly socketDir: string;
   /** The environment that every program gets. */
@@ -64,7 +64,7 @@ export class Supervisor implements Admission {
   }
 
   enter(program: Admitted): Promise<void> {
-    const { memoryBytesMax, memoryWaitMs } = this.#options;
+    const { memoryBytesMax, memoryWaitMs = 60_000 } = this.#options;
     if (program.settings.memoryBytes > memoryBytesMax) return Promise.reject(tooLarge(program));
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {

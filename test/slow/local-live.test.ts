@@ -29,7 +29,7 @@ describe.skipIf(missing)(`live speech by sherpa-onnx${missing ? ` (${missing})` 
     writeFileSync(
       file,
       JSON.stringify({
-        engines: { local: { kind: 'local', idleMs: 0, callsMax: 1, pauseMs: 600_000 } },
+        engines: { local: { kind: 'local', idleMs: 0, callsMax: 1 } },
         models: models.map(([id, type]) => ({ id, type, engine: 'local' })),
       }),
     );

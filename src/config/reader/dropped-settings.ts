@@ -9,8 +9,12 @@ type Instead = string;
 
 const tlsFiles = 'Name a file of certificate authorities with the variable NODE_EXTRA_CA_CERTS.';
 
+const pause = 'A response of a program may pause for a minute.';
+
 /** By the kind of the engine. */
 const ofEngines: Readonly<Record<string, Readonly<Record<string, Instead>>>> = {
+  local: { pauseMs: pause },
+  process: { pauseMs: pause },
   remote: {
     tlsCa: tlsFiles,
     tlsName: 'The certificate must have the name in `baseUrl`.',
@@ -20,6 +24,10 @@ const ofEngines: Readonly<Record<string, Readonly<Record<string, Instead>>>> = {
   },
 };
 
+const ofPrograms: Readonly<Record<string, Instead>> = {
+  memoryWaitMs: 'Requests wait for a minute while other programs keep the memory.',
+};
+
 const ofModels: Readonly<Record<string, Instead>> = {
   weights: 'The engines of a model have equal shares.',
   affinity: '`balance: sticky` gives an account the same engine.',
@@ -27,7 +35,8 @@ const ofModels: Readonly<Record<string, Instead>> = {
 
 /** Removes dropped settings from the tree, with a warning for each. */
 export function dropSettings(tree: SettingsTree): void {
-  const { engines, models } = tree.root;
+  const { engines, models, programs } = tree.root;
+  if (isMap(programs)) drop(programs, ['programs'], ofPrograms, tree);
   for (const [name, engine] of Object.entries(isMap(engines) ? engines : {})) {
     if (!isMap(engine)) continue;
     const path = ['engines', name];

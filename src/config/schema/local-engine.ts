@@ -4,7 +4,7 @@ import { processEngine } from './process-engine.ts';
 import { group, text, wholeNumber } from './setting-types.ts';
 
 const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
-const { firstByteMs, pauseMs, totalMs, keepAliveMs, commentEveryMs, outputLimit } = processEngine.shape;
+const { firstByteMs, totalMs, keepAliveMs, commentEveryMs, outputLimit } = processEngine.shape;
 
 const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
 
@@ -33,7 +33,6 @@ export const localEngine = group({
     .describe('Concurrent calls of each program. A chat model needs memory for the context of each.'),
   callQueueMax,
   firstByteMs,
-  pauseMs,
   totalMs,
   keepAliveMs,
   commentEveryMs,

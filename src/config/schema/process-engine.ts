@@ -62,7 +62,6 @@ export const processEngine = group({
   firstByteMs: wholeNumber(10, day)
     .default(600_000)
     .describe('How long the first byte of a response may take once it runs.'),
-  pauseMs: wholeNumber(10, day).default(60_000).describe('How long a response may pause once it has begun.'),
   totalMs,
   keepAliveMs,
   commentEveryMs: wholeNumber(10, day)

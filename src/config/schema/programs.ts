@@ -8,11 +8,6 @@ export const programs = group({
     .describe(
       'Memory for all programs together, in bytes. For a program that has requests, others that have none are ended, the least recently used first. Default: three quarters of the memory of the machine or its cgroup.',
     ),
-  memoryWaitMs: wholeNumber(0, 3_600_000)
-    .default(60_000)
-    .describe(
-      'How long requests wait while programs with requests keep the memory, or another program of the group runs. Then they get 503 overloaded.',
-    ),
   socketDir: path('the path of a folder')
     .optional()
     .describe(

@@ -26,8 +26,6 @@ export interface ProcessSettings
   readonly contextTokens?: number | undefined;
   /** Whether it speaks the Realtime API for live speech. Default: each turn is transcribed as a file. */
   readonly realtime?: boolean | undefined;
-  /** How long a response may pause once it has begun. */
-  readonly pauseMs: number;
   /** How often the client of a stream is told to wait. */
   readonly commentEveryMs: number;
 }
@@ -155,11 +153,14 @@ function offered<Engine>(engine: Engine | undefined): Engine {
   return engine;
 }
 
+/** How long a response may pause once it has begun. */
+const pauseMsMax = 60_000;
+
 /** The supervisor does what the breaker and readings of lists do for a server elsewhere. */
-function upstreamSettings({ pauseMs, realtime = false, ...settings }: ProcessSettings): OpenAiSettings {
+function upstreamSettings({ realtime = false, ...settings }: ProcessSettings): OpenAiSettings {
   return {
     ...settings,
-    idleMs: pauseMs,
+    idleMs: pauseMsMax,
     baseUrl: 'http://localhost/v1',
     headers: {},
     connectMs: 5_000,

@@ -1,0 +1,28 @@
+/** Settings of earlier versions: the file is still valid, and a warning names each with its place. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { loadConfigWithSources } from '../../src/config/config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'parley-dropped-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it('of programs have no effect any more', () => {
+  const file = join(folder, 'parley.yaml');
+  const text = `programs: {memoryWaitMs: 5}
+engines:
+  local: {kind: local, pauseMs: 10}
+  own: {kind: process, command: [serve, '{port}'], memoryBytes: 2000000, pauseMs: 10}
+models: []
+`;
+  writeFileSync(file, text);
+  const { config, warnings } = loadConfigWithSources({ env: {}, file });
+  expect(warnings).toEqual([
+    `${file}:1:12: \`programs.memoryWaitMs\` has no effect any more. Requests wait for a minute while other programs keep the memory.`,
+    expect.stringContaining(':3:24: `engines.local.pauseMs` has no effect any more. '),
+    expect.stringContaining(':4:74: `engines.own.pauseMs` has no effect any more. '),
+  ]);
+  expect(config.programs).toEqual({});
+  expect(config.engines['local']).not.toHaveProperty('pauseMs');
+});
