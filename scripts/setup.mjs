@@ -5,7 +5,7 @@
  *   node scripts/setup.mjs start    program; hear goes on in the background
  *   node scripts/setup.mjs tools    installs all packages of package.json
  *   node scripts/setup.mjs build    tools, program, the check of the types, and the generated code for clients
- *   node scripts/setup.mjs hear     builds what transcription needs, with a compiler from the distribution
+ *   node scripts/setup.mjs hear     builds and fetches what transcription needs, with a compiler from the distribution
  *   node scripts/setup.mjs test     tools, hear, and the packages of npm and Debian that only tests use
  */
 import { spawn } from 'node:child_process';
@@ -13,6 +13,7 @@ import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { bundles, types } from './setup/build.mjs';
 import { isHearingBuilt, provideHearing } from './setup/hearing.mjs';
+import { fetchMoonshine, isMoonshineSettled, provideMoonshine } from './setup/moonshine.mjs';
 import { examplePackages, program, runtime, runtimeLink, testPackages, tools } from './setup/npm.mjs';
 import { packages, provide } from './setup/programs.mjs';
 import { SetupFailure, say, stop } from './setup/run.mjs';
@@ -25,14 +26,21 @@ const buildProgram = () => doSteps([[program, runtime], runtimeLink, bundles]);
 const commands = {
   program: buildProgram,
   async start() {
-    if (!isHearingBuilt()) inBackground('hear');
+    if (!isHearingBuilt() || !isMoonshineSettled()) inBackground('hear');
     await buildProgram();
   },
   tools: () => doSteps(installTools),
   build: () => doSteps([...installTools, [bundles, types]]),
-  hear: provideHearing,
+  async hear() {
+    await Promise.all([provideHearing(), provideMoonshine()]);
+  },
   async test() {
-    await Promise.all([doSteps([...installTools, testPackages, examplePackages]), provideForTests()]);
+    // The tests of Moonshine take it from the cache; all others run with the compiled recogniser.
+    await Promise.all([
+      doSteps([...installTools, testPackages, examplePackages]),
+      provideForTests(),
+      fetchMoonshine(),
+    ]);
   },
 };
 

@@ -89,6 +89,7 @@ async function setup(command: string): Promise<string> {
     PATH: join(scratch, 'bin'),
     HOME: scratch,
     SETUP_PROGRAMS: 'keep',
+    SETUP_MOONSHINE: 'none',
     npm_config_cache: join(scratch, 'npm'),
     npm_config_offline: 'true',
     // Node 24 can wait for V8's threads forever when npm exits on a busy machine.

@@ -143,8 +143,8 @@ describe('a clone', () => {
     write('gen/schema.ts', 'export {};\n');
   });
 
-  /** A home without the builds of this user. */
-  const ownCache = { XDG_CACHE_HOME: join(scratch, 'cache') };
+  /** A home without the builds of this user. Nothing is fetched. */
+  const ownCache = { XDG_CACHE_HOME: join(scratch, 'cache'), SETUP_MOONSHINE: 'none' };
   const run = (program: string, args: string[], cwd = clone, variables = {}) =>
     new Promise<{ exitCode: unknown; stdout: string; stderr: string }>((resolve) => {
       execFile(
@@ -315,7 +315,7 @@ describe('a clone', () => {
   it('leaves no files of set-up in version control', () => {
     const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split('\n');
     expect(ignored).toEqual(
-      expect.arrayContaining(['.hearing/', '.runtime/', '.setup/', 'dist/', 'node_modules']),
+      expect.arrayContaining(['.hearing/', '.moonshine/', '.runtime/', '.setup/', 'dist/', 'node_modules']),
     );
   });
 });

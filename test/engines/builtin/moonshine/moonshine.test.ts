@@ -1,18 +1,26 @@
-/** Moonshine, where set-up could fetch it: words, their times, sounds without speech, and turns of live speech. */
+/**
+ * Moonshine, where set-up could fetch it: words, their times, sounds without speech, and turns of live speech. It is in a clone of its
+ * own, as the other tests run with the recogniser that set-up compiles.
+ */
+import { symlinkSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TranscriptSegment } from '../../../../src/core/entities/engine.ts';
+import { isMoonshineFetched, moonshineCache } from '../../../../scripts/setup/moonshine.mjs';
+import type { TranscriptionEngine, TranscriptSegment } from '../../../../src/core/entities/engine.ts';
 import type { LiveSpeaker, LiveTurn } from '../../../../src/core/entities/live.ts';
 import { OwnSignal } from '../../../../src/core/values/signal.ts';
-import { createBuiltinTranscription } from '../../../../src/engines/builtin/transcription.ts';
-import { hasMoonshine, missingHearing } from '../../../../src/media/hearing-files.ts';
+import type * as transcription from '../../../../src/engines/builtin/transcription.ts';
+import type { Owned } from '../../../../src/engines/engine-set.ts';
+import { hearingFolder, missingHearing } from '../../../../src/media/hearing-files.ts';
 import { joinSamples, missingPrograms, soundBounds, speak, wavFile } from '../../../support/audio-files.ts';
+import { bareClone } from '../../../support/bare-clone.ts';
 import { runningThreads } from '../../../support/threads.ts';
 import { wordErrors } from '../../../support/word-errors.ts';
 
 const missing =
   missingHearing() ??
   missingPrograms('flite') ??
-  (hasMoonshine() ? undefined : 'Moonshine is not in .moonshine/');
+  (isMoonshineFetched() ? undefined : 'set-up could not fetch Moonshine');
 if (missing !== undefined) process.stderr.write(`moonshine.test.ts is skipped: ${missing}\n`);
 
 const rate = 16_000;
@@ -24,7 +32,8 @@ const sentences = [
 const plain = (text: string) => text.toLowerCase().replace(/[^a-z' ]/g, '');
 const threads = () => runningThreads('moonshine-worker');
 
-const engine = createBuiltinTranscription({ recognisers: 1, queueMax: 8 });
+const clone = bareClone();
+let engine: Owned<TranscriptionEngine>;
 let spoken: readonly Int16Array[] = [];
 
 const start = (samples: Int16Array, signal = new AbortController().signal) =>
@@ -40,8 +49,16 @@ const textOf = (segments: readonly TranscriptSegment[]) => segments.map(({ text 
 const seconds = (count: number, level: (at: number) => number) =>
   Int16Array.from({ length: count * rate }, (_, at) => level(at) * 32_767);
 
+afterAll(() => clone.remove());
+
 describe.skipIf(missing !== undefined)('Moonshine', () => {
   beforeAll(async () => {
+    symlinkSync(hearingFolder, clone.file('.hearing'));
+    symlinkSync(moonshineCache(), clone.file('.moonshine'));
+    const module: typeof transcription = await import(
+      resolve(clone.file('src/engines/builtin/transcription.ts'))
+    );
+    engine = module.createBuiltinTranscription({ recognisers: 1, queueMax: 8 });
     spoken = await Promise.all(sentences.map((sentence) => speak(sentence)));
   });
   afterAll(async () => {
