@@ -20,7 +20,7 @@ export const builtinEngine = group({
     .optional()
     .transform((count) => count ?? availableParallelism())
     .describe(
-      'Threads that recognise speech, each with about 100 MB while it runs and half a minute longer. Default: the number of cores.',
+      'Threads that recognise speech, each with up to 400 MB while it runs and half a minute longer (100 MB with pocketsphinx). Default: the number of cores.',
     ),
   speechQueueMax: wholeNumber(0, 100_000)
     .default(64)
@@ -29,5 +29,5 @@ export const builtinEngine = group({
     .default(32)
     .describe('Transcriptions that may wait for a thread. Further ones get 503 overloaded.'),
 }).describe(
-  'The engine inside Parley: flite speech, pocketsphinx transcription and an ELIZA chat. It needs no network and no download.',
+  'The engine inside Parley: flite speech, transcription by Moonshine or pocketsphinx, and an ELIZA chat. It needs no network.',
 );

@@ -31,7 +31,7 @@ export interface HeardText {
   readonly logProbability: number;
 }
 
-/** Blocks its thread while it hears, so use it in worker threads: up to 300 MB. */
+/** Blocks its thread while it hears, so use it in worker threads: up to 400 MB. */
 export class Moonshine {
   readonly #runtime: Runtime;
   readonly #encoder: ModelSession;

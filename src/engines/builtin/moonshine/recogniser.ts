@@ -1,4 +1,4 @@
-/** The threads of Moonshine, for files and for live speech: each takes up to 300 MB while it has work. */
+/** The threads of Moonshine, for files and for live speech: each takes up to 400 MB while it has work. */
 import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
 import type { RecognisedWord } from '../pocketsphinx/hypothesis.ts';
 import type { Recogniser } from '../recogniser.ts';
@@ -10,7 +10,14 @@ const idleMs = 20_000;
 /** Recognition of the longest turn takes 30 s. With more CPU time it counts as hung. */
 const cpuMsMax = 200_000;
 
-export function createMoonshine(threads: number): Recogniser {
+/** The memory of a thread, and its share of what the process may use. */
+const threadBytes = 400 * 1024 ** 2;
+const memoryShare = 1 / 4;
+
+/** @param threadsMax fewer run where memory is short */
+export function createMoonshine(threadsMax: number): Recogniser {
+  const threadsInMemory = Math.floor((process.availableMemory() * memoryShare) / threadBytes);
+  const threads = Math.max(1, Math.min(threadsMax, threadsInMemory));
   const pool = createThreadPool<MoonshineTask, readonly RecognisedWord[]>({
     entry: siblingWorker(import.meta.url, 'moonshine-worker'),
     threads,
