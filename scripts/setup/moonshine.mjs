@@ -40,8 +40,13 @@ const packageMsMax = 600_000;
 
 /** Whether nothing remains to be done. A check that takes milliseconds. */
 export function isMoonshineSettled() {
+  return isUnwanted() || areIn(folder);
+}
+
+/** Whether the operator does without it, or it could not be fetched within the last day. */
+function isUnwanted() {
   const hasFailed = existsSync(failureNote) && Date.now() - statSync(failureNote).mtimeMs < retryAfterMs;
-  return process.env['SETUP_MOONSHINE'] === 'none' || hasFailed || areIn(folder);
+  return process.env['SETUP_MOONSHINE'] === 'none' || hasFailed;
 }
 
 /** The files, once they are there, in a folder outside the clone. */
@@ -69,11 +74,12 @@ export async function provideMoonshine() {
 /** Fetches the files into the cache. @returns {Promise<boolean>} whether they are there */
 export async function fetchMoonshine() {
   const cache = moonshineCache();
-  if (process.env['SETUP_MOONSHINE'] === 'none') return false;
   if (areIn(cache)) return true;
-  mkdirSync(cache, { recursive: true });
-  const lock = await takeLock(join(cache, 'lock'));
+  if (isUnwanted()) return false;
+  let lock;
   try {
+    mkdirSync(cache, { recursive: true });
+    lock = await takeLock(join(cache, 'lock'));
     const missing = await missingIn(cache, files);
     const doing = `Fetching Moonshine, which recognises speech (${megabytes(missing)} MB)`;
     const progress = () => `${megabytesIn(cache)} of ${megabytes(files)} MB are there`;
@@ -81,7 +87,7 @@ export async function fetchMoonshine() {
   } catch (error) {
     noteFailure(error);
   } finally {
-    closeSync(lock);
+    if (lock !== undefined) closeSync(lock);
   }
   return areIn(cache);
 }
@@ -173,6 +179,8 @@ async function fromWheel(cache) {
     '--quiet',
     '--no-deps',
     '--only-binary=:all:',
+    '--retries=1',
+    '--timeout=15',
     `--platform=${wheelPlatform}`,
   ];
   const fetched = await run([...pip, '--dest', work, wheel], { cwd: work, signal: inTime() });
