@@ -48,6 +48,7 @@ import { Engines } from './engines.ts';
 import { IdleMemory } from './idle-memory.ts';
 import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
+import { logLinesLost } from './log-output.ts';
 import { readPageFiles } from './page-files.ts';
 import { openSupervisor } from './programs.ts';
 import { Readiness } from './readiness.ts';
@@ -120,8 +121,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const readiness = new Readiness(log, config.dataDir);
   const { openStore, source } = overrides;
   const store = await openData(config, { clock, log, observer: readiness, openStore }, opened);
-  const unsettled = new Unsettled(store, log);
-  opened.defer(() => unsettled.close());
+  const unsettled = opened.adopt(new Unsettled(store, log), (ends) => ends.close());
   const tokens = overrides.tokens ?? opened.adopt(createTokenCounter(), (counter) => counter.close());
   const tracer = await openTracer(config);
   opened.defer(() => endTraces(tracer, log));
@@ -130,6 +130,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const metrics = createMetrics({
     version,
     bufferedBytes: () => bytes.bytes,
+    logLinesLost,
     isReady: () => readiness.whyNot() === undefined,
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),

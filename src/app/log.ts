@@ -1,5 +1,6 @@
-import { destination, levels, pino } from 'pino';
+import { levels, pino } from 'pino';
 import type { Log } from '../core/values/log.ts';
+import { LogOutput } from './log-output.ts';
 
 /** Anything but an Error is a BriefError, which is written unchanged. */
 const serializers = {
@@ -8,10 +9,14 @@ const serializers = {
 
 /** On standard error, as standard output is for data: JSON lines, or text at a terminal. */
 export function createLog(level: string): Log & { level: string } {
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers },
-    process.stderr.isTTY ? terminal : destination({ fd: 2, sync: true }),
+  const output = new LogOutput((lines) =>
+    log.warn({ lines }, 'lines of the log were lost, as it could not be written'),
   );
+  const log = pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers },
+    process.stderr.isTTY ? terminal : output,
+  );
+  return log;
 }
 
 const terminal = { write: (line: string) => void process.stderr.write(terminalLine(JSON.parse(line))) };

@@ -39,6 +39,8 @@ interface MetricsSources {
   readonly isReady: () => boolean;
   /** Bytes of request bodies that may be in memory now. */
   readonly bufferedBytes: () => number;
+  /** Lines of the log that were lost since the start. */
+  readonly logLinesLost: () => number;
 }
 
 /** Gauges of the library that are named like counters. They only sum others, such as `nodejs_active_handles`. */
@@ -69,6 +71,9 @@ export function createMetrics(sources: MetricsSources): Metrics {
   observePrograms(registry, engines);
   gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', [], (buffered) =>
     buffered.set(sources.bufferedBytes()),
+  );
+  gauge('parley_log_lines_lost', 'Lines of the log that could not be written, since the start.', [], (lost) =>
+    lost.set(sources.logLinesLost()),
   );
   return {
     observer: observeRequests(registry, isModel, observeLive(metrics)),

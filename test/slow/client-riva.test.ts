@@ -73,8 +73,9 @@ describe('clients of NVIDIA Riva', () => {
 
     it('runs the program of docs/realtime.md', async () => {
       if ('missing' in riva) throw new Error(riva.missing);
-      writeFileSync(join(riva.folder, 'riva_page.py'), readPage('../realtime').file('riva.py'));
-      const stdout = await run(riva, 'riva_page.py');
+      const program = 'riva_client.py';
+      writeFileSync(join(riva.folder, program), readPage('../realtime').file(program));
+      const stdout = await run(riva, program);
       expect(stdout).toMatch(/good to hear from you/);
       expect(stdout).toMatch(/how are you/);
     });

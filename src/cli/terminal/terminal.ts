@@ -22,6 +22,8 @@ export function endWithReader(): void {
     process.stderr.write(`Standard output cannot be written (${error.code}).\n`);
     process.exit(1);
   });
+  // Where standard error is full, nothing can be said about it.
+  process.stderr.on('error', () => undefined);
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
