@@ -15,7 +15,7 @@ const textTables = `
     operation text not null, model text, wire text not null, state text not null, http_status integer, code text,
     started_at_ms integer not null, first_output_ms integer, duration_ms integer, audio_ms_in integer, audio_ms_out integer,
     characters integer, prompt_tokens integer, completion_tokens integer, total_tokens integer, tokens_source text,
-    reserved_units integer not null, reserved_month text, hold_nano_credits integer not null, price_input integer,
+    hold_nano_credits integer not null, price_input integer,
     price_output integer, fair_use_units integer, cost_nano_credits integer, overrun_nano_credits integer,
     cached_tokens integer, cache_write_tokens integer
   ) strict, without rowid;
@@ -104,7 +104,6 @@ async function admit(tx: Transaction<Database>, start: RecordStart, { request }:
       wire: start.wire,
       state: 'started',
       started_at_ms: start.startedAtMs,
-      reserved_units: 0,
       hold_nano_credits: holdAmount,
       price_input: price.inputPerMillion,
       price_output: price.outputPerMillion,

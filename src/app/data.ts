@@ -9,7 +9,6 @@ import type { Diagnostic } from '../core/values/diagnostics.ts';
 import type { Log } from '../core/values/log.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import { diagnoseLog } from '../store/maintenance/diagnostics.ts';
-import type { UpgradeProgress } from '../store/sqlite/database/carry-over.ts';
 import { databaseName } from '../store/sqlite/database/connection.ts';
 import { privateFile } from '../store/sqlite/database/data-folder.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/open-store.ts';
@@ -65,7 +64,7 @@ async function openConfigured(
   if (kind === 'sqlite') {
     if (existsSync(dataDir)) warn([privacy(dataDir)]);
     if (existsSync(join(dataDir, databaseName))) warn(diagnoseLog(privateFile(dataDir, databaseName)));
-    return openSqliteStore(dataDir, { observer, waitMs, onUpgrade: progressLog(log) });
+    return openSqliteStore(dataDir, { observer, waitMs });
   }
   if (storeUrl === undefined) throw new Error('there is no URL of the database');
   // The folder has the server's address and the keys of its first start.
@@ -79,17 +78,4 @@ async function openConfigured(
   const store = await openPostgresStore({ url, connectionsMax, observer, version, now });
   warn(await diagnosePoolerAt(url));
   return store;
-}
-
-/** How often an upgrade that takes long is logged. */
-const progressMs = 2_000;
-
-/** Logs that the server starts once rows are copied, and how many are. */
-function progressLog(log: Log) {
-  let loggedAtMs = performance.now();
-  return (progress: UpgradeProgress) => {
-    if (performance.now() - loggedAtMs < progressMs) return;
-    loggedAtMs = performance.now();
-    log.info({ ...progress }, 'upgrading the database: the server starts once all rows are copied');
-  };
 }

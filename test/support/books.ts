@@ -47,7 +47,7 @@ export const rulesBy = (day: string): Readonly<Record<string, string>> => ({
     where ${amounts.map((name) => `${name} <> 0`).join(' or ')}`,
   'what has ended sets nothing aside': `
     select id, state, hold_nano_credits from usage_records
-    where state <> 'started' and (hold_nano_credits <> 0 or reserved_units <> 0 or reserved_month is not null)`,
+    where state <> 'started' and hold_nano_credits <> 0`,
   'a debit is the cost of a request that ended well or was cancelled': `
     select reference, amount_nano_credits, state, cost_nano_credits
     from ledger_entries as l left join usage_records as u on u.id = reference and u.account_id = l.account_id

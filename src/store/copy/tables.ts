@@ -31,7 +31,7 @@ const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string
 
 /** Columns that only one of the databases has: for nodes, versions, reservations and its form of ids. They are not copied. */
 const ownColumns = [
-  ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved', 'reserved_month'],
+  ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved'],
   ...['number', 'id_bytes'],
 ];
 

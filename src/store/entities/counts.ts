@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { Count, CountedAmount } from '../../core/entities/count.ts';
-import type { AccountId } from '../../core/values/ids.ts';
 import { type Addition, type Step, step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
 
@@ -50,20 +49,10 @@ export function countedToText(counted: readonly CountedAmount[]): string | null 
   );
 }
 
-/** The columns of a started record with its counted amounts. */
-interface CountedColumns {
-  readonly counted: string | null;
-  readonly reserved_units: bigint;
-  readonly reserved_month: string | null;
-}
-
-/** The counts of a running request from its started record. Earlier versions wrote fair use in separate columns. */
-export function countedOf(accountId: AccountId, row: CountedColumns): readonly CountedAmount[] {
-  const texts = row.counted === null ? [] : (JSON.parse(row.counted) as readonly CountedText[]);
-  const counted = texts.map((one) => ({ ...one, amount: BigInt(one.amount), limit: BigInt(one.limit) }));
-  if (row.reserved_month === null) return counted;
-  const fairUse = { owner: accountId, unit: 'fair_use', period: row.reserved_month } as const;
-  return [{ ...fairUse, amount: row.reserved_units, limit: row.reserved_units }, ...counted];
+/** The counts of a running request from its started record. */
+export function countedOf(text: string | null): readonly CountedAmount[] {
+  const texts = text === null ? [] : (JSON.parse(text) as readonly CountedText[]);
+  return texts.map((one) => ({ ...one, amount: BigInt(one.amount), limit: BigInt(one.limit) }));
 }
 
 type CountedText = Count & Readonly<Record<'amount' | 'limit', string>>;

@@ -1,10 +1,4 @@
 import type { RateUse } from '../../core/entities/shared-rates.ts';
-import type { RequestId } from '../../core/values/ids.ts';
-import { query, statement } from '../sql/statement.ts';
-
-export const forgetRateUses = statement((p: { id: RequestId }) =>
-  query.updateTable('usage_records').set({ rate_uses: null }).where('id', '=', p.id),
-);
 
 /** The rate uses of a running request, as text in its started record. */
 export function rateUsesToText(uses: readonly RateUse[]): string | null {

@@ -5,6 +5,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { RecordEnd, RecordStart } from '../../core/entities/usage.ts';
 import { startedNumber } from '../migrations/integer-rows.ts';
+import { amountMax, isHuge, reportedColumns } from '../migrations/shared-tables.ts';
 import type { Addition } from '../sql/job.ts';
 import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
 import { endRow } from './usage-records.ts';
@@ -31,18 +32,6 @@ export type SumColumn = (typeof sumColumns)[number];
 /** What one request adds. */
 export type SumRow = Readonly<Record<(typeof sumKey)[number], string> & Record<SumColumn, bigint>>;
 
-/** An upstream may report any number. Records with larger ones are in no sum and are not pruned, so that no sum overflows. */
-const amountMax = 2 ** 40;
-const reportedColumns = [
-  'audio_ms_in',
-  'audio_ms_out',
-  'prompt_tokens',
-  'completion_tokens',
-  'cached_tokens',
-  'cache_write_tokens',
-] as const;
-/** The condition of an index, so its text must not change. */
-export const isHuge = reportedColumns.map((column) => `${column} >= ${amountMax}`).join(' or ');
 /** A record that may be pruned once it has ended. */
 export const isSummable = sql<boolean>`(${sql.raw(isHuge)}) is not true`;
 

@@ -1,8 +1,8 @@
 /** Rules for the books of a database, SQLite or PostgreSQL. */
-import { isHuge } from '../entities/usage-sums.ts';
+import { isHuge } from '../migrations/shared-tables.ts';
 import type { Dialect } from '../sql/statement.ts';
 
-/** Each query finds an account with the fault. The queries need only the first schema. */
+/** Each query finds an account with the fault. */
 const faultQueries: Readonly<Record<string, string>> = {
   'the balance is not the sum of the entries': `
     select a.id from accounts as a
@@ -23,34 +23,24 @@ const monthOfStart: Readonly<Record<Dialect, string>> = {
   postgres: "to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')",
 };
 
-/** The units of each account and month. */
-const fairUse: Readonly<Record<Dialect | 'earlier', string>> = {
-  earlier: 'select account_id, month, used_units as used, reserved_units as reserved from fair_use',
+/** The units of each account and month. SQLite has those of running requests in memory. */
+const fairUse: Readonly<Record<Dialect, string>> = {
   sqlite: `select owner as account_id, period as month, used from limit_counts where unit = 'fair_use'`,
   postgres: `select substr(owner, 5)::uuid as account_id, period as month, used, reserved from limit_counts
     where unit = 'fair_use'`,
 };
-/** The units that running requests reserve. SQLite has them in memory, and earlier versions in columns of the record. */
-const runningInColumns = `
-  select account_id, reserved_month as month, reserved_units as units from usage_records
-  where state = 'started' and reserved_units > 0`;
-const running: Readonly<Record<Dialect | 'earlier', string | undefined>> = {
-  earlier: runningInColumns,
-  sqlite: undefined,
-  postgres: `${runningInColumns}
-  union all select account_id, one ->> 'period', (one ->> 'amount')::bigint
+/** PostgreSQL: the units that running requests reserve. */
+const running = `
+  select account_id, one ->> 'period' as month, (one ->> 'amount')::bigint as units
   from usage_records, jsonb_array_elements(counted::jsonb) as one
-  where state = 'started' and one ->> 'unit' = 'fair_use'`,
-};
-/** The units that ended requests have used: those of records, and those of pruned records, or all in the sums. */
-const recordedUnits = (dialect: Dialect) => `
-  select account_id, ${monthOfStart[dialect]} as month, fair_use_units as units
-  from usage_records where fair_use_units > 0`;
+  where state = 'started' and one ->> 'unit' = 'fair_use'`;
+/** The units that ended requests have used. Earlier versions have sums of pruned records only. */
 const spentUnits = (dialect: Dialect, sums: BookOptions['sums']) => {
-  if (sums === 'none') return recordedUnits(dialect);
-  const summed = `select account_id, substr(day, 1, 7) as month, fair_use_units as units from`;
-  if (sums === 'of pruned') return `${recordedUnits(dialect)} union all ${summed} usage_rollups`;
-  return `${recordedUnits(dialect)} and (${isHuge}) union all ${summed} usage_sums`;
+  const recorded = `
+  select account_id, ${monthOfStart[dialect]} as month, fair_use_units as units
+  from usage_records where fair_use_units > 0${sums === 'all' ? ` and (${isHuge})` : ''}`;
+  const summed = sums === 'all' ? 'usage_sums' : 'usage_rollups';
+  return `${recorded} union all select account_id, substr(day, 1, 7), fair_use_units from ${summed}`;
 };
 
 /** Finds an account whose units are not the sum of those of its requests. */
@@ -64,9 +54,7 @@ function unequalUnits(column: 'used' | 'reserved', units: string, requests: stri
 
 interface BookOptions {
   /** The requests that have stored sums. Default: all */
-  readonly sums?: 'all' | 'of pruned' | 'none';
-  /** Whether fair use has a table of its own, as in earlier versions. Default: false */
-  readonly hasFairUse?: boolean;
+  readonly sums?: 'all' | 'of pruned';
 }
 
 /**
@@ -76,16 +64,14 @@ interface BookOptions {
 export async function bookFaults(
   dialect: Dialect,
   find: (sql: string) => Promise<string | undefined>,
-  { sums = 'all', hasFairUse = false }: BookOptions = {},
+  { sums = 'all' }: BookOptions = {},
 ): Promise<string[]> {
-  const source = hasFairUse ? 'earlier' : dialect;
   const queries: [fault: string, sql: string][] = Object.entries(faultQueries);
-  const started = running[source];
-  if (started !== undefined) {
-    const sql = unequalUnits('reserved', fairUse[source], started);
-    queries.push(['the reserved units are not those of the started requests', sql]);
+  if (dialect === 'postgres') {
+    const reserved = unequalUnits('reserved', fairUse.postgres, running);
+    queries.push(['the reserved units are not those of the started requests', reserved]);
   }
-  const used = unequalUnits('used', fairUse[source], spentUnits(dialect, sums));
+  const used = unequalUnits('used', fairUse[dialect], spentUnits(dialect, sums));
   queries.push(['the used units are not those of the ended requests', used]);
   const faults: string[] = [];
   for (const [fault, sql] of queries) {

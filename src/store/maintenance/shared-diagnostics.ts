@@ -1,7 +1,7 @@
 /** The checks of `parley doctor` that both databases share: schema, admin keys, newest record. */
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { liveAdminKeys } from '../entities/keys.ts';
-import type { SchemaState } from '../migrations/migrations.ts';
+import { lastBefore, type SchemaState } from '../migrations/migrations.ts';
 import type { Queries } from '../sql/executor.ts';
 import { idOrder } from '../sql/id-order.ts';
 import { query, statement } from '../sql/statement.ts';
@@ -36,7 +36,11 @@ export async function diagnoseContents(schema: SchemaState, snapshot: Queries): 
   return { diagnostics, newestRecordMs: known.length === 0 ? undefined : Math.max(...known) };
 }
 
-function diagnoseSchema({ applied, pending, tooNew }: SchemaState): Diagnostic {
+function diagnoseSchema({ applied, pending, tooNew, tooOld }: SchemaState): Diagnostic {
+  if (tooOld !== undefined) {
+    const found = `The database is of an early preview (${tooOld}).`;
+    return problem('schema', found, `Start Parley of ${lastBefore} on it once, then this version.`);
+  }
   if (tooNew !== undefined) {
     const found = `A newer Parley has changed the database (${tooNew}).`;
     return problem('schema', found, 'Run the newer version, or a version after it.');

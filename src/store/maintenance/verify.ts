@@ -11,12 +11,11 @@ export async function databaseFaults(connection: Connection): Promise<string[]> 
   if (connection.prepare('pragma foreign_key_check').get() !== undefined) {
     faults.push('A row refers to a missing one.');
   }
-  const has = (table: string) =>
-    connection.prepare('select 1 from sqlite_schema where name = ?').get(table) !== undefined;
   const find = async (sql: string) => {
     await nextTurn();
     return connection.prepare<[], { id: string }>(sql).get()?.id;
   };
-  const sums = has('usage_rollups') ? 'of pruned' : has('usage_sums') ? 'all' : 'none';
-  return [...faults, ...(await bookFaults('sqlite', find, { sums, hasFairUse: has('fair_use') }))];
+  const hasRollups = connection.prepare("select 1 from sqlite_schema where name = 'usage_rollups'").get();
+  const sums = hasRollups === undefined ? 'all' : 'of pruned';
+  return [...faults, ...(await bookFaults('sqlite', find, { sums }))];
 }

@@ -1,23 +1,20 @@
-import { type ColumnDataType, type CreateTableBuilder, type Expression, type Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import type { Dialect } from '../sql/statement.ts';
 
-type ColumnType = ColumnDataType | Expression<unknown>;
-type TableBuilder = CreateTableBuilder<string, never>;
-
-/** The types of columns and the kinds of tables, in the SQL of a database. */
+/** The words of a database for columns and tables. */
 export interface ColumnTypes {
   readonly dialect: Dialect;
-  readonly id: ColumnType;
+  readonly id: string;
   /** Sorts by its bytes. */
-  readonly text: ColumnType;
+  readonly text: string;
   /** 64 bits. */
-  readonly integer: ColumnType;
-  readonly bytes: ColumnType;
-  /** For a table that is read by its primary key. */
-  readonly keyed: <Table extends TableBuilder>(table: Table) => Table;
-  /** For a table with large rows, or without a primary key. */
-  readonly plain: <Table extends TableBuilder>(table: Table) => Table;
+  readonly integer: string;
+  readonly bytes: string;
+  /** The end of a table that is read by its primary key. */
+  readonly keyed: string;
+  /** The end of a table with large rows. */
+  readonly plain: string;
 }
 
 const sqlite: ColumnTypes = {
@@ -26,18 +23,18 @@ const sqlite: ColumnTypes = {
   text: 'text',
   integer: 'integer',
   bytes: 'blob',
-  keyed: (table) => table.modifyEnd(sql`strict, without rowid`) as typeof table,
-  plain: (table) => table.modifyEnd(sql`strict`) as typeof table,
+  keyed: 'strict, without rowid',
+  plain: 'strict',
 };
 
 const postgres: ColumnTypes = {
   dialect: 'postgres',
   id: 'uuid',
-  text: sql`text collate "C"`,
+  text: 'text collate "C"',
   integer: 'bigint',
   bytes: 'bytea',
-  keyed: (table) => table,
-  plain: (table) => table,
+  keyed: '',
+  plain: '',
 };
 
 export interface Change {

@@ -1,66 +1,34 @@
 import type Sqlite from 'better-sqlite3';
 import type { Migration } from 'kysely/migration';
-import * as initial from './0001-initial.ts';
-import * as debitsByRequest from './0002-debits-by-request.ts';
-import * as usageRollups from './0003-usage-rollups.ts';
-import * as policyVersion from './0004-policy-version.ts';
-import * as nodes from './0005-nodes.ts';
-import * as limits from './0006-limits.ts';
-import * as neededMigrations from './0007-needed-migrations.ts';
-import * as alerts from './0008-alerts.ts';
-import * as rates from './0009-rates.ts';
-import * as endedSessions from './0010-ended-sessions.ts';
-import * as fairUseCounts from './0011-fair-use-counts.ts';
-import * as integerRows from './0012-integer-rows.ts';
-import * as textViews from './0013-text-views.ts';
-import * as fairUseStatements from './0014-fair-use-statements.ts';
-import * as cachedTokens from './0015-cached-tokens.ts';
-import * as usageSums from './0016-usage-sums.ts';
-import * as personSessions from './0018-person-sessions.ts';
-import * as waitingAddresses from './0019-waiting-addresses.ts';
-import * as sumsAtEnd from './0020-sums-at-end.ts';
+import * as initial from './0020-initial.ts';
 import { type Change, migrationsOf } from './column-types.ts';
 import type { sqliteMigrations } from './names.ts';
 
 /** Applied in the order of their names, and never edited. Imported by name, so that a bundle contains them. */
-const changes = {
-  '0001-initial': initial,
-  '0002-debits-by-request': debitsByRequest,
-  '0003-usage-rollups': usageRollups,
-  '0004-policy-version': policyVersion,
-};
+const changes = { '0020-initial': initial };
 
 /** Migrations of SQLite. */
 export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
   ...changes,
-  '0006-limits': limits,
-  '0008-alerts': alerts,
-  '0010-ended-sessions': endedSessions,
-  '0011-fair-use-counts': fairUseCounts,
-  '0012-integer-rows': integerRows,
-  '0013-text-views': textViews,
-  '0015-cached-tokens': cachedTokens,
-  '0016-usage-sums': usageSums,
-  '0018-person-sessions': personSessions,
-  '0019-waiting-addresses': waitingAddresses,
-  '0020-sums-at-end': sumsAtEnd,
 } satisfies Record<(typeof sqliteMigrations)[number], Change>);
-export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
-  ...changes,
-  '0005-nodes': nodes,
-  '0006-limits': limits,
-  '0007-needed-migrations': neededMigrations,
-  '0008-alerts': alerts,
-  '0009-rates': rates,
-  '0010-ended-sessions': endedSessions,
-  '0011-fair-use-counts': fairUseCounts,
-  '0014-fair-use-statements': fairUseStatements,
-  '0015-cached-tokens': cachedTokens,
-  '0016-usage-sums': usageSums,
-  '0018-person-sessions': personSessions,
-  '0019-waiting-addresses': waitingAddresses,
-  '0020-sums-at-end': sumsAtEnd,
-});
+export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', changes);
+
+/** The last migration of the former schema, from which `0020-initial` carries a database over. */
+const lastFormer = '0019-waiting-addresses';
+
+/** The last program that upgrades earlier databases. */
+export const lastBefore = 'the git revision 8aefee8f';
+
+/** An earlier Parley has changed the schema last. */
+export class OlderSchemaError extends Error {
+  /** @param database path or name of the database */
+  constructor(database: string, migration: string) {
+    super(
+      `The database ${database} is of an early preview (${migration}). Start Parley of ${lastBefore} on it once, then this version.`,
+    );
+    this.name = 'OlderSchemaError';
+  }
+}
 
 /** A newer Parley has changed the schema. */
 export class NewerSchemaError extends Error {
@@ -93,19 +61,39 @@ export interface SchemaState {
   readonly pending: readonly string[];
   /** A migration that this program must know to use the database, but does not know. */
   readonly tooNew: string | undefined;
+  /** The last migration of a database that this program cannot carry over. */
+  readonly tooOld: string | undefined;
 }
 
-export function schemaState(connection: Sqlite.Database): SchemaState {
-  const applied = appliedMigrations(connection);
+/** @param needed the migrations that a program must know. Default: all that are applied */
+export function compared(
+  known: Readonly<Record<string, unknown>>,
+  applied: readonly string[],
+  needed = applied,
+): SchemaState {
+  const last = applied.at(-1);
   return {
     applied,
-    pending: Object.keys(migrations).filter((name) => !applied.includes(name)),
-    tooNew: applied.find((name) => !Object.hasOwn(migrations, name)),
+    pending: Object.keys(known).filter((name) => !applied.includes(name)),
+    tooNew: needed.find((name) => name > lastFormer && !Object.hasOwn(known, name)),
+    tooOld: last !== undefined && last < lastFormer ? last : undefined,
   };
 }
 
-/** @throws NewerSchemaError */
-export function checkKnown(connection: Sqlite.Database, path = connection.name): void {
-  const { tooNew } = schemaState(connection);
-  if (tooNew !== undefined) throw new NewerSchemaError(path, tooNew);
+export function schemaState(connection: Sqlite.Database): SchemaState {
+  return compared(migrations, appliedMigrations(connection));
 }
+
+/** @throws NewerSchemaError; OlderSchemaError */
+export function checkSchema({ tooNew, tooOld }: SchemaState, database: string): void {
+  if (tooNew !== undefined) throw new NewerSchemaError(database, tooNew);
+  if (tooOld !== undefined) throw new OlderSchemaError(database, tooOld);
+}
+
+/** @throws NewerSchemaError; OlderSchemaError */
+export function checkKnown(connection: Sqlite.Database, path = connection.name): void {
+  checkSchema(schemaState(connection), path);
+}
+
+/** Forgets the migrations of the former schema, which Kysely would miss. In the transaction that carries it over. */
+export const forgetFormer = `delete from kysely_migration where name <= '${lastFormer}'`;

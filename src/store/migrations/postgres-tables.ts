@@ -1,30 +1,5 @@
-/** Tables and triggers that have another form on PostgreSQL. */
-import { type Kysely, sql } from 'kysely';
 import type { ColumnTypes } from './column-types.ts';
-
-/** The ledger in the form that SQLite has since the second migration. Debits have no reference: their id is that of the request. */
-export async function createPostgresLedger(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await db.schema
-    .createTable('ledger_entries')
-    // Without a foreign key, as each writer of an entry has locked the account.
-    .addColumn('account_id', types.id, (column) => column.notNull())
-    .addColumn('id', types.id, (column) => column.notNull())
-    .addColumn('amount_nano_credits', types.integer, (column) => column.notNull())
-    .addColumn('created_at_ms', types.integer, (column) => column.notNull())
-    .addColumn('kind', types.text, (column) => column.notNull())
-    .addColumn('reason', types.text, (column) => column.notNull())
-    .addColumn('reference', types.text)
-    .addPrimaryKeyConstraint('ledger_entries_key', ['account_id', 'id'])
-    .execute();
-  await sql`create unique index ledger_entries_once on ledger_entries (account_id, reference)
-    where kind <> 'debit'`.execute(db);
-  await sql`create function parley_refuse() returns trigger language plpgsql as
-    $$ begin raise exception '%', tg_argv[0]; end $$`.execute(db);
-  await sql`create trigger ledger_entries_stay before update on ledger_entries
-    for each row execute function parley_refuse('ledger entries are never changed')`.execute(db);
-  await sql`create trigger ledger_entries_remain before delete on ledger_entries
-    for each row execute function parley_refuse('ledger entries are never removed')`.execute(db);
-}
+import { accountTables, alertTables, countTables, isHuge, sumTables, traceTables } from './shared-tables.ts';
 
 /** The channel of `notify` for changed accounts. */
 export const policyChannel = 'parley_policy';
@@ -33,29 +8,92 @@ export const policyChannel = 'parley_policy';
  * A version of each account. Each change of its keys, its name or its subscriptions raises it, and admissions compare
  * it. Nodes are notified of the change, and drop the account from their caches.
  */
-export async function createPolicyVersions(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await db.schema
-    .alterTable('accounts')
-    .addColumn('policy_version', types.integer, (column) => column.notNull().defaultTo(0))
-    .execute();
-  await sql`create function parley_policy_changed() returns trigger language plpgsql as $$
+const policy = [
+  `create function parley_policy_changed() returns trigger language plpgsql as $$
     begin
       if new.account_id is not null then
         update accounts set policy_version = policy_version + 1 where id = new.account_id;
-        perform pg_notify(${sql.lit(policyChannel)}, new.account_id::text);
+        perform pg_notify('${policyChannel}', new.account_id::text);
       end if;
       return null;
-    end $$`.execute(db);
-  await sql`create function parley_account_changed() returns trigger language plpgsql as $$
+    end $$`,
+  `create function parley_account_changed() returns trigger language plpgsql as $$
     begin
       new.policy_version := old.policy_version + 1;
-      perform pg_notify(${sql.lit(policyChannel)}, new.id::text);
+      perform pg_notify('${policyChannel}', new.id::text);
       return new;
-    end $$`.execute(db);
-  await sql`create trigger key_changed after update on api_keys
-    for each row execute function parley_policy_changed()`.execute(db);
-  await sql`create trigger account_renamed before update of name on accounts
-    for each row execute function parley_account_changed()`.execute(db);
-  await sql`create trigger subscription_changed after insert or update on subscriptions
-    for each row execute function parley_policy_changed()`.execute(db);
-}
+    end $$`,
+  `create trigger key_changed after update of name, scopes, expires_at_ms, revoked_at_ms, limits on api_keys
+    for each row execute function parley_policy_changed()`,
+  `create trigger account_changed before update of name, limits, suspended_at_ms, deleted_at_ms on accounts
+    for each row execute function parley_account_changed()`,
+  `create trigger subscription_changed after insert or update on subscriptions
+    for each row execute function parley_policy_changed()`,
+];
+
+/** A debit has no reference: its id is that of the request. Without a foreign key, as each writer of an entry has locked the account. */
+const ledger = ({ id, text, integer }: ColumnTypes) => [
+  `create table ledger_entries (
+    account_id ${id} not null, id ${id} not null, amount_nano_credits ${integer} not null, created_at_ms ${integer} not null,
+    kind ${text} not null, reason ${text} not null, reference ${text},
+    constraint ledger_entries_key primary key (account_id, id))`,
+  `create unique index ledger_entries_once on ledger_entries (account_id, reference) where kind <> 'debit'`,
+  `create function parley_refuse() returns trigger language plpgsql as
+    $$ begin raise exception '%', tg_argv[0]; end $$`,
+  `create trigger ledger_entries_stay before update on ledger_entries
+    for each row execute function parley_refuse('ledger entries are never changed')`,
+  `create trigger ledger_entries_remain before delete on ledger_entries
+    for each row execute function parley_refuse('ledger entries are never removed')`,
+];
+
+/**
+ * Usage records have no foreign keys: requests share locked rows of their accounts, and a check for each record would double the work
+ * of the database. `counted` and `rate_uses` are JSON: another node releases these amounts if the node of the request dies.
+ */
+const records = ({ id, text, integer }: ColumnTypes) => [
+  `create table usage_records (
+    id ${id} primary key, account_id ${id} not null, key_id ${id} not null, operation ${text} not null, model ${text},
+    wire ${text} not null, state ${text} not null, http_status ${integer}, code ${text}, started_at_ms ${integer} not null,
+    first_output_ms ${integer}, duration_ms ${integer}, audio_ms_in ${integer}, audio_ms_out ${integer}, characters ${integer},
+    prompt_tokens ${integer}, completion_tokens ${integer}, total_tokens ${integer}, tokens_source ${text},
+    hold_nano_credits ${integer} not null, price_input ${integer}, price_output ${integer}, fair_use_units ${integer},
+    cost_nano_credits ${integer}, overrun_nano_credits ${integer}, node_epoch ${integer}, counted text, rate_uses text,
+    cached_tokens ${integer}, cache_write_tokens ${integer}
+  ) partition by range (id)`,
+  'create index usage_records_by_account on usage_records (account_id, id)',
+  `create index usage_records_open on usage_records (node_epoch) where state = 'started'`,
+  // The default partition: records whose time is outside all others.
+  'create table usage_records_rest partition of usage_records default',
+];
+
+/** The nodes that share the database, and the rates of keys and accounts over all nodes. */
+const nodes = ({ text, integer }: ColumnTypes) => [
+  `create table nodes (
+    epoch bigint generated always as identity primary key, name text not null, version text not null,
+    lease_until timestamptz not null, dead boolean not null default false)`,
+  'create index kept_answers_open on kept_answers (node_epoch) where answer is null',
+  `create table rates (
+    owner ${text} primary key, minute ${integer} not null, requests ${integer} not null, tokens ${integer} not null,
+    running ${integer} not null)`,
+  // The migrations that a program must know to use the database. Those that only add are not listed, so that programs of the
+  // previous version continue beside newer ones.
+  `create table needed_migrations (name ${text} primary key)`,
+];
+
+/** What the step from the former schema also creates. */
+export const newOnPostgres = (types: ColumnTypes) => [
+  ...sumTables(types),
+  `create index usage_records_huge on usage_records (id) where ${isHuge}`,
+];
+
+export const postgresTables = (types: ColumnTypes) => [
+  ...accountTables(types, `policy_version ${types.integer} default 0 not null`, ''),
+  ...countTables(types, `reserved ${types.integer} default 0 not null check (reserved >= 0), `),
+  ...traceTables(types, `node_epoch ${types.integer}, `),
+  ...alertTables(types),
+  ...ledger(types),
+  ...records(types),
+  ...nodes(types),
+  ...policy,
+  ...newOnPostgres(types),
+];

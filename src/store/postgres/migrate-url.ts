@@ -1,4 +1,4 @@
-import { NewerSchemaError } from '../migrations/migrations.ts';
+import { checkSchema } from '../migrations/migrations.ts';
 import { openPool } from './database/connection.ts';
 import { DatabaseUnusableError, isRefused } from './database/storage-failures.ts';
 import { migrate, schemaState } from './migrate.ts';
@@ -6,15 +6,15 @@ import { migrate, schemaState } from './migrate.ts';
 /**
  * Brings a database to the schema of this program, over a separate connection. Returns the names of the applied migrations.
  * @param isDry whether to change nothing, and return the pending migrations
- * @throws NewerSchemaError; DatabaseUnusableError
+ * @throws NewerSchemaError; OlderSchemaError; DatabaseUnusableError
  */
 export async function migrateUrl(url: string, isDry = false): Promise<readonly string[]> {
   const pool = openPool({ url, connectionsMax: 1, name: 'parley migrate', mayTakeLong: true });
   try {
     if (!isDry) return await migrate(pool);
-    const { name, pending, tooNew } = await schemaState(pool);
-    if (tooNew !== undefined) throw new NewerSchemaError(name, tooNew);
-    return pending;
+    const schema = await schemaState(pool);
+    checkSchema(schema, schema.name);
+    return schema.pending;
   } catch (error) {
     throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
   } finally {

@@ -1,7 +1,13 @@
 import { Kysely, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type { Pool, QueryResult } from 'pg';
-import { NewerSchemaError, postgresMigrations, type SchemaState } from '../migrations/migrations.ts';
+import {
+  checkSchema,
+  compared,
+  forgetFormer,
+  postgresMigrations,
+  type SchemaState,
+} from '../migrations/migrations.ts';
 
 const tableExists = 'select to_regclass($1) is not null as exists';
 const appliedNames = 'select name from kysely_migration order by name';
@@ -28,22 +34,23 @@ export async function schemaState(
   const pending = Object.keys(migrations).filter((name) => !applied.includes(name));
   // A program that lacks earlier migrations must not apply its own after them.
   const blocking = pending.length > 0 ? applied : await namesIn('needed_migrations', neededNames);
-  return { name, applied, pending, tooNew: blocking.find((name) => !Object.hasOwn(migrations, name)) };
+  return { name, ...compared(migrations, applied, blocking) };
 }
 
 /**
  * Brings the schema up to date, all or nothing, and returns the names of the migrations that it applied. Programs that start at once do
  * so one after the other. A newer schema stays as it is.
- * @throws NewerSchemaError, and changes nothing, if the schema is too new for this program
+ * @throws NewerSchemaError, OlderSchemaError, and changes nothing, if the schema is too new or too old for this program
  */
 export async function migrate(pool: Pool, migrations: Migrations = postgresMigrations): Promise<string[]> {
-  const { name, pending, tooNew } = await schemaState(pool, migrations);
-  if (tooNew !== undefined) throw new NewerSchemaError(name, tooNew);
-  if (pending.length === 0) return [];
+  const { name, ...schema } = await schemaState(pool, migrations);
+  checkSchema(schema, name);
+  if (schema.pending.length === 0) return [];
   // Without `destroy`, which would end the pool.
   const db = new Kysely<unknown>({ dialect: new MigratingDialect({ pool }) });
   return db.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${sql.lit(lockId)})`.execute(transaction);
+    if (schema.applied.length > 0) await sql.raw(forgetFormer).execute(transaction);
     const provider = { getMigrations: async () => migrations };
     const { error, results = [] } = await new Migrator({ db: transaction, provider }).migrateToLatest();
     if (error) throw error;

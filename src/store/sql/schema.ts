@@ -120,9 +120,6 @@ export interface UsageRecordsTable {
   tokens_source: string | null;
   cached_tokens: OptionalInteger;
   cache_write_tokens: OptionalInteger;
-  /** Units of fair use that a running request of an earlier version reserves, and their month. PostgreSQL only. */
-  reserved_units: Integer;
-  reserved_month: string | null;
   /** Credits that the request holds while it runs, and the prices at its start. */
   hold_nano_credits: Integer;
   price_input: OptionalInteger;

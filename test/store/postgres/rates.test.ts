@@ -161,19 +161,6 @@ describe('three servers', () => {
     expect(refused.headers.has('x-should-retry')).toBe(false);
   });
 
-  it('return the reservations that a server of an older version has ended', async () => {
-    const ask = await keyWith({ concurrentRequests: 1 });
-    expect((await ask(0)).status).toBe(200);
-    const uses = `select json_agg(json_build_object('owner', owner, 'minute', minute, 'tokens', 0))::text from rates`;
-    // The state that the older version leaves: the record has ended, and its uses still exist.
-    await folder.execute(`update usage_records set rate_uses = (${uses})`);
-    await folder.execute('update rates set running = 1');
-    expect((await ask(1)).status).toBe(429);
-    await noneRuns();
-    expect((await ask(1)).status).toBe(200);
-    expect(await folder.execute('select from usage_records where rate_uses is not null')).toEqual([]);
-  });
-
   it('plan with the currently free tokens, not with an earlier number', async () => {
     const ask = await keyWith({ tokensPerMinute: 3000 });
     const held = Promise.withResolvers<void>();

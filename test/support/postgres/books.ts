@@ -21,10 +21,6 @@ const rules = {
           as running
       from limit_counts) as counts
     where reserved <> running`,
-  'earlier versions see the same fair use': `
-    select owner, period, used, reserved, fair_use.* from (select * from limit_counts where unit = 'fair_use') as counts
-    full join public.fair_use on owner = 'acc_' || replace(account_id::text, '-', '') and month = period
-    where used is distinct from used_units or reserved is distinct from reserved_units`,
 };
 
 const idOf = (prefix: string, column: string) =>
@@ -37,7 +33,7 @@ const views = [
     coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
   `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')},
     operation, model, state, http_status, code, characters, audio_ms_in, audio_ms_out,
-    started_at_ms, prompt_tokens, completion_tokens, tokens_source, cached_tokens, cache_write_tokens, reserved_units, reserved_month, hold_nano_credits,
+    started_at_ms, prompt_tokens, completion_tokens, tokens_source, cached_tokens, cache_write_tokens, hold_nano_credits,
     fair_use_units, cost_nano_credits, overrun_nano_credits from public.usage_records`,
   `usage_sums as select day, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')}, operation, model, state,
     requests, characters, audio_ms_in, audio_ms_out, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens,

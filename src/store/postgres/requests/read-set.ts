@@ -28,7 +28,7 @@ const readRates = `
     coalesce(running, 0) as running, floor(extract(epoch from now()) * 1000)::bigint as now_ms
   from unnest($1::text[]) as wanted (owner) left join rates on rates.owner = wanted.owner`;
 const readRecords = `
-  select id, account_id, state, price_input, hold_nano_credits, reserved_units, reserved_month, counted, rate_uses,
+  select id, account_id, state, price_input, hold_nano_credits, counted, rate_uses,
     cost_nano_credits, overrun_nano_credits
   from usage_records where id = any($1::uuid[])`;
 const readEntries = `
@@ -233,7 +233,7 @@ export class ReadSet implements Books {
         reserved: {
           accountId,
           hold: row.price_input === null ? undefined : row.hold_nano_credits,
-          counted: countedOf(accountId, row),
+          counted: countedOf(row.counted),
           rateUses: rateUsesFromText(row.rate_uses),
         },
         cost: row.cost_nano_credits ?? undefined,

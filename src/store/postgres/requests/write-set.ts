@@ -59,7 +59,7 @@ const summedColumns = [...sumKey, ...sumColumns];
 const keyOfSum = sumKey.join(', ');
 
 const endRecords = `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
-    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null, rate_uses = null
+    hold_nano_credits = 0, counted = null, rate_uses = null
     from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`;
 
 const texts = {

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { appliedMigrations, checkKnown, migrations, schemaState } from '../../migrations/migrations.ts';
-import { carryOver, type UpgradeProgress } from './carry-over.ts';
+import { checkKnown, forgetFormer, migrations, schemaState } from '../../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
 import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
 import { privateFile } from './data-folder.ts';
@@ -20,8 +19,6 @@ export interface DatabaseUse {
   readonly as?: 'owner' | 'guest';
   /** How long to wait for another owner to end. Default: 0 */
   readonly waitMs?: number;
-  /** Called after each step of an upgrade that copies rows. Default: nothing is reported */
-  readonly onUpgrade?: (progress: UpgradeProgress) => void;
 }
 
 const ownerRetryMs = 50;
@@ -29,19 +26,19 @@ const ownerRetryMs = 50;
 /**
  * Opens the database of a data folder. The owner creates it if it is missing.
  * @throws DataInUseError if another process owns it
- * @throws NewerSchemaError, and changes nothing, if the schema is newer than this program
+ * @throws NewerSchemaError, OlderSchemaError, and changes nothing, if the schema is newer or too old
  * @throws DatabaseDamagedError, and changes nothing, if the schema or a small table is damaged
  */
 export async function openDatabase(
   dataDir: string,
-  { as = 'owner', waitMs = 0, onUpgrade = () => undefined }: DatabaseUse = {},
+  { as = 'owner', waitMs = 0 }: DatabaseUse = {},
 ): Promise<Connection> {
   const path = privateFile(dataDir, databaseName);
   for (let waitedMs = 0; ; waitedMs += ownerRetryMs) {
     // Opens the database again each time, as an open connection would keep another process from owning it.
     const connection = new Sqlite(path);
     try {
-      await setUp(connection, dataDir, { as, onUpgrade });
+      await setUp(connection, dataDir, as);
       return connection;
     } catch (error) {
       connection.close();
@@ -56,11 +53,7 @@ function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteErr
   return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-async function setUp(
-  connection: Connection,
-  dataDir: string,
-  { as, onUpgrade }: Required<Pick<DatabaseUse, 'as' | 'onUpgrade'>>,
-): Promise<void> {
+async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['as']): Promise<void> {
   connection.pragma(`busy_timeout = ${openingBusyMs}`);
   checkKnown(connection);
   if (as === 'owner') {
@@ -69,7 +62,7 @@ async function setUp(
     own(connection, dataDir);
   }
   prepareToWrite(connection);
-  if (as === 'owner') await migrate(connection, onUpgrade);
+  if (as === 'owner') await migrate(connection);
   else checkNewest(connection, dataDir);
   connection.pragma('busy_timeout = 0');
   connection.defaultSafeIntegers(true);
@@ -77,31 +70,20 @@ async function setUp(
 
 /** The owner may be of an older version. */
 function checkNewest(connection: Connection, dataDir: string): void {
-  if (appliedMigrations(connection).length === Object.keys(migrations).length) return;
+  if (schemaState(connection).pending.length === 0) return;
   throw new DataInUseError(dataDir);
 }
 
-/** A process that is killed in between leaves the schema as it was, or all rows where they were and a part of them copied. */
-async function migrate(
-  connection: Connection,
-  onUpgrade: (progress: UpgradeProgress) => void,
-): Promise<void> {
-  const { pending } = schemaState(connection);
-  if (pending.length === 0) return;
-  if (pending.includes('0013-text-views')) {
-    await migrateTo(connection, '0012-integer-rows');
-    await carryOver(connection, onUpgrade);
-  }
-  await migrateTo(connection, Object.keys(migrations).at(-1) ?? '');
-}
-
 /** All or nothing. */
-async function migrateTo(connection: Connection, name: string): Promise<void> {
+async function migrate(connection: Connection): Promise<void> {
+  const { applied, pending } = schemaState(connection);
+  if (pending.length === 0) return;
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   // Kysely assumes that SQLite cannot change the schema in a transaction; it can.
   connection.exec('begin immediate');
-  const { error } = await migrator.migrateTo(name);
+  if (applied.length > 0) connection.exec(forgetFormer);
+  const { error } = await migrator.migrateToLatest();
   connection.exec(error === undefined ? 'commit' : 'rollback');
   if (error) throw error;
 }
