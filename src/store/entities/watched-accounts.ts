@@ -40,7 +40,7 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
           'owner',
           '=',
           dialect === 'postgres'
-            ? sql<string>`parley_account_owner(accounts.id)`
+            ? sql<string>`'acc_' || replace(accounts.id::text, '-', '')`
             : sql.ref<string>('accounts.id'),
         )
         .where('unit', '=', sql.lit('fair_use'))
