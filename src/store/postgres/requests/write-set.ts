@@ -26,24 +26,36 @@ const textColumns: ReadonlySet<string> = new Set([
   ...['kind', 'reason', 'reference', 'owner', 'unit', 'period', 'day'],
 ]);
 
-function kindOf(column: string): Kind {
-  if (uuidColumns.has(column)) return 'uuid';
-  return textColumns.has(column) ? 'text' : 'bigint';
+interface Column {
+  readonly name: string;
+  readonly kind: Kind;
 }
+
+function columns(...names: readonly string[]): readonly Column[] {
+  return names.map((name) => {
+    if (uuidColumns.has(name)) return { name, kind: 'uuid' };
+    return { name, kind: textColumns.has(name) ? 'text' : 'bigint' };
+  });
+}
+
+const namesOf = (all: readonly Column[]) => all.map(({ name }) => name).join(', ');
 
 /** `unnest` with an array for each column. */
-function unnested(columns: readonly string[]): string {
-  const arrays = columns.map((column, n) => `$${n + 1}::${kindOf(column)}[]`);
-  return `unnest(${arrays.join(', ')}) as new (${columns.join(', ')})`;
+function unnested(all: readonly Column[]): string {
+  const arrays = all.map(({ kind }, n) => `$${n + 1}::${kind}[]`);
+  return `unnest(${arrays.join(', ')}) as new (${namesOf(all)})`;
 }
 
-function insertInto(table: string, columns: readonly string[]): string {
-  return `insert into ${table} (${columns.join(', ')}) select * from ${unnested(columns)}`;
+function insertInto(table: string, all: readonly Column[]): string {
+  return `insert into ${table} (${namesOf(all)}) select * from ${unnested(all)}`;
 }
 
-const newRecordColumns = [...recordColumns, 'node_epoch', 'counted', 'rate_uses'];
-const endedColumns = ['id', ...endColumns];
-const entryColumns = [
+const newRecordColumns = columns(...recordColumns, 'node_epoch', 'counted', 'rate_uses');
+const endedColumns = columns('id', ...endColumns);
+const extendedColumns = columns('id', 'counted');
+const keyColumns = columns('id', 'last_used_at_ms');
+const fundsColumns = columns('id', 'balance', 'held');
+const entryColumns = columns(
   'account_id',
   'id',
   'amount_nano_credits',
@@ -51,11 +63,11 @@ const entryColumns = [
   'kind',
   'reason',
   'reference',
-];
-const countColumns = ['owner', 'unit', 'period', 'used', 'reserved'];
-const rateColumns = ['owner', 'minute', 'requests', 'tokens', 'running'];
+);
+const countColumns = columns('owner', 'unit', 'period', 'used', 'reserved');
+const rateColumns = columns('owner', 'minute', 'requests', 'tokens', 'running');
 
-const summedColumns = [...sumKey, ...sumColumns];
+const summedColumns = columns(...sumKey, ...sumColumns);
 const keyOfSum = sumKey.join(', ');
 
 const endRecords = `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
@@ -68,27 +80,27 @@ const texts = {
   end_records: `with ended as (${endRecords} returning 1)
     select ${failUnless('count(*) = cardinality($1::uuid[])')} from ended`,
   extend_records: `update usage_records as record set counted = new.counted
-    from ${unnested(['id', 'counted'])} where record.id = new.id and record.state = 'started'`,
+    from ${unnested(extendedColumns)} where record.id = new.id and record.state = 'started'`,
   insert_limit_counts: insertInto('limit_counts', countColumns),
   update_limit_counts: `update limit_counts as count set used = count.used + new.used,
     reserved = count.reserved + new.reserved
     from ${unnested(countColumns)}
     where count.owner = new.owner and count.unit = new.unit and count.period = new.period`,
   write_rates: `${insertInto('rates', rateColumns)} on conflict (owner) do update
-    set ${rateColumns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+    set ${rateColumns.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`,
   /** In the order of the keys, so that two nodes lock sums in one order. */
-  add_sums: `insert into usage_sums (${summedColumns.join(', ')})
+  add_sums: `insert into usage_sums (${namesOf(summedColumns)})
     select ${keyOfSum}, ${sumColumns.map((name) => `sum(${name})`).join(', ')} from ${unnested(summedColumns)}
     group by ${keyOfSum} order by ${keyOfSum}
     on conflict (${keyOfSum}) do update
     set ${sumColumns.map((name) => `${name} = usage_sums.${name} + excluded.${name}`).join(', ')}`,
   insert_entries: insertInto('ledger_entries', entryColumns),
   use_keys: `update api_keys as used set last_used_at_ms = new.last_used_at_ms
-    from ${unnested(['id', 'last_used_at_ms'])} where used.id = new.id`,
+    from ${unnested(keyColumns)} where used.id = new.id`,
   update_accounts: `update accounts as account set
     balance_nano_credits = account.balance_nano_credits + new.balance,
     held_nano_credits = account.held_nano_credits + new.held
-    from ${unnested(['id', 'balance', 'held'])} where account.id = new.id`,
+    from ${unnested(fundsColumns)} where account.id = new.id`,
 };
 
 /** The writes of a group, beside the rows that it has read and changed. */
@@ -123,15 +135,15 @@ export class WriteSet {
     const changedCounts = counts.filter(({ isNew }) => !isNew);
     // First, as others may fail where an end was written before.
     yield* writeOf('end_records', endedColumns, this.endedRecords);
-    yield* writeOf('update_accounts', ['id', 'balance', 'held'], rows.fundsChanges());
+    yield* writeOf('update_accounts', fundsColumns, rows.fundsChanges());
     yield* writeOf('insert_limit_counts', countColumns, newCounts);
     yield* writeOf('update_limit_counts', countColumns, changedCounts);
     yield* writeOf('write_rates', rateColumns, [...rows.meters].map(rateRow));
     const extended = [...this.extendedRecords].map(([id, counted]) => ({ id, counted }));
-    yield* writeOf('extend_records', ['id', 'counted'], extended);
+    yield* writeOf('extend_records', extendedColumns, extended);
     yield* writeOf('insert_records', newRecordColumns, this.insertedRecords);
     yield* writeOf('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
-    yield* writeOf('use_keys', ['id', 'last_used_at_ms'], this.#keyRows());
+    yield* writeOf('use_keys', keyColumns, this.#keyRows());
     const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
     for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
     // Last, as requests of other accounts and nodes wait for these rows.
@@ -149,12 +161,11 @@ export class WriteSet {
 /** Writes rows whose members have the names of the columns. Returns nothing for no rows. */
 function* writeOf(
   name: keyof typeof texts,
-  columns: readonly string[],
+  all: readonly Column[],
   rows: readonly object[],
 ): Generator<Query> {
   if (rows.length === 0) return;
-  const values = columns.map((column) => {
-    const kind = kindOf(column);
+  const values = all.map(({ name: column, kind }) => {
     const cells = rows.map((row) => Reflect.get(row, column) as string | bigint | number | null | undefined);
     if (kind === 'text') return textArray(cells);
     return plainArray(kind === 'bigint' ? cells : cells.map((cell) => cell && toUuid(String(cell))));
