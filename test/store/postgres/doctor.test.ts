@@ -132,12 +132,12 @@ describe('parley doctor', () => {
   });
 
   it('distinguishes a newer schema from an older one', async () => {
-    await database.query("delete from kysely_migration where name = '0007-needed-migrations'");
+    await database.query("update kysely_migration set name = '0019-waiting-addresses'");
     expect(await found('schema')).toMatchObject({
       state: 'warning',
-      found: 'The schema lacks 0007-needed-migrations.',
+      found: 'The schema lacks 0020-initial.',
     });
-    await database.query("insert into kysely_migration values ('0007-needed-migrations', ''), ('9-new', '')");
+    await database.query("insert into kysely_migration values ('0020-initial', ''), ('9-new', '')");
     expect((await found('schema'))?.state).toBe('ok');
     await database.query("insert into needed_migrations values ('9-new')");
     expect(await found('schema')).toMatchObject({
@@ -200,8 +200,8 @@ describe('parley migrate', () => {
     await database.query('drop schema public cascade');
     await database.query('create schema public');
     const dry = await parley(['migrate', '--dry-run'], options());
-    expect(dry.stdout).toMatch(/^Would apply 0001-initial\.\n/);
-    expect((await parley(['migrate', '--json'], options())).stdout).toMatch(/"0001-initial",\n/);
+    expect(dry.stdout).toBe('Would apply 0020-initial.\n');
+    expect((await parley(['migrate', '--json'], options())).stdout).toMatch(/"0020-initial"\n/);
     expect((await parley(['migrate'], options())).stdout).toBe('The schema is up to date.\n');
     expect(await found('schema')).toMatchObject({ state: 'ok' });
   });
