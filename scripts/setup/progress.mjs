@@ -1,6 +1,6 @@
 /** How much of a long step is done, in words such as `downloading, 42 %`. */
 export class Progress {
-  text = 'started';
+  text = '0 %';
   #show;
 
   /** @param {(text: string) => void} [show] called with each change */
