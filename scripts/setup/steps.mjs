@@ -42,7 +42,8 @@ async function notDone(steps) {
   return steps.filter((_, index) => !done[index]);
 }
 
-const progressEveryMs = 10_000;
+/** The wait before the first line of progress. Each later one takes twice as long, so that they leave other text in view. */
+const progressAfterMs = 10_000;
 
 /**
  * Does a step. Prints whole lines only, as several steps may run at the same time.
@@ -55,14 +56,30 @@ export async function doStep({ doing, takes, work, progress }, lock) {
   if (doing === undefined) return work(lock);
   const started = performance.now();
   say(`${doing}${takes === undefined ? '' : `: takes ${takes}`} ...`);
-  // A step that is stopped never ends, and must not keep the process.
-  const timer = progress && setInterval(() => say(`  ${doing}: ${progress()}`), progressEveryMs).unref();
+  const stopSaying = progress === undefined ? () => {} : sayProgress(doing, progress);
   try {
     await work(lock);
   } finally {
-    clearInterval(timer);
+    stopSaying();
   }
   say(`${doing}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+}
+
+/** @param {string} doing @param {() => string} progress @returns a function that ends it */
+function sayProgress(doing, progress) {
+  /** @type {NodeJS.Timeout} */
+  let timer;
+  /** @param {number} afterMs */
+  const sayLater = (afterMs) => {
+    timer = setTimeout(() => {
+      say(`  ${doing}: ${progress()}`);
+      sayLater(2 * afterMs);
+    }, afterMs);
+    // A step that is stopped never ends, and must not keep the process.
+    timer.unref();
+  };
+  sayLater(progressAfterMs);
+  return () => clearTimeout(timer);
 }
 
 /**
