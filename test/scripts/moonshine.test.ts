@@ -59,7 +59,9 @@ describe('set-up', () => {
   });
 });
 
-describe.skipIf(!isMoonshineFetched())('set-up, with the files that it could fetch,', () => {
+const missing = isMoonshineFetched() ? '' : ': set-up could not fetch Moonshine';
+
+describe.skipIf(missing !== '')(`set-up, with the files that it could fetch${missing}`, () => {
   it('takes them from a folder', async () => {
     expect((await provide(moonshineCache())).there).toBe(true);
   });
