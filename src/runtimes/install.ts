@@ -5,12 +5,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { makeFolder } from '../files/make-folder.ts';
 import { requireSpace } from '../files/space.ts';
@@ -125,15 +126,26 @@ async function sizeAt(url: string, name: string, signal?: AbortSignal): Promise<
 async function hashesIn(root: string, signal?: AbortSignal): Promise<Record<string, string>> {
   const hashes: Record<string, string> = {};
   const inside = realpathSync(root) + sep;
-  for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' }).sort()) {
+  for (const path of filesBelow(root)) {
     const file = join(root, path);
     const kind = lstatSync(file);
-    if (kind.isDirectory() || path === record) continue;
+    if (path === record) continue;
     const target = realpathSync(file);
     if (!target.startsWith(inside) || !(kind.isFile() || kind.isSymbolicLink())) {
-      throw new Error(`${relative(root, file)} leads out of its folder, or is no file.`);
+      throw new Error(`${path} leads out of its folder, or is no file.`);
     }
-    hashes[path] = await hashOf(target, signal);
+    // A link to a folder is what it says: the folder's files have hashes of their own.
+    const isFolder = lstatSync(target).isDirectory();
+    hashes[path] = isFolder ? `link to ${readlinkSync(file)}` : await hashOf(target, signal);
   }
   return hashes;
+}
+
+/** The paths of everything but folders, in order. Node's own recursion follows links. */
+function filesBelow(root: string, below = ''): string[] {
+  const found = readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(below, entry.name);
+    return entry.isDirectory() ? filesBelow(root, path) : [path];
+  });
+  return found.sort();
 }

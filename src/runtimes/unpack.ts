@@ -1,6 +1,6 @@
 /** Unpacks an archive into a folder, after every entry was checked. */
-import { createWriteStream, mkdirSync, symlinkSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative } from 'node:path';
+import { createWriteStream, lstatSync, mkdirSync, symlinkSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { requireSpace } from '../files/space.ts';
 import { type TarEntry, tarEntries } from './tar.ts';
@@ -28,9 +28,13 @@ export async function unpack(file: string, into: string, signal?: AbortSignal): 
   }
   for (const { path, target } of links) {
     if (isAbsolute(target) || isOutside(into, join(dirname(path), target))) throw leadsOut(path, into);
+    if (turnsBack(target) || passesLink(into, path)) throw leadsThrough(path, into);
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     symlinkSync(target, path);
   }
+  // A link that was made later may be on the way to a target.
+  for (const { path, target } of links)
+    if (passesLink(into, join(dirname(path), target))) throw leadsThrough(path, into);
 }
 
 async function write(
@@ -54,6 +58,26 @@ function placeOf(name: string, into: string): string | undefined {
 function isOutside(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === '..' || way.startsWith('../');
+}
+
+/** Whether the target goes up after it went down: behind a link that would lead elsewhere than its text. */
+function turnsBack(target: string): boolean {
+  const parts = target.split('/').filter((part) => part !== '' && part !== '.');
+  const down = parts.findIndex((part) => part !== '..');
+  return down >= 0 && parts.includes('..', down);
+}
+
+/** Whether a folder on the way to the path is a link. */
+function passesLink(folder: string, path: string): boolean {
+  const parts = relative(folder, path).split(sep).slice(0, -1);
+  return parts.some((_, at) => {
+    const on = join(folder, ...parts.slice(0, at + 1));
+    return lstatSync(on, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  });
+}
+
+function leadsThrough(path: string, into: string): Error {
+  return new Error(`${relative(into, path)} leads through another link`);
 }
 
 function leadsOut(path: string, into: string): Error {

@@ -101,6 +101,22 @@ describe('nothing leaves the folder', () => {
     ['an absolute link', [{ name: 'llama/evil', type: '2', target: '/etc' }], 'evil leads out'],
     ['a link upwards', [{ name: 'llama/sub/evil', type: '2', target: '../../..' }], 'sub/evil leads out'],
     [
+      'a link through a link that leads up',
+      [
+        { name: 'llama/a/b/c/top', type: '2', target: '../../..' },
+        { name: 'llama/evil', type: '2', target: 'a/b/c/top/../..' },
+      ],
+      'evil leads through another link',
+    ],
+    [
+      'a link behind a link',
+      [
+        { name: 'llama/first', type: '2', target: 'second' },
+        { name: 'llama/first/evil', type: '2', target: 'x' },
+      ],
+      'first/evil leads through another link',
+    ],
+    [
       'a file below a link',
       [
         { name: 'llama/sub', type: '2', target: '.' },
