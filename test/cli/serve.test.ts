@@ -88,7 +88,10 @@ describe('parley serve', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
     'lets a running stream finish after %s, and exits with 0',
     async (signal) => {
-      const server = await start('--demo');
+      // A busy machine needs more than the ten seconds that streams have by default.
+      const env = { PARLEY_SERVER_DRAIN_MS: '120000' };
+      const server = await serve(['--data-dir', dataDir, '--demo'], { env });
+      servers.push(server);
       const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));
       const speak = () =>
         fetch(`${server.baseUrl}/audio/speech`, {

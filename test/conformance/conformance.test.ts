@@ -57,15 +57,17 @@ if (!testsPostgres) {
     const rows = table.filter(
       ({ server, caller }) => server === 'builtin' && (caller?.scopes || caller?.key),
     );
-    runTable(() => startTarget('builtin'), rows, 'x-api-key');
+    // One case for each call: the key is read before the rest of the request.
+    const calls = new Map(rows.map((row) => [row.request.method, row]));
+    runTable(() => startTarget('builtin'), [...calls.values()], 'x-api-key');
   });
 
   describe('over every wire and TLS:', () => {
     const rows = table.filter(
       ({ server, timeoutMs, meanwhile }) => server === 'playing' && !timeoutMs && !meanwhile,
     );
-    // One case for each call and each code: messages are the same with and without TLS.
-    const kinds = new Map(rows.map((row) => [`${row.request.method}${row.error?.code}`, row]));
+    // One case for each call, and one for each code: messages are the same with and without TLS.
+    const kinds = new Map(rows.map((row) => [row.error?.code ?? row.request.method, row]));
     runTable(() => startTlsTarget('playing'), [...kinds.values()]);
   });
 }
@@ -86,7 +88,9 @@ function runTable(start: () => Promise<RunningTarget>, rows: readonly Case[], ke
   });
 
   it.each(rows)('$what', async (row) => {
-    const here = clients.filter((client) => !(row.notOn && client.name in row.notOn));
+    const able = clients.filter((client) => !(row.notOn && client.name in row.notOn));
+    // The wires do not know which database there is.
+    const here = testsPostgres ? able.slice(0, 1) : able;
     const seen = await Promise.all(
       here.map(async (client) => [client.name, await observe(row, client, operator, keyHeader)] as const),
     );

@@ -9,6 +9,7 @@ import {
 } from '../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { recordsOf } from '../../src/store/entities/usage-lists.ts';
+import { inGroups } from '../support/in-groups.ts';
 import { Random } from '../support/random.ts';
 import { seed } from '../support/seed.ts';
 import { newStoreFolder, testsPostgres } from '../support/store-folder.ts';
@@ -66,7 +67,7 @@ it('have the records of any filters, newest first, on pages of any size', async 
     await store.requests.record(start, recordEnd(state));
     return { ...start, state };
   };
-  let records = await Promise.all(Array.from({ length: 1_500 }, newRecord));
+  let records = await inGroups(Array.from({ length: 1_500 }), newRecord);
   for (let turn = 0; turn < 60; turn++) {
     if (random.onceIn(4)) records.push(await newRecord());
     if (turn === 40) {

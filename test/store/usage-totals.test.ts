@@ -9,6 +9,7 @@ import {
 } from '../../src/core/entities/usage.ts';
 import { type AccountId, type KeyId, newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
+import { inGroups } from '../support/in-groups.ts';
 import { Random } from '../support/random.ts';
 import { seed } from '../support/seed.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
@@ -147,7 +148,7 @@ it('totals are the sums of the records, for any filter and group, also with late
     }
   }
   const records = Array.from({ length: 1_500 }, () => randomRecord(random, owners));
-  await Promise.all(records.map(({ start, end }) => store.requests.record(start, end)));
+  await inGroups(records, ({ start, end }) => store.requests.record(start, end));
   for (let turn = 0; turn < 60; turn++) {
     if (turn % 20 === 19) {
       const recordsBeforeMs = firstMs + random.below(days) * dayMs + random.below(dayMs);
