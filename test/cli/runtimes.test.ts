@@ -57,6 +57,23 @@ it('says where a runtime is, and where one can be had', async () => {
   });
 });
 
+it('installs links to folders, and ends where one leads to itself', async () => {
+  const linked = await archive((inside) => {
+    mkdirSync(`${inside}/lib`);
+    writeFileSync(`${inside}/lib/one`, '1');
+    symlinkSync('lib', `${inside}/lib64`);
+  });
+  expect((await parley(['runtimes', 'install', 'llama', ...linked], options())).code).toBe(0);
+  expect((await parley(['runtimes', 'verify', 'llama'], options())).code).toBe(0);
+  rmSync(folder.file('llama-b7'), { recursive: true });
+  const endless = await archive((inside) => {
+    symlinkSync('.', `${inside}/d`);
+    symlinkSync('.', `${inside}/e`);
+  });
+  const { code, stderr } = await parley(['runtimes', 'install', 'llama', ...endless], options());
+  expect([code, stderr]).toEqual([1, expect.stringContaining('leads out of its folder')]);
+});
+
 it('installs an archive with the right hash, and verifies it', async () => {
   const place = await archive();
   const { code, stderr } = await parley(['runtimes', 'install', 'llama', ...place], options());
