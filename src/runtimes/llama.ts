@@ -25,7 +25,7 @@ export const llama: Runtime = {
   settings: (found, model, options) => ({
     command: [found, ...argumentsFor(model, options)],
     memoryBytes: model.memoryBytes + ownBytes,
-    fixedParameters: options.promptCache ? {} : { cache_prompt: false },
+    parameters: { set: options.promptCache ? {} : { cache_prompt: false } },
   }),
 };
 

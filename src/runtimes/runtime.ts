@@ -60,8 +60,8 @@ export interface RuntimeProgram {
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly memoryBytes: number;
-  /** Members of every chat request that replace those of the client. Default: none. */
-  readonly fixedParameters?: Readonly<Record<string, boolean>>;
+  /** Members of every chat request, in place of those of the client. Default: none. */
+  readonly parameters?: { readonly set: Record<string, boolean> };
   /** Default: verbose_json. */
   readonly transcriptionFormat?: 'verbose_json' | 'json';
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ownMembers } from '../../core/chat/output-limit.ts';
 import { engineKind } from './engine-kind.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 import { apiKeySettings, httpUrl, modelNames } from './upstream-engine.ts';
@@ -29,6 +30,26 @@ const voiceLanguages = z
     error: 'a map of voices to their languages',
   })
   .default({});
+
+const memberName = text(/^\w{1,100}$/, 'the name of a member').refine((name) => !ownMembers.includes(name), {
+  error: `the name of a member other than ${ownMembers.join(', ')}`,
+});
+const memberNames = z
+  .array(memberName, { error: 'a list of names' })
+  .max(100, { error: 'at most 100 names' });
+
+const parameters = group({
+  drop: memberNames.default([]).describe('Members that the upstream does not get.'),
+  allow: memberNames
+    .default([])
+    .describe(
+      'Members that clients may send although they choose a model, a route, a key or a price, such as service_tier.',
+    ),
+  set: z
+    .record(memberName, z.unknown(), { error: 'a map of members to their values' })
+    .default({})
+    .describe('Members of every request, in place of those of the client.'),
+}).prefault({});
 
 export const openaiEngine = group({
   kind: engineKind('openai'),
@@ -100,6 +121,7 @@ export const openaiEngine = group({
     .describe(
       'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens; a server that refuses it is asked again under the other name.',
     ),
+  parameters: parameters.describe('What you change in its chat requests.'),
   voices: voiceLanguages.describe(
     'Its voices, each with its language: {af_heart: en-US}. Default: the voices that the server lists.',
   ),

@@ -21,6 +21,8 @@ const limitNames: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_t
 const choicesAlias = 'n_cmpl';
 /** Parameters that Parley itself uses, besides the limits. */
 const reliedNames: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'stream_options', 'n']);
+/** All members that Parley itself writes into the request of an upstream, and their other names. */
+export const ownMembers: readonly string[] = [...reliedNames, ...limitNames, choicesAlias];
 
 /**
  * Removes every member that a server could read as a limit or as another parameter that Parley uses.

@@ -1,4 +1,3 @@
-import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
@@ -10,6 +9,7 @@ import type { Upstream } from './calls/upstream.ts';
 import { ChunkReader } from './chat/chunk-reader.ts';
 import { readAnswer, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
+import type { ChatParameters } from './chat/operator-members.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
 import type { ContextSource } from './context/context-source.ts';
 
@@ -22,8 +22,7 @@ export interface OpenAiChatOptions {
   /** The upstream's name of the model. */
   readonly model: string;
   readonly limitName: LimitName;
-  /** Members of each request that replace those of the client. */
-  readonly fixed: JsonObject;
+  readonly parameters: ChatParameters;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
   /** Set if the model's context is read from the upstream. */
@@ -31,14 +30,14 @@ export interface OpenAiChatOptions {
 }
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
-  const { upstream, model, limitName, fixed, tokenizer, context } = options;
+  const { upstream, model, limitName, parameters, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
     limitName.withName((limitNames) =>
       upstream.call({
         method: 'POST',
         path: '/chat/completions',
         headers: stream ? eventHeaders : jsonHeaders,
-        body: toUpstreamParams(params, { model, stream, limitNames, fixed }),
+        body: toUpstreamParams(params, { model, stream, limitNames, parameters }),
         signal,
       }),
     );

@@ -1,9 +1,9 @@
-import type { JsonObject } from '@bufbuild/protobuf';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
 import { LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
+import type { ChatParameters } from './chat/operator-members.ts';
 import { createOpenAiChat } from './chat.ts';
 import { ContextSource } from './context/context-source.ts';
 import type { RelaySpeakerDeps } from './realtime/speaker.ts';
@@ -25,8 +25,8 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly realtimeKeptMs?: number | undefined;
   /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
-  /** Members of every chat request that replace those of the client. Default: none. */
-  readonly fixedParameters?: JsonObject | undefined;
+  /** What the operator changes in chat requests. Default: members of `operatorMembers` are dropped. */
+  readonly parameters?: ChatParameters | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
   readonly voices: Readonly<Record<string, string>>;
   readonly voicesEveryMs: number;
@@ -77,7 +77,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
             `the upstream takes the limit of an answer as ${name}`,
           ),
         ),
-        fixed: settings.fixedParameters ?? {},
+        parameters: settings.parameters ?? {},
         tokenizer: tokenizerOf(settings.baseUrl, model),
         context: needsContext ? openContext(id, model) : undefined,
       });

@@ -17,10 +17,7 @@ import { patientBatches } from './patient-batches.ts';
 
 /** Settings of the calls, as those of any server with the OpenAI API. */
 export interface ProcessSettings
-  extends Pick<
-      OpenAiSettings,
-      'models' | 'transcriptionFormat' | 'outputLimit' | 'voices' | 'fixedParameters'
-    >,
+  extends Pick<OpenAiSettings, 'models' | 'transcriptionFormat' | 'outputLimit' | 'voices' | 'parameters'>,
     Pick<OpenAiSettings, 'callsMax' | 'callQueueMax' | 'keepAliveMs' | 'firstByteMs' | 'totalMs'> {
   /** Tokens of prompt and answer together, for chat. Default: those of the model in the catalog. */
   readonly contextTokens?: number | undefined;

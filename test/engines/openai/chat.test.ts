@@ -1,5 +1,6 @@
 /** Chat through an OpenAI-compatible upstream: requests, answers and costs. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { operatorMembers } from '../../../src/engines/openai/chat/operator-members.ts';
 import { servedModel, startBehind, upstreamKey } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question, readEvents, reported } from '../../support/chat-answers.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
@@ -192,6 +193,50 @@ describe('a request', () => {
     expect(long).toBeGreaterThan(600);
     expect(await sentFor('hello '.repeat(3000))).toBe(1);
     await small.close();
+  });
+
+  it('has no member by which a client takes another model, route, key or price, on any path', async () => {
+    const chosen = Object.fromEntries(operatorMembers.map((name) => [name, 'other']));
+    await ask({ ...chosen, provider: { order: ['cheap'] }, seed: 7 });
+    expect(lastRequest()).toEqual({
+      ...question,
+      seed: 7,
+      model: 'upstream-model',
+      stream: false,
+      max_tokens: 4096,
+    });
+    for (const [dialect, body] of [
+      ['/responses', { input: 'hello' }],
+      ['/messages', { messages: question.messages, max_tokens: 5 }],
+      ['/completions', { prompt: 'hello' }],
+    ] as const) {
+      const { status } = await parley.postJson(dialect, { ...chosen, model: 'served', ...body });
+      expect(status, dialect).toBe(200);
+      const sent = Object.keys(lastRequest());
+      expect(sent.filter((name) => Object.hasOwn(chosen, name))).toEqual([]);
+    }
+  });
+
+  it('has the members that the operator allows and sets, and not those that are dropped', async () => {
+    const parameters = { drop: ['logit_bias'], allow: ['service_tier'], set: { top_k: 20, seed: 1 } };
+    const other = await startBehind(upstream.baseUrl, { engine: { parameters } });
+    await other.postJson(path, {
+      ...question,
+      logit_bias: { 5: 1 },
+      service_tier: 'flex',
+      seed: 7,
+      route: 'x',
+    });
+    expect(lastRequest()).toEqual({
+      ...question,
+      service_tier: 'flex',
+      top_k: 20,
+      seed: 1,
+      model: 'upstream-model',
+      stream: false,
+      max_tokens: 4096,
+    });
+    await other.close();
   });
 
   it.each<[string, object]>([

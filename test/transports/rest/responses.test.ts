@@ -35,7 +35,6 @@ describe('POST /responses', () => {
       user: 'u',
       safety_identifier: 's',
       prompt_cache_key: 'k',
-      service_tier: 'auto',
       parallel_tool_calls: false,
     };
     const body = {

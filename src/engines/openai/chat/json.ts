@@ -15,6 +15,7 @@ import type { ParleyError } from '../../../core/values/errors.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
 import type { LimitNames } from './limit-names.ts';
+import { applyParameters, type ChatParameters } from './operator-members.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 
@@ -23,18 +24,17 @@ export interface UpstreamForm {
   readonly model: string;
   readonly stream: boolean;
   readonly limitNames: LimitNames;
-  /** Members that replace those of the client. */
-  readonly fixed: JsonObject;
+  readonly parameters: ChatParameters;
 }
 
 /** The body of a request. Always asks for usage, so that tokens need not be counted here. */
 export function toUpstreamParams(
   params: ChatCompletionParams,
-  { model, stream, limitNames, fixed }: UpstreamForm,
+  { model, stream, limitNames, parameters }: UpstreamForm,
 ): Buffer {
   const json = paramsCodec.encode(underName(params, limitNames));
   if (!isObject(json)) throw new Error('the parameters are not an object');
-  Object.assign(json, fixed);
+  applyParameters(json, parameters);
   json['model'] = model;
   json['stream'] = stream;
   if (stream) {

@@ -1,0 +1,42 @@
+/** Members of a chat request that the operator decides on, not the client. */
+import type { JsonObject } from '@bufbuild/protobuf';
+
+/**
+ * Members by which gateways and hosted APIs take another model, another route, another key or another price than the catalog
+ * promises. An upstream gets them from the operator only.
+ */
+export const operatorMembers = [
+  'api_base',
+  'api_key',
+  'api_version',
+  'base_url',
+  'context_window_fallbacks',
+  'custom_llm_provider',
+  'deployment_id',
+  'fallbacks',
+  'mock_response',
+  'models',
+  'organization',
+  'plugins',
+  'provider',
+  'route',
+  'router_settings',
+  'service_tier',
+  'user_config',
+] as const;
+
+export interface ChatParameters {
+  /** Further members that are dropped. */
+  readonly drop?: readonly string[];
+  /** Members of `operatorMembers` that clients may send. */
+  readonly allow?: readonly string[];
+  /** Members that every request has, in place of those of the client. */
+  readonly set?: Readonly<Record<string, unknown>>;
+}
+
+/** Changes the members of a request in place. */
+export function applyParameters(json: JsonObject, { drop = [], allow = [], set = {} }: ChatParameters): void {
+  for (const name of operatorMembers) if (!allow.includes(name)) delete json[name];
+  for (const name of drop) delete json[name];
+  Object.assign(json, set);
+}
