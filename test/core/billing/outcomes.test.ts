@@ -168,6 +168,16 @@ const table: Row[] = [
     },
   },
   {
+    what: 'a chat that its engine refuses after some output',
+    engine: ['output', new ParleyError('input_too_long')],
+    outcome: {
+      'chat streamed': {
+        ...refused(400, 'input_too_long'),
+        gets: { kind: 'error event', code: 'input_too_long' },
+      },
+    },
+  },
+  {
     what: 'the upstream refuses, before the first byte',
     engine: [upstream(429)],
     outcome: all(failed(429, 'upstream_error', 7)),
