@@ -88,6 +88,8 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.messages.v1.MessageTool.name': { minLength: 1 },
   'parley.messages.v1.MessageToolChoice.type': { enum: ['auto', 'any', 'tool', 'none'] },
   'parley.messages.v1.OutputFormat.type': { enum: ['json_schema'] },
+  'parley.audio.v1.ClientSecretExpiry.anchor': { enum: ['created_at'] },
+  'parley.audio.v1.ClientSecretExpiry.seconds': { type: 'integer', ...bounds.clientSecretSeconds },
   'parley.responses.v1.ResponseParams.model': bounds.notBlank,
   'parley.responses.v1.ResponseTool.type': { enum: ['function', 'custom'] },
   'parley.responses.v1.ResponseTool.name': { minLength: 1 },

@@ -196,7 +196,7 @@ function requestBody(
     : { ...inline, ...(strict.has(kind) && { additionalProperties: false }) };
   const example = requestExample(message, fields, required);
   return {
-    ...((required.length > 0 || !strict.has(kind)) && { required: true }),
+    ...(required.length > 0 && { required: true }),
     content: { 'application/json': { schema, example } },
   };
 }

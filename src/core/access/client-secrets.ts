@@ -8,6 +8,7 @@ import type {
   CreateClientSecretResponseSchema,
 } from '../../../gen/parley/audio/v1/client_secret_pb.ts';
 import type { Store } from '../entities/store.ts';
+import { bounds } from '../values/bounds.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import { hashKey } from '../values/key-secret.ts';
@@ -17,8 +18,6 @@ import { seal, unseal } from './sealed.ts';
 const prefix = 'ek_';
 const purpose = 'parley client secret';
 const defaultSeconds = 60;
-const secondsMin = 10;
-const secondsMax = 7_200;
 /** A secret travels in a header. */
 const sessionBytesMax = 4_096;
 /** Longer texts are no secrets. */
@@ -52,9 +51,10 @@ export class ClientSecrets {
     const { anchor = 'created_at', seconds = defaultSeconds } = expiresAfter ?? {};
     if (anchor !== 'created_at')
       throw invalid('expires_after.anchor', '`expires_after.anchor` is `created_at`.');
-    if (!Number.isInteger(seconds) || seconds < secondsMin || seconds > secondsMax) {
-      const bounds = `a whole number of ${secondsMin} to ${secondsMax}`;
-      throw invalid('expires_after.seconds', `\`expires_after.seconds\` is ${bounds}.`);
+    const { minimum, maximum } = bounds.clientSecretSeconds;
+    if (!Number.isInteger(seconds) || seconds < minimum || seconds > maximum) {
+      const allowed = `a whole number of ${minimum} to ${maximum}`;
+      throw invalid('expires_after.seconds', `\`expires_after.seconds\` is ${allowed}.`);
     }
     if (Buffer.byteLength(JSON.stringify(session ?? {})) > sessionBytesMax) {
       const message = `\`session\` has at most ${sessionBytesMax} bytes. Send the rest as \`session.update\`.`;

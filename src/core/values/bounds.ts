@@ -59,6 +59,7 @@ export const bounds = {
   creditsNotZero: { pattern: `^(?=.*[1-9])-?${credits}` },
   /** A month in UTC, such as `2026-11`. */
   month: { pattern: '^(19[7-9]\\d|[2-9]\\d{3})-(0[1-9]|1[0-2])$' },
+  clientSecretSeconds: { minimum: 10, maximum: 7_200 },
   /** The first moment of a day. */
   dayStart: {
     pattern:
