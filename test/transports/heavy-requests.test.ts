@@ -112,7 +112,7 @@ async function peakHeapBytes(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Decoded, the bodies would use some 60 times their size. What other work leaves uncollected is in the first part. */
-const heapBytesMax = 36 * mib + 4 * bodyBytes;
+const heapBytesMax = 32 * mib + 4 * bodyBytes;
 
 async function expectRefused(send: Send, message: Uint8Array, told: string): Promise<void> {
   let outcome: Outcome | undefined;

@@ -14,6 +14,7 @@ export interface CallSoFar {
 
 export class ToolCalls<Call extends CallSoFar = CallSoFar> {
   readonly all: Call[] = [];
+  readonly #ends = new Map<Call, ObjectEnd>();
   readonly #begin: (call: CallSoFar) => Call;
 
   /** @param begin creates a call from its first piece, without its text */
@@ -26,30 +27,43 @@ export class ToolCalls<Call extends CallSoFar = CallSoFar> {
     const { type, index, id: givenId = '', custom, function: called } = piece;
     const { name = '' } = custom ?? called ?? {};
     const delta = custom?.input ?? called?.arguments ?? '';
-    let call = this.all.findLast((open) => isContinued(open, piece, name));
+    let call = this.all.findLast((open) => this.#isContinued(open, piece, name));
     if (call === undefined) {
       const kind = custom || type === 'custom' ? 'custom' : 'function';
       call = this.#begin({ kind, index, givenId, name, text: '' });
       this.all.push(call);
+      this.#ends.set(call, new ObjectEnd());
     }
     call.name ||= name;
     call.text += delta;
+    this.#ends.get(call)?.take(delta);
     return { call, delta };
+  }
+
+  /** Some servers number all calls 0, some none, so a call begins with its own id, or with a name after a whole call. */
+  #isContinued(open: Call, { index, id }: ToolCall, name: string): boolean {
+    if (index !== undefined && index !== open.index) return false;
+    if (id) return id === open.givenId;
+    return name === '' || open.name === '' || !this.#ends.get(open)?.isReached;
   }
 }
 
-/** Some servers number all calls 0, some none, so a call begins with its own id, or with a name after a whole call. */
-function isContinued(open: CallSoFar, { index, id }: ToolCall, name: string): boolean {
-  if (index !== undefined && index !== open.index) return false;
-  if (id) return id === open.givenId;
-  return name === '' || open.name === '' || !isJson(open.text);
-}
+/** Finds the end of a JSON object that arrives in pieces. Reads each letter once, however many pieces there are. */
+class ObjectEnd {
+  isReached = false;
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
+  take(piece: string): void {
+    for (const letter of piece) this.#read(letter);
+  }
+
+  #read(letter: string): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (this.#isText && letter === '\\') this.#isEscaped = true;
+    else if (letter === '"') this.#isText = !this.#isText;
+    else if (!this.#isText && letter === '{') this.#depth++;
+    else if (!this.#isText && letter === '}') this.isReached = --this.#depth === 0;
   }
 }

@@ -25,6 +25,16 @@ describe('the pieces of calls', () => {
     ['b', 'time', '{"zone":"UTC"}'],
   ];
 
+  it('that repeat the name continue a call until its object ends, whatever its texts contain', () => {
+    const [first, second] = ['{"a":"}\\\\\\"{","b":{"c":"x"}}', '{}'];
+    const pieces = [...first].map((letter): Piece => [0, undefined, 'find', letter]);
+    expect(assembled([...pieces, [0, undefined, 'find', second]])).toEqual([
+      ['', 'find', first],
+      ['', 'find', second],
+    ]);
+    expect(JSON.parse(first)).toEqual({ a: '}\\"{', b: { c: 'x' } });
+  });
+
   it.each([
     ['numbered 0 and 1', 0, 1],
     ['numbered 0 and 0', 0, 0],
