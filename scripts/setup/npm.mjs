@@ -21,7 +21,7 @@ const node = join(root, 'node_modules', '.bin', 'node');
 /** The oldest supported version, such as `24.21`. Older ones keep the sockets of HTTP/2 clients that send malformed headers. */
 export const requiredVersion = readJson('package.json').engines.node.replace('>=', '');
 
-/** What a start needs: the packages of the server, and those that build it. */
+/** A start needs these packages: those of the server, and those that build it. */
 export const program = packagesStep({
   doing: "Installing Parley's packages (npm ci)",
   takes: '10 s, 60 MB to download',

@@ -84,7 +84,7 @@ function noticesCommand(): Command {
   ]).action(() => printData(readNotices()));
 }
 
-/** What many people type first. */
+/** Many people type this first. */
 function versionCommand(version: string): Command {
   return newCommand('version', 'Show the version.', ['parley version']).action(() =>
     printData(`${version}\n`),

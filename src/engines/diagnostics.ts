@@ -6,7 +6,7 @@ export interface Diagnosis {
   /** The engine's name in the configuration. */
   readonly name: string;
   readonly apiKey: string | undefined;
-  /** What to do about a key that is not accepted, if no settings of an engine name it. */
+  /** Advice for a key that is not accepted. Default: to correct the key that the engine's settings name. */
   readonly keyAdvice?: string;
   /** The models of the catalog that the engine serves. */
   readonly models: readonly DiagnosedModel[];

@@ -111,7 +111,7 @@ async function peakHeapBytes(work: () => Promise<unknown>): Promise<number> {
   return peak - before;
 }
 
-/** Decoded, the bodies would use some 60 times their size. What other work leaves uncollected is in the first part. */
+/** Decoded, the bodies would use 25 to 70 times their size. The first part is for memory that other work has not returned. */
 const heapBytesMax = 32 * mib + 4 * bodyBytes;
 
 async function expectRefused(send: Send, message: Uint8Array, told: string): Promise<void> {

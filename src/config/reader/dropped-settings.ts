@@ -4,7 +4,7 @@ import { sourceText } from './finding.ts';
 import { isMap, pathText, type SettingPath, type SettingsMap } from './setting-path.ts';
 import type { SettingsTree } from './settings-tree.ts';
 
-/** What is true now instead, in a sentence. */
+/** A sentence that says how the server works without the setting. */
 type Instead = string;
 
 const tlsFiles = 'Name a file of certificate authorities with the variable NODE_EXTRA_CA_CERTS.';

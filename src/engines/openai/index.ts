@@ -25,7 +25,7 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly realtimeKeptMs?: number | undefined;
   /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
-  /** What the operator changes in chat requests. Default: members of `operatorMembers` are dropped. */
+  /** The operator's changes to chat requests. Default: members of `operatorMembers` are dropped. */
   readonly parameters?: ChatParameters | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
   readonly voices: Readonly<Record<string, string>>;

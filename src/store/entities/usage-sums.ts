@@ -29,7 +29,7 @@ const summedColumns = [
 export const sumColumns = ['requests', ...summedColumns] as const;
 export type SumColumn = (typeof sumColumns)[number];
 
-/** What one request adds. */
+/** The amounts that one request adds. */
 export type SumRow = Readonly<Record<(typeof sumKey)[number], string> & Record<SumColumn, bigint>>;
 
 /** A record that may be pruned once it has ended. */
@@ -47,7 +47,7 @@ export type SummedStart = Pick<
   'accountId' | 'keyId' | 'operation' | 'model' | 'startedAtMs' | 'characters'
 >;
 
-/** What an ended request adds; undefined if its amounts are huge. */
+/** The amounts that an ended request adds; undefined if they are huge. */
 export function sumOf(start: SummedStart, end: RecordEnd): SumRow | undefined {
   const row = { ...endRow(end), characters: start.characters };
   if (reportedColumns.some((column) => Number(row[column] ?? 0) >= amountMax)) return undefined;
