@@ -75,17 +75,17 @@ export class Attempt {
     this.#onEnd = onEnd;
   }
 
-  /** From now on the engine can answer. */
-  isWhole(): void {
+  /** The speech of a turn has ended: the times of its text begin now. */
+  noteWholeSpeech(): void {
     this.#startedMs = performance.now();
   }
 
-  hasOutput(): void {
+  noteOutput(): void {
     this.#firstOutputMs ??= performance.now() - this.#startedMs;
   }
 
   succeed(): void {
-    this.hasOutput();
+    this.noteOutput();
     this.#end('ok');
   }
 

@@ -116,7 +116,7 @@ class RunTurn implements LiveTurn {
   }
 
   #follow(attempt: Attempt, live: LiveTurn): void {
-    attempt.isWhole();
+    attempt.noteWholeSpeech();
     live.finish().then(
       (text) => {
         attempt.succeed();

@@ -109,7 +109,7 @@ export class RunStream<E extends Engine, Part> implements AsyncIterableIterator<
     const { isOutput, isLast } = this.#rules;
     if (!result.done) {
       const isOut = isOutput === undefined || isOutput(result.value);
-      if (isOut) this.#attempt?.hasOutput();
+      if (isOut) this.#attempt?.noteOutput();
       this.#hasOutput ||= isOut;
       this.#isComplete ||= isLast?.(result.value) ?? false;
     } else if (this.#isComplete || isLast === undefined) {
