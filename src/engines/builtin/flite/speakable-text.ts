@@ -1,11 +1,5 @@
-import { wordsForAbbreviations } from './abbreviations.ts';
-import { wordsForAddresses } from './addresses.ts';
-import { markBlocks } from './blocks.ts';
 import { composeCharacters, tidyCharacters, transliterate } from './characters.ts';
-import { wordsForDatesAndTimes } from './dates-and-times.ts';
-import { wordsForMeasures } from './measures.ts';
-import { wordsForMoney } from './money.ts';
-import { wordsForArithmetic, wordsForMarks, wordsForSymbols } from './symbols.ts';
+import { englishWords, wordsForAscii } from './english.ts';
 
 /**
  * Rewrites a text as printable ASCII that flite can speak: symbols, addresses and units as words, other scripts in
@@ -27,20 +21,13 @@ function writtenOut(text: string): string {
   return steps.reduce((written, step) => step(written), text);
 }
 
-/** Addresses come first, while their marks are unchanged; currency signs come before other scripts are rewritten. */
 const steps: readonly ((text: string) => string)[] = [
   tidyCharacters,
   markBlocks,
   composeCharacters,
-  wordsForAddresses,
-  wordsForDatesAndTimes,
-  wordsForArithmetic,
-  wordsForMoney,
-  wordsForMeasures,
-  wordsForSymbols,
+  englishWords,
   transliterate,
-  wordsForAbbreviations,
-  wordsForMarks,
+  wordsForAscii,
   tidyBlanks,
 ];
 
@@ -62,4 +49,37 @@ function tidyBlanks(text: string): string {
       .replace(/\n{2,}/g, '\n\n')
       .trim()
   );
+}
+
+/** A bullet, a list number or a heading mark, with the blank after it. */
+const itemStart = /^\s*(?:[-*+•‣◦▪·]|#{1,6}|\d{1,3}[.)])\s+/;
+
+/**
+ * Keeps the line ends that matter for speech: between paragraphs (`\n\n`), around list items and headings, and after
+ * lines that are shorter than a wrapped line (`\n`). Other line ends become blanks.
+ */
+function markBlocks(text: string): string {
+  return text
+    .split(/\n[^\S\n]*\n\s*/)
+    .map((paragraph) => joinLines(paragraph.split('\n')))
+    .join('\n\n');
+}
+
+function joinLines(lines: readonly string[]): string {
+  const width = lines.reduce((longest, line) => Math.max(longest, line.length), 0);
+  let joined = '';
+  let previous: string | undefined;
+  for (const line of lines) {
+    if (previous !== undefined) joined += endsOnPurpose(previous, line, width) ? '\n' : ' ';
+    // Marks are not spoken, but the number of a list item is.
+    joined += line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : ''));
+    previous = line;
+  }
+  return joined;
+}
+
+function endsOnPurpose(line: string, next: string, width: number): boolean {
+  if (itemStart.test(next) || /^\s*#{1,6}\s/.test(line)) return true;
+  const firstWord = /^\s*\S*/.exec(next)?.[0].trim() ?? '';
+  return line.length + 1 + firstWord.length <= width;
 }

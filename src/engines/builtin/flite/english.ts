@@ -1,0 +1,219 @@
+/** English words for addresses, dates, numbers, units, money, symbols and abbreviations that flite misreads. */
+
+type Rule = readonly [RegExp, string | ((match: string, ...groups: string[]) => string)];
+type Table = Readonly<Record<string, string>>;
+
+const greek =
+  table(`α alpha, β beta, γ gamma, δ delta, ε epsilon, ζ zeta, θ theta, λ lambda, μ mu, ξ xi, π pi,
+  ρ rho, σ sigma, τ tau, φ phi, χ chi, ψ psi, ω omega`);
+const symbols = table(`© copyright, ® registered, ° degrees, ± plus or minus, × times, ÷ divided by, ≈ about,
+  ≠ is not equal to, ≤ is at most, ≥ is at least, ∞ infinity, √ square root of, ∑ sum of, ∫ integral of, ∈ in, → to,
+  ⇒ implies, ← left arrow, ↑ up arrow, ↓ down arrow, ↔ both ways, ‰ per thousand, § section, ¶ paragraph, ★ star,
+  ☆ star, ✓ check, ✗ cross, ♪ music, ♫ music`);
+const marks =
+  table(String.raw`& and, % percent, + plus, = equals, @ at, / slash, \ backslash, # hash, ~ tilde,
+  ^ caret, < is less than, > is greater than, _ underscore, $ dollars`);
+const marksInAddresses = { ...marks, ...table('. dot, : colon, - dash, ? question mark') };
+/** The plural adds an s to the first word, unless it follows the stroke. */
+const units =
+  table(`km/h kilometer per hour, m/s meter per second, mph mile per hour, km kilometer, cm centimeter,
+  mm millimeter, kg kilogram, mg milligram, ml milliliter, lb pound, lbs pound, oz ounce, ft foot/feet,
+  μm micrometer, μg microgram, μs microsecond, ms millisecond, kB kilobyte, KB kilobyte, MB megabyte, GB gigabyte,
+  TB terabyte, Hz hertz/hertz, kHz kilohertz/kilohertz, MHz megahertz/megahertz, GHz gigahertz/gigahertz,
+  kW kilowatt, kWh kilowatt hour/kilowatt hours, dB decibel, °C degree Celsius, °F degree Fahrenheit, ° degree`);
+const currencies = table(`$ dollar, € euro, £ pound, ¥ yen/yen, ₹ rupee, ₩ won/won, ₽ ruble, ₺ lira/lira,
+  ₴ hryvnia/hryvnia, ₪ shekel, ₫ dong/dong, ฿ baht/baht, ₦ naira/naira, ₱ peso, ₿ bitcoin, ¢ cent`);
+/** Amounts in other currencies are read with a decimal point. */
+const hundredths = table('$ cents, € cents, £ pence');
+const scales = table('k thousand, m million, bn billion, b billion');
+/** The dot of these never ends a sentence. flite reads `OK` as Oklahoma. */
+const leading = table(`e.g. for example, i.e. that is, vs. versus, approx. approximately, Prof. Professor,
+  Gov. Governor, Sen. Senator, Rep. Representative, Rev. Reverend, Gen. General, Col. Colonel, Capt. Captain,
+  Lt. Lieutenant, Sgt. Sergeant, Hon. Honorable, Mt. Mount, Fig. Figure, fig. figure, Vol. Volume, vol. volume,
+  Apt. Apartment, w/o without, OK okay`);
+const beforeNumber = table(`No. number, no. number, Nos. numbers, p. page, pp. pages, # number, Jan. January,
+  Feb. February, Mar. March, Apr. April, Jun. June, Jul. July, Aug. August, Sep. September, Sept. September,
+  Oct. October, Nov. November, Dec. December`);
+/** The dot of these may also end the sentence. */
+const closing =
+  table(`etc. et cetera, Inc. Incorporated, Ltd. Limited, Corp. Corporation, Co. Company, Jr. Junior,
+  Sr. Senior, Ave. Avenue, Blvd. Boulevard, Rd. Road, dept. department, Dept. Department`);
+
+const monthNames = new Intl.DateTimeFormat('en-US', { month: 'long', timeZone: 'UTC' });
+const signs = Object.keys(currencies).join('');
+const amount = String.raw`\d(?:[\d,]{0,30}\d)?(?:\.\d+)?`;
+const inPath = String.raw`[^\s<>"'\x60|\\^{}]`;
+const host = String.raw`[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}`;
+const wwwRest = String.raw`(?::\d{1,5})?(?:[/?#]${inPath}*)?`;
+
+/** For a text with all its characters. Addresses come first, while their marks are unchanged. */
+const rules: readonly Rule[] = [
+  // URLs with a scheme, or starting with `www.`.
+  [
+    pattern(
+      String.raw`(?<![\p{L}\p{N}])(?:(?:https?|ftp|wss?):\/\/${inPath}+|www\.${host}${wwwRest})`,
+      'giu',
+    ),
+    (url) => addressInWords(url.replace(/^[a-z]+:\/\//i, '')),
+  ],
+  [
+    pattern(
+      String.raw`(?<![\p{L}\p{N}._%+-])(?:mailto:)?[\p{L}\p{N}._%+-]{1,64}@${host}(?![\p{L}\p{N}])`,
+      'giu',
+    ),
+    (email) => addressInWords(email.replace(/^mailto:/i, '')),
+  ],
+  // `example.com/docs`, `node.js`: lower-case parts, each longer than an initial. Not `e.g.` or `end.The`.
+  [
+    pattern(
+      String.raw`(?<![\p{L}\p{N}.])\p{L}[\p{L}\p{N}-]{1,62}(?:\.[\p{Ll}\p{N}-]{2,63}){1,8}(?![\p{L}\p{N}])(?:\/${inPath}*)?`,
+    ),
+    addressInWords,
+  ],
+  // `192.168.0.1`, `v1.2.3`: flite reads only one of the dots, as a decimal point.
+  [/(?<![\p{N}.])\d+(?:\.\d+){2,}(?![\p{N}])/gu, addressInWords],
+  // `2026-11-21`, which flite reads digit by digit, like a telephone number.
+  [
+    /(?<![\d-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\d-])(T(?=\d))?/g,
+    (_, year, month, day, time?: string) =>
+      `${monthNames.format(Date.UTC(2000, Number(month) - 1))} ${Number(day)}, ${year}${time ? ', ' : ''}`,
+  ],
+  [/(?<![\d:])(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?(Z?)(?![\d:])/g, timeInWords],
+  // Minus signs, which flite drops, ranges, and marks that mean arithmetic between numbers.
+  [/[−﹣－]/g, '-'],
+  [/(?<=\d) - (?=\d)/g, ' minus '],
+  [/(?<=\d)\s?[–—]\s?(?=\d)/g, ' to '],
+  [/(?<![\p{L}\p{N}])-\s?(?=[$€£¥₹.]\s?[\d.])/gu, ' minus '],
+  [/(?<![\p{L}\p{N}])~(?=\d)/gu, ' about '],
+  [/(?<=\d)\s?[*×]\s?(?=\d)/g, ' times '],
+  [
+    pattern(
+      String.raw`([${signs}])\s?(${amount}|\.\d+)(?:\s?(thousand|million|billion|trillion|k|m|bn|b)(?![\p{L}\p{N}]))?`,
+      'giu',
+    ),
+    (_, sign, number, scale?: string) => moneyInWords(sign, number.replace(/^\./, '0.'), scale),
+  ],
+  [
+    pattern(String.raw`(?<![\d.,])(${amount})\s?([${signs}])(?!\s?\.?\d)`),
+    (_, number, sign) => amountInWords(sign, number.replace(/,(?=\d\d$)/, '.')),
+  ],
+  [pattern(`[${signs.replace('$', '')}]`), (sign) => ` ${counted('', currencies[sign])} `],
+  [/(?<!\d)(\d{1,2})'\s?(\d{1,2})(?:"|'')/g, '$1 feet $2 inches'],
+  [
+    pattern(String.raw`(?<![\d.,])(\d[\d.,]*)\s?(${anyOf(units)})(?![\p{L}\p{N}/])`),
+    (_, number, unit) => counted(number, units[unit]),
+  ],
+  // Typographic forms of ASCII marks.
+  [/[‘’‚‛ʼʻ′´]/g, "'"],
+  [/[“”„‟″«»「」『』〝〞]/g, '"'],
+  [/[‐‑‒]/g, '-'],
+  [/[–—―、،]/g, ', '],
+  [/[•·‣◦▪●○■□¿¡]/g, ' '],
+  [/[。｡]/g, '. '],
+  [/؟/g, '? '],
+  [pattern(anyOf(symbols)), (symbol) => ` ${symbols[symbol]} `],
+  // Single letters, as in formulas.
+  [
+    /(?<!\p{Script=Greek})\p{Script=Greek}(?!\p{Script=Greek})/gu,
+    (letter) => (greek[letter.toLowerCase()] ? ` ${greek[letter.toLowerCase()]} ` : letter),
+  ],
+];
+
+/** For a text in ASCII. Abbreviations that flite knows, such as `Dr.`, stay. */
+const asciiRules: readonly Rule[] = [
+  [abbreviation(leading, '(?![A-Za-z0-9])'), (short) => leading[short] ?? short],
+  [abbreviation(beforeNumber, String.raw`\s?(?=\d)`), (_, short) => `${beforeNumber[short]} `],
+  [
+    abbreviation(closing, String.raw`(["')]*(?:\s*$|\s+["'(]*(?=[A-Z])))?`),
+    (_, short, end?: string) => `${closing[short]}${end === undefined ? '' : `.${end}`}`,
+  ],
+  // Runs of marks only decorate, as in Markdown.
+  [/([#*=_~|<>^\\+\-/.])\1{2,}/g, (run) => (run.startsWith('.') ? '. ' : ' ')],
+  [/[-=]>/g, ' to '],
+  [/<=/g, ' is at most '],
+  [/>=/g, ' is at least '],
+  [/!==?/g, ' is not equal to '],
+  [/ --? |--/g, ', '],
+  // The brackets of a tag are not a comparison.
+  [/<(\/?[a-z][^<>\n]{0,200})>/gi, ' $1 '],
+  [/(?<=[A-Z])#(?![A-Za-z0-9])/g, ' sharp '],
+  [/#(?=[A-Za-z])/g, ' hashtag '],
+  [/(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~~|[*`[\]{}]/g, ' '],
+  [/\|/g, ', '],
+  [/[&%+=@\\#~^<>_]|\$(?!\d)|(?<!\d)\/|\/(?!\d)/g, (mark) => ` ${marks[mark]} `],
+  [/([,;!?])(?=[A-Za-z])/g, '$1 '],
+  [/([a-z]{2})\.(?=[A-Z][a-z])/g, '$1. '],
+  [/[^\n\x20-\x7e]/g, ' '],
+];
+
+/** Before other scripts are rewritten: `example dot com slash docs`, `five euros`, `pi`. */
+export function englishWords(text: string): string {
+  return rewritten(text, rules);
+}
+
+/** Afterwards. The result has letters, digits, `$` before a number, `/` in fractions and dates, and punctuation. */
+export function wordsForAscii(text: string): string {
+  return rewritten(text, asciiRules);
+}
+
+function rewritten(text: string, by: readonly Rule[]): string {
+  return by.reduce(
+    (written, [found, words]) =>
+      typeof words === 'string' ? written.replace(found, words) : written.replace(found, words),
+    text,
+  );
+}
+
+/** A row is a written form and, after a blank, its words. */
+function table(rows: string): Table {
+  const split = (row: string) => [row.replace(/ .*/, ''), row.replace(/^\S+ /, '')];
+  return Object.fromEntries(rows.split(/,\s+/).map(split));
+}
+
+function anyOf(words: Table): string {
+  const longestFirst = Object.keys(words).sort((a, b) => b.length - a.length);
+  return longestFirst.map((word) => word.replaceAll('.', String.raw`\.`)).join('|');
+}
+
+function pattern(source: string, flags = 'gu'): RegExp {
+  return new RegExp(source, flags);
+}
+
+function abbreviation(words: Table, behind: string): RegExp {
+  return pattern(`(?<![A-Za-z0-9.])(${anyOf(words)})${behind}`, 'g');
+}
+
+/** Punctuation at the end belongs to the sentence; a slash at the end is dropped. */
+function addressInWords(address: string): string {
+  const end = /[).,;:!?\]]+$/.exec(address)?.[0] ?? '';
+  const body = address.slice(0, address.length - end.length).replace(/\/$/, '');
+  const words = body.replace(/[./:@\-_~?=&#%+]/g, (mark) => ` ${marksInAddresses[mark]} `);
+  return `${words.trim()}${end} `;
+}
+
+/** flite reads most times well, but none with seconds, and it omits `00:00`. */
+function timeInWords(_: string, hour: string, minute: string, second = '', utc = ''): string {
+  const inWords = (digits: string, unit: string) => (digits ? counted(String(Number(digits)), unit) : '');
+  const all = `${inWords(hour, 'hour')} ${inWords(minute, 'minute')} ${inWords(second, 'second')}`;
+  const time = second === '' && Number(hour) > 0 ? `${hour}:${minute}` : all.trim();
+  return utc === '' ? time : `${time} U T C`;
+}
+
+/** An amount in dollars is left to flite, which does not know scales. */
+function moneyInWords(sign: string, number: string, scale: string | undefined): string {
+  if (scale !== undefined)
+    return counted(`${number} ${scales[scale.toLowerCase()] ?? scale}`, currencies[sign]);
+  return sign === '$' ? `$${number}` : amountInWords(sign, number);
+}
+
+function amountInWords(sign: string, number: string): string {
+  const [whole = '', decimals = ''] = number.split('.');
+  if (hundredths[sign] === undefined || decimals.length !== 2) return counted(number, currencies[sign]);
+  const words = counted(whole, currencies[sign]);
+  return decimals === '00' ? words : `${words} ${Number(decimals)} ${hundredths[sign]}`;
+}
+
+function counted(number: string, words = ''): string {
+  const [one = '', many = one.replace(/^\w+/, '$&s')] = words.split('/');
+  return `${number} ${number === '1' ? one : many}`.trim();
+}
