@@ -65,7 +65,9 @@ describe.skipIf(missingBrowser !== undefined)(`the guides ${missingBrowser ?? ''
     const code = page.locator('main .code').first();
     await code.getByRole('button', { name: 'Copy' }).click();
     await code.getByRole('button', { name: 'Copied' }).waitFor();
-    expect(await page.evaluate<string>('navigator.clipboard.readText()')).toMatch(/^openssl req -x509/);
+    await expect
+      .poll(() => page.evaluate<string>('navigator.clipboard.readText()'))
+      .toMatch(/^openssl req -x509/);
     await page.locator('aside').getByRole('link', { name: 'nginx in front' }).click();
     await page.waitForURL('**/docs/guides/tls#nginx-in-front');
     await page.getByRole('link', { name: 'Behind a reverse proxy' }).click();

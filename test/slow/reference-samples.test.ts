@@ -74,8 +74,8 @@ describe.skipIf(missingBrowser !== undefined)(`the samples of the reference ${mi
     );
     await line.getByRole('button', { name: 'Copy' }).click();
     await line.getByRole('button', { name: 'Copied' }).waitFor();
-    expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(
-      `export PARLEY_API_KEY=${parley.apiKey}`,
-    );
+    await expect
+      .poll(() => page.evaluate<string>('navigator.clipboard.readText()'))
+      .toBe(`export PARLEY_API_KEY=${parley.apiKey}`);
   });
 });
