@@ -9,12 +9,15 @@ type Disturbance = (cluster: Cluster) => Promise<void>;
 
 const silenceMs = 10_000;
 
-/** A node is killed, as the first fault. The other nodes fail no request, and release its holds. */
-export async function killFirst(cluster: Cluster): Promise<void> {
+/**
+ * A node is killed, as the first fault. The other nodes fail no request, and release its holds.
+ * @param env of the node that replaces it
+ */
+export async function killFirst(cluster: Cluster, env: Readonly<Record<string, string>> = {}): Promise<void> {
   const others = await cluster.killOne();
   await cluster.answerMore(others);
   expect(others.map(({ clients }) => clients.refusals)).toEqual([0, 0]);
-  await cluster.startAll([{}]);
+  await cluster.startAll([env]);
 }
 
 /** A node stops for longer than its lease: the others continue, and it continues afterwards. */
