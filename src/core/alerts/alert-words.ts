@@ -19,69 +19,65 @@ export const plainStyle: AlertStyle = {
   key: (id) => id,
 };
 
+interface KindOfAlert {
+  readonly words: (alert: Alert, style: AlertStyle) => string;
+  readonly advice: string;
+}
+
 const budgets: Readonly<Record<string, string>> = {
   'budgets.day': 'the budget for the day',
   'budgets.month': 'the budget for the month',
   'budgets.total': 'the budget',
 };
+const planAhead = 'Start or extend a plan before then: without one, speech and transcription are refused.';
+const planNow = 'Speech and transcription are refused. Start a plan to continue.';
+
+const kinds: Readonly<Record<string, KindOfAlert>> = {
+  'budget.used': {
+    words: (alert, { credits, key, percent }) => {
+      const { keyId, limitName = '' } = alert;
+      const whose = keyId === undefined ? 'the account' : `the key ${key(keyId)}`;
+      const budget = `${budgets[limitName] ?? limitName} of ${whose}`;
+      return `${percent(alert.percent ?? 100)} of ${budget} is used${usedWords(alert, credits)}`;
+    },
+    advice: 'Requests beyond the budget are refused. Raise the budget to continue.',
+  },
+  'fair_use.used': {
+    words: (alert, { percent, units }) =>
+      `${percent(alert.percent ?? 100)} of the fair use of the month is used${usedWords(alert, units)}`,
+    advice: 'Speech and transcription beyond the fair use are refused.',
+  },
+  'credits.low': {
+    words: ({ balance = '0', balanceBelow = '0' }, { credits }) =>
+      `Fewer than ${credits(balanceBelow)} credits are left: ${credits(balance)}`,
+    advice: 'Requests that the credits do not cover are refused. Load credits to continue.',
+  },
+  'trial.ending': { words: onDate('The trial ends'), advice: planAhead },
+  'plan.ending': { words: onDate('The plan ends'), advice: planAhead },
+  'trial.ended': { words: onDate('The trial ended'), advice: planNow },
+  'plan.ended': { words: onDate('The plan ended'), advice: planNow },
+  test: { words: () => 'A test', advice: 'Alerts of the account arrive here. There is nothing else to do.' },
+};
 
 /** Says why the alert was raised, in a sentence without its full stop. */
 export function alertWords(alert: Alert, style = plainStyle): string {
-  const { type, keyId, percent = 100, limitName = '', balance = '0', balanceBelow = '0', endsAt } = alert;
-  const share = style.percent(percent);
-  const end = endsAt === undefined ? '' : ` on ${dateWords(endsAt, style)}`;
-  switch (type) {
-    case 'budget.used': {
-      const whose = keyId === undefined ? 'the account' : `the key ${style.key(keyId)}`;
-      const used = usedWords(alert, style.credits);
-      return `${share} of ${budgets[limitName] ?? limitName} of ${whose} is used${used}`;
-    }
-    case 'fair_use.used':
-      return `${share} of the fair use of the month is used${usedWords(alert, style.units)}`;
-    case 'credits.low':
-      return `Fewer than ${style.credits(balanceBelow)} credits are left: ${style.credits(balance)}`;
-    case 'trial.ending':
-      return `The trial ends${end}`;
-    case 'plan.ending':
-      return `The plan ends${end}`;
-    case 'trial.ended':
-      return `The trial ended${end}`;
-    case 'plan.ended':
-      return `The plan ended${end}`;
-    case 'test':
-      return 'A test';
-    default:
-      return type;
-  }
+  return kinds[alert.type]?.words(alert, style) ?? alert.type;
+}
+
+/** Says how to react, in whole sentences. */
+export function alertAdvice({ type, resetsAt }: Alert): string {
+  const advice = kinds[type]?.advice ?? '';
+  return resetsAt ? `${advice} It starts again at 0 on ${dateWords(resetsAt, plainStyle)}.` : advice;
 }
 
 function usedWords({ used, limit }: Alert, text: (amount: string) => string): string {
   return used === undefined || limit === undefined ? '' : `: ${text(used)} of ${text(limit)}`;
 }
 
-function dateWords(at: Timestamp, { date }: AlertStyle): string {
-  return date(timestampDate(at));
+function onDate(words: string): KindOfAlert['words'] {
+  return ({ endsAt }, style) => words + (endsAt === undefined ? '' : ` on ${dateWords(endsAt, style)}`);
 }
 
-/** Says how to react, in whole sentences. */
-export function alertAdvice({ type, resetsAt }: Alert): string {
-  const again = resetsAt && `It starts again at 0 on ${dateWords(resetsAt, plainStyle)}.`;
-  switch (type) {
-    case 'budget.used':
-      return `Requests beyond the budget are refused. Raise the budget to continue.${again ? ` ${again}` : ''}`;
-    case 'fair_use.used':
-      return `Speech and transcription beyond the fair use are refused.${again ? ` ${again}` : ''}`;
-    case 'credits.low':
-      return 'Requests that the credits do not cover are refused. Load credits to continue.';
-    case 'trial.ending':
-    case 'plan.ending':
-      return 'Start or extend a plan before then: without one, speech and transcription are refused.';
-    case 'trial.ended':
-    case 'plan.ended':
-      return 'Speech and transcription are refused. Start a plan to continue.';
-    case 'test':
-      return 'Alerts of the account arrive here. There is nothing else to do.';
-    default:
-      return '';
-  }
+function dateWords(at: Timestamp, { date }: AlertStyle): string {
+  return date(timestampDate(at));
 }

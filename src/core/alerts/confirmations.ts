@@ -8,14 +8,23 @@ import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid } from '../values/parameters.ts';
-import { CodeQuota, pauseMs, type QuotaRefusal, tooSoon } from './code-quota.ts';
 import { hostsOf } from './destinations.ts';
 
 /** Without letters that look like others. */
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /** 60 bits. */
 const codeDigits = 12;
-const codeMs = 86_400_000;
+const dayMs = 86_400_000;
+const codeMs = dayMs;
+/** Pause between two codes for an address. */
+const pauseMs = 60_000;
+/** Codes in a day. */
+const most = { account: 20, address: 5 } as const;
+
+interface Refusal {
+  readonly message: string;
+  readonly waitMs: number;
+}
 
 export interface ConfirmationsDeps {
   readonly store: { readonly alerts: AlertStore };
@@ -26,11 +35,10 @@ export interface ConfirmationsDeps {
 
 export class Confirmations {
   readonly #deps: ConfirmationsDeps;
-  readonly #quota: CodeQuota;
+  readonly #quota = new CodeQuota();
 
   constructor(deps: ConfirmationsDeps) {
     this.#deps = deps;
-    this.#quota = new CodeQuota(deps.clock);
   }
 
   /** Sends first codes to addresses without any. A failure is in the state of its address. */
@@ -81,11 +89,7 @@ export class Confirmations {
   }
 
   /** A code that surely does not arrive leaves the one before valid. */
-  async #send(
-    mail: MailSender,
-    accountId: AccountId,
-    before: WaitingAddress,
-  ): Promise<QuotaRefusal | undefined> {
+  async #send(mail: MailSender, accountId: AccountId, before: WaitingAddress): Promise<Refusal | undefined> {
     const { store, clock } = this.#deps;
     const { address, sentAtMs: sentBeforeMs } = before;
     const sentAtMs = clock.now();
@@ -93,7 +97,7 @@ export class Confirmations {
     // Another process may have sent it.
     if (sentBeforeMs !== undefined && sentBeforeMs > againAfterMs)
       return tooSoon(sentBeforeMs - againAfterMs);
-    const refusal = this.#quota.take(accountId, address);
+    const refusal = this.#quota.take(accountId, address, sentAtMs);
     if (refusal) return refusal;
     const code = newCode();
     const sent = { codeHash: hashOf(code), sentAtMs, expiresAtMs: sentAtMs + codeMs };
@@ -108,6 +112,55 @@ export class Confirmations {
     const valid = mayHaveArrived ? { address, ...sent } : before;
     await store.alerts.replaceCode(accountId, sent.codeHash, { ...valid, lastFailure });
     return undefined;
+  }
+}
+
+function tooSoon(waitMs: number): Refusal {
+  const message = 'A code was sent to this address within the last minute. Wait, then try again.';
+  return { message, waitMs };
+}
+
+/** The codes that this process may still send, so that nobody floods the mailboxes of strangers through it. */
+class CodeQuota {
+  /** The times of the last day by account or mailbox, the oldest first; those with the latest time at the end. */
+  readonly #times = new Map<string, readonly number[]>();
+
+  /** Counts a code, if it may be sent. Addresses are counted for all accounts together. */
+  take(accountId: AccountId, address: string, nowMs: number): Refusal | undefined {
+    const mailbox = address.toLowerCase();
+    const againAtMs = (this.#timesOf(mailbox, nowMs).at(-1) ?? 0) + pauseMs;
+    if (againAtMs > nowMs) return tooSoon(againAtMs - nowMs);
+    const refusal = this.#refuse('address', mailbox, nowMs) ?? this.#refuse('account', accountId, nowMs);
+    if (refusal) return refusal;
+    for (const name of [accountId, mailbox]) this.#add(name, nowMs);
+    return undefined;
+  }
+
+  /** The address did not get its latest code. The account has tried nevertheless. */
+  giveBack(address: string): void {
+    const mailbox = address.toLowerCase();
+    this.#times.set(mailbox, this.#times.get(mailbox)?.slice(0, -1) ?? []);
+  }
+
+  #refuse(whose: keyof typeof most, name: string, nowMs: number): Refusal | undefined {
+    const times = this.#timesOf(name, nowMs);
+    if (times.length < most[whose]) return undefined;
+    const message = `The ${whose} has had ${most[whose]} codes within a day.`;
+    return { message, waitMs: (times[0] ?? nowMs) + dayMs - nowMs };
+  }
+
+  #timesOf(name: string, nowMs: number): readonly number[] {
+    return (this.#times.get(name) ?? []).filter((timeMs) => timeMs > nowMs - dayMs);
+  }
+
+  #add(name: string, nowMs: number): void {
+    const times = [...this.#timesOf(name, nowMs), nowMs];
+    this.#times.delete(name);
+    this.#times.set(name, times);
+    for (const old of this.#times.keys()) {
+      if (this.#timesOf(old, nowMs).length > 0) break;
+      this.#times.delete(old);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** Where alerts are sent to: a webhook, addresses of mail, Slack, or a room of Matrix. */
 import type { AlertSettings as AlertSettingsMessage } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import type { Destination } from '../entities/alert.ts';
+import type { Destination, WaitingAddress } from '../entities/alert.ts';
 import { bounds, hasLength, matches } from '../values/bounds.ts';
 import { invalid } from '../values/parameters.ts';
 import { type AddressRules, checkWebhookUrl } from './webhook-address.ts';
@@ -80,14 +80,14 @@ function readMatrix(matrix: NonNullable<Fields['matrix']>, rules: DestinationRul
  */
 export function describeDestination(
   destination: Destination,
-  waiting: readonly string[],
+  waiting: readonly WaitingAddress[],
   slackUrl: string | undefined,
 ) {
   switch (destination.kind) {
     case 'webhook':
       return { webhookUrl: destination.url };
     case 'mail':
-      return { mailAddresses: [...destination.addresses, ...waiting] };
+      return { mailAddresses: [...destination.addresses, ...waiting.map(({ address }) => address)] };
     case 'slack':
       return { slackUrl: slackUrl ?? destination.origin };
     case 'matrix':

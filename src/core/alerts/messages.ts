@@ -1,14 +1,13 @@
 /** Settings and alerts in the form of requests, answers and webhooks. */
-import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
+import { create, toJsonString } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
-  type AlertDeliverySchema,
   type Alert as AlertMessage,
   AlertSchema,
   type AlertSettings as AlertSettingsMessage,
   AlertSettingsSchema,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import type { Alert, AlertDelivery, AlertSettings } from '../entities/alert.ts';
+import type { Alert, AlertSettings, WaitingAddress } from '../entities/alert.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
@@ -22,11 +21,10 @@ import {
 
 const percentsByDefault = [50, 80, 100];
 
+export type WantedSettings = AlertSettings & Pick<WantedDestination, 'secret'>;
+
 /** @throws `invalid_parameter` */
-export function readAlertSettings(
-  message: AlertSettingsMessage,
-  rules: DestinationRules,
-): AlertSettings & Pick<WantedDestination, 'secret'> {
+export function readAlertSettings(message: AlertSettingsMessage, rules: DestinationRules): WantedSettings {
   const { percents, balanceBelow } = message;
   return {
     destination: undefined,
@@ -64,11 +62,10 @@ function readBalance(text: string): NanoCredits {
  * @param slackUrl undefined for other destinations, and if it cannot be read
  */
 export function describeAlertSettings(
-  settings: AlertSettings,
-  waiting: readonly string[],
-  slackUrl?: string,
+  { destination, percents, balanceBelow }: AlertSettings,
+  waiting: readonly WaitingAddress[],
+  slackUrl: string | undefined,
 ): AlertSettingsMessage {
-  const { destination, percents, balanceBelow } = settings;
   return create(AlertSettingsSchema, {
     percents: [...percents],
     ...(destination !== undefined && describeDestination(destination, waiting, slackUrl)),
@@ -77,17 +74,22 @@ export function describeAlertSettings(
 }
 
 export function describeAlert(alert: Alert): AlertMessage {
-  const { id, kind: type, createdAtMs, accountId, delivery } = alert;
   const { resetsAtMs, endsAtMs, ...details } = alert.details;
+  const { nextAttemptAtMs, deliveredAtMs, lastFailure, ...delivery } = alert.delivery;
   return create(AlertSchema, {
-    id,
-    type,
-    accountId,
+    id: alert.id,
+    type: alert.kind,
+    accountId: alert.accountId,
+    createdAt: timestampFromMs(alert.createdAtMs),
     ...details,
-    createdAt: timestampFromMs(createdAtMs),
     ...(resetsAtMs !== undefined && { resetsAt: timestampFromMs(resetsAtMs) }),
     ...(endsAtMs !== undefined && { endsAt: timestampFromMs(endsAtMs) }),
-    delivery: describeDelivery(delivery),
+    delivery: {
+      ...delivery,
+      ...(nextAttemptAtMs !== undefined && { nextAttemptAt: timestampFromMs(nextAttemptAtMs) }),
+      ...(deliveredAtMs !== undefined && { deliveredAt: timestampFromMs(deliveredAtMs) }),
+      ...(lastFailure !== undefined && { lastFailure }),
+    },
   });
 }
 
@@ -96,15 +98,4 @@ export function webhookBody(alert: Alert): string {
   const message = describeAlert(alert);
   delete message.delivery;
   return toJsonString(AlertSchema, message);
-}
-
-function describeDelivery(delivery: AlertDelivery): MessageInitShape<typeof AlertDeliverySchema> {
-  const { state, attempts, nextAttemptAtMs, deliveredAtMs, lastFailure } = delivery;
-  return {
-    state,
-    attempts,
-    ...(nextAttemptAtMs !== undefined && { nextAttemptAt: timestampFromMs(nextAttemptAtMs) }),
-    ...(deliveredAtMs !== undefined && { deliveredAt: timestampFromMs(deliveredAtMs) }),
-    ...(lastFailure !== undefined && { lastFailure }),
-  };
 }

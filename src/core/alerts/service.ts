@@ -3,7 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { type AccountOfCallDeps, accountToChange, actorOf } from '../access/account-of-call.ts';
+import {
+  type AccountOfCallDeps,
+  type AccountRequest,
+  accountToChange,
+  actorOf,
+} from '../access/account-of-call.ts';
 import { hasAdminScope } from '../access/admin-rights.ts';
 import type { AnyCall } from '../access/call.ts';
 import type { Account } from '../entities/account.ts';
@@ -18,13 +23,13 @@ import { type AuditEntry, auditEntry } from '../entities/audit.ts';
 import type { Store } from '../entities/store.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
-import { invalid, nextPage, readPage } from '../values/parameters.ts';
+import { invalid, nextPage, type PageFields, readPage } from '../values/parameters.ts';
 import { newAlert } from './alerts.ts';
 import { Confirmations, describeWaiting, divided } from './confirmations.ts';
 import { Deliveries, type DeliveriesDeps, retryDelayMs } from './deliveries.ts';
 import { type DestinationRules, hostsOf } from './destinations.ts';
-import { describeAlert, describeAlertSettings, readAlertSettings } from './messages.ts';
-import { newWebhookSecret } from './signature.ts';
+import { describeAlert, describeAlertSettings, readAlertSettings, type WantedSettings } from './messages.ts';
+import { newWebhookSecret } from './send-alert.ts';
 
 /** One test is allowed in this time. */
 const testMs = 10_000;
@@ -39,93 +44,76 @@ export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCal
 export function alertsApi(deps: AlertsDeps) {
   const { store } = deps;
   const confirmations = new Confirmations(deps);
+  const accountOf = async (request: AccountRequest, call: AnyCall) =>
+    (await accountToChange(deps, request, call)).account;
   return {
-    ...settingsFunctions(deps, confirmations),
-    ...confirmationFunctions(deps, confirmations),
-
-    async listAlerts(request: pb.ListAlertsRequest | ownPb.ListAlertsRequest, call: AnyCall) {
-      const { account } = await accountToChange(deps, request, call);
-      const page = await store.alerts.list(account.id, readPage(request));
-      return { alerts: page.items.map(describeAlert), ...nextPage(page) };
-    },
-
-    async sendTestAlert(request: pb.SendTestAlertRequest | ownPb.SendTestAlertRequest, call: AnyCall) {
-      const { account } = await accountToChange(deps, request, call);
-      return { alert: await sendTest(deps, account) };
-    },
-  };
-}
-
-function settingsFunctions(deps: AlertsDeps, confirmations: Confirmations) {
-  const { store } = deps;
-  return {
-    async getAlertSettings(
-      request: pb.GetAlertSettingsRequest | ownPb.GetAlertSettingsRequest,
-      call: AnyCall,
-    ) {
-      const { account } = await accountToChange(deps, request, call);
-      const stored = await store.alerts.settings(account.id);
+    async getAlertSettings(request: AccountRequest, call: AnyCall) {
+      const { id } = await accountOf(request, call);
+      const stored = await store.alerts.settings(id);
       if (stored === undefined) return {};
       const { offAtMs } = stored;
-      const waiting = await store.alerts.waiting(account.id);
       return {
-        ...described(deps, stored, waiting, maySetAlerts(call)),
+        ...described(deps, stored, await store.alerts.waiting(id), maySetAlerts(call)),
         ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
       };
     },
 
-    async setAlertSettings(
-      request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
-      call: AnyCall,
-    ) {
-      const { account, own } = await accountToChange(deps, request, call);
-      const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
-      const { destination } = wanted ?? {};
-      const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
-      const entry = entryOf(deps, call, 'alerts.set', account.id, details);
-      for (;;) {
-        // Read first: an address that is confirmed meanwhile is in the settings.
-        const waitingBefore = await store.alerts.waiting(account.id);
-        const before = wanted && (await store.alerts.settings(account.id));
-        if (own !== undefined) checkHolder(deps, wanted, before, waitingBefore);
-        const { confirmed, waiting } = divided(mailOf(destination), before);
-        const made = wanted && newSecretFor(wanted, before, request.newSecret);
-        const secret = wanted?.secret ?? made;
-        const all = wanted && storedSettings(deps, account.id, wanted, secret, before);
-        const stored = all && withAddresses(all, confirmed);
-        // An address that was confirmed meanwhile must not wait again.
-        if (!(await store.alerts.setSettings(account.id, stored, entry, waiting, before ?? 'none'))) continue;
-        await confirmations.sendFirst(account.id);
-        return {
-          ...(stored && described(deps, stored, await store.alerts.waiting(account.id), true)),
-          ...(made !== undefined && { secret: made }),
-        };
-      }
+    setAlertSettings: (request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest, call: AnyCall) =>
+      setSettings(deps, confirmations, request, call),
+
+    async sendMailConfirmation(request: AccountRequest & { readonly address: string }, call: AnyCall) {
+      const { id } = await accountOf(request, call);
+      const waiting = await confirmations.sendAgain(id, request.address);
+      return { ...(waiting && { waitingAddress: describeWaiting(waiting) }) };
+    },
+
+    async confirmMailAddress(request: AccountRequest & { readonly code: string }, call: AnyCall) {
+      const { id } = await accountOf(request, call);
+      const auditOf = (details: AuditEntry['details']) => entryOf(deps, call, 'alerts.confirm', id, details);
+      return { address: await confirmations.confirm(id, request.code, auditOf) };
+    },
+
+    async listAlerts(request: AccountRequest & PageFields, call: AnyCall) {
+      const { id } = await accountOf(request, call);
+      const page = await store.alerts.list(id, readPage(request));
+      return { alerts: page.items.map(describeAlert), ...nextPage(page) };
+    },
+
+    async sendTestAlert(request: AccountRequest, call: AnyCall) {
+      return { alert: await sendTest(deps, await accountOf(request, call)) };
     },
   };
 }
 
-function confirmationFunctions(deps: AlertsDeps, confirmations: Confirmations) {
-  return {
-    async sendMailConfirmation(
-      request: pb.SendMailConfirmationRequest | ownPb.SendMailConfirmationRequest,
-      call: AnyCall,
-    ) {
-      const { account } = await accountToChange(deps, request, call);
-      const waiting = await confirmations.sendAgain(account.id, request.address);
-      return { ...(waiting && { waitingAddress: describeWaiting(waiting) }) };
-    },
-
-    async confirmMailAddress(
-      request: pb.ConfirmMailAddressRequest | ownPb.ConfirmMailAddressRequest,
-      call: AnyCall,
-    ) {
-      const { account } = await accountToChange(deps, request, call);
-      const auditOf = (details: AuditEntry['details']) =>
-        entryOf(deps, call, 'alerts.confirm', account.id, details);
-      return { address: await confirmations.confirm(account.id, request.code, auditOf) };
-    },
-  };
+async function setSettings(
+  deps: AlertsDeps,
+  confirmations: Confirmations,
+  request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
+  call: AnyCall,
+) {
+  const { alerts } = deps.store;
+  const { account, own } = await accountToChange(deps, request, call);
+  const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
+  const { destination } = wanted ?? {};
+  const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
+  const entry = entryOf(deps, call, 'alerts.set', account.id, details);
+  for (;;) {
+    // Read first: an address that is confirmed meanwhile is in the settings.
+    const waitingBefore = await alerts.waiting(account.id);
+    const before = wanted && (await alerts.settings(account.id));
+    if (own !== undefined) checkHolder(deps, destination, before, waitingBefore);
+    const { confirmed, waiting } = divided(mailOf(destination), before);
+    const made = wanted && newSecretFor(destination, before, request.newSecret);
+    const secret = wanted?.secret ?? made;
+    const stored = wanted && storedSettings(deps, account.id, { ...wanted, secret }, confirmed, before);
+    // An address that was confirmed meanwhile must not wait again.
+    if (!(await alerts.setSettings(account.id, stored, entry, waiting, before ?? 'none'))) continue;
+    await confirmations.sendFirst(account.id);
+    return {
+      ...(stored && described(deps, stored, await alerts.waiting(account.id), true)),
+      ...(made !== undefined && { secret: made }),
+    };
+  }
 }
 
 function entryOf(
@@ -153,9 +141,8 @@ function described(
   const { destination, sealedSecret = '', accountId } = stored;
   const isOpened = isWhole && destination?.kind === 'slack';
   const slackUrl = isOpened ? seal.open(sealedSecret, accountId) : undefined;
-  const addresses = waiting.map(({ address }) => address);
   return {
-    settings: describeAlertSettings(stored, addresses, slackUrl),
+    settings: describeAlertSettings(stored, waiting, slackUrl),
     waitingAddresses: waiting.map(describeWaiting),
   };
 }
@@ -164,60 +151,55 @@ function mailOf(destination: Destination | undefined): readonly string[] {
   return destination?.kind === 'mail' ? destination.addresses : [];
 }
 
-/** The settings as they are stored, only with confirmed addresses. */
-function withAddresses(settings: StoredAlertSettings, addresses: readonly string[]): StoredAlertSettings {
-  if (settings.destination?.kind !== 'mail') return settings;
-  return { ...settings, destination: { kind: 'mail', addresses } };
-}
-
 /**
  * Mail reaches people who did not ask for it, so the operator decides whether holders set its addresses.
  * @throws `invalid_parameter`
  */
 function checkHolder(
   { destinationRules: { mail } }: AlertsDeps,
-  wanted: AlertSettings | undefined,
+  wanted: Destination | undefined,
   before: AlertSettings | undefined,
   waiting: readonly WaitingAddress[],
 ): void {
-  const destination = wanted?.destination;
-  if (destination?.kind !== 'mail' || mail?.holdersMaySet) return;
+  if (wanted?.kind !== 'mail' || mail?.holdersMaySet) return;
   const known = new Set([...mailOf(before?.destination), ...waiting.map(({ address }) => address)]);
-  if (isDeepStrictEqual(new Set(destination.addresses), known)) return;
+  if (isDeepStrictEqual(new Set(wanted.addresses), known)) return;
   throw invalid(
     'settings.mail_addresses',
     'Only the operator sets addresses of mail here. `alerts.smtp.holdersMaySet` lets holders set them too.',
   );
 }
 
-function isSame(one: Destination, other: Destination | undefined): boolean {
-  return isDeepStrictEqual(one, other);
-}
-
 /** Signs the posts of a webhook. Undefined for other destinations, and if the secret before stays. */
 function newSecretFor(
-  { destination }: AlertSettings,
+  destination: Destination | undefined,
   before: AlertSettings | undefined,
   isWanted = false,
 ): string | undefined {
-  if (destination?.kind !== 'webhook') return undefined;
-  return isWanted || !isSame(destination, before?.destination) ? newWebhookSecret() : undefined;
+  const stays = !isWanted && isDeepStrictEqual(destination, before?.destination);
+  return destination?.kind === 'webhook' && !stays ? newWebhookSecret() : undefined;
 }
 
-/** @throws `invalid_parameter` for a new room without an access token */
+/**
+ * The settings as they are stored, only with confirmed addresses.
+ * @throws `invalid_parameter` for a new room without an access token
+ */
 function storedSettings(
   { seal }: AlertsDeps,
   accountId: AccountId,
-  { destination, percents, balanceBelow }: AlertSettings,
-  secret: string | undefined,
+  { secret, ...wanted }: WantedSettings,
+  addresses: readonly string[],
   before: StoredAlertSettings | undefined,
 ): StoredAlertSettings {
-  const kept = destination && isSame(destination, before?.destination) ? before?.sealedSecret : undefined;
+  const { destination } = wanted;
+  const isKept = destination && isDeepStrictEqual(destination, before?.destination);
+  const kept = isKept ? before?.sealedSecret : undefined;
   const sealedSecret = secret === undefined ? kept : seal.seal(secret, accountId);
   if (destination?.kind === 'matrix' && sealedSecret === undefined) {
     throw invalid('settings.matrix.access_token', 'A new room needs an access token.');
   }
-  return { accountId, destination, percents, balanceBelow, sealedSecret, offAtMs: undefined };
+  const stored = { ...wanted, accountId, sealedSecret, offAtMs: undefined };
+  return destination?.kind === 'mail' ? { ...stored, destination: { kind: 'mail', addresses } } : stored;
 }
 
 /** Sends an alert once. @throws `invalid_parameter` without a destination; `rate_limit_exceeded` */

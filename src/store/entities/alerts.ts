@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type UpdateObject } from 'kysely';
 import {
   type Alert,
   type AlertDetails,
@@ -13,12 +13,18 @@ import type { AccountId, AlertId } from '../../core/values/ids.ts';
 import type { Executor } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
-import { type AlertRow, afterAll, optionalNumber, optionalText } from '../sql/schema.ts';
+import { type AlertRow, afterAll, type Database, optionalNumber, optionalText } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
-import { removeSettings, replaceSettings, settingsOf, turnDestinationOff } from './alert-settings.ts';
+import {
+  confirmationStore,
+  destinationFrom,
+  removeSettings,
+  replaceSettings,
+  replaceWaiting,
+  settingsOf,
+  turnDestinationOff,
+} from './alert-settings.ts';
 import { change } from './audit.ts';
-import { destinationFrom } from './destination-text.ts';
-import { confirmationStore, replaceWaiting } from './waiting-addresses.ts';
 import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 interface MovedMark extends AlertMark {
@@ -146,35 +152,29 @@ const deliver = statement((p: { id: AlertId; atMs: number }) =>
     .where('id', '=', p.id),
 );
 const fail = statement((p: { id: AlertId; failure: string }) =>
-  query
-    .updateTable('alerts')
-    .set({ last_failure: p.failure })
-    .where('id', '=', p.id)
-    .where(sql<boolean>`state = 'pending'`),
+  setPending({ last_failure: p.failure }).where('id', '=', p.id),
 );
 const giveUp = statement((p: { id: AlertId; failure: string }) =>
-  query
-    .updateTable('alerts')
-    .set({ state: sql.lit('failed'), next_attempt_at_ms: null, last_failure: p.failure })
-    .where('id', '=', p.id)
-    .where(sql<boolean>`state = 'pending'`),
+  setPending(givenUp(p.failure)).where('id', '=', p.id),
 );
 /** Alerts that are due before this time. */
 const delayAll = statement((p: { accountId: AccountId; atMs: number }) =>
-  query
-    .updateTable('alerts')
-    .set({ next_attempt_at_ms: p.atMs })
+  setPending({ next_attempt_at_ms: p.atMs })
     .where('account_id', '=', p.accountId)
-    .where(sql<boolean>`state = 'pending'`)
     .where('next_attempt_at_ms', '<', sql<bigint>`${p.atMs}`),
 );
 const giveUpAll = statement((p: { accountId: AccountId; failure: string }) =>
-  query
-    .updateTable('alerts')
-    .set({ state: sql.lit('failed'), next_attempt_at_ms: null, last_failure: p.failure })
-    .where('account_id', '=', p.accountId)
-    .where(sql<boolean>`state = 'pending'`),
+  setPending(givenUp(p.failure)).where('account_id', '=', p.accountId),
 );
+
+/** Changes only pending alerts. */
+function setPending(set: UpdateObject<Database, 'alerts'>) {
+  return query.updateTable('alerts').set(set).where(sql<boolean>`state = 'pending'`);
+}
+
+function givenUp(failure: string) {
+  return { state: sql.lit('failed'), next_attempt_at_ms: null, last_failure: failure };
+}
 
 export function alertStore(executor: Executor): AlertStore {
   const run = (...steps: readonly Step[]) => executor.run({ steps });

@@ -2,9 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { newAlert } from '../../../src/core/alerts/alerts.ts';
 import { retryDelayMs } from '../../../src/core/alerts/deliveries.ts';
-import { noticeOf, slackBody } from '../../../src/core/alerts/notices.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
-import { newWebhookSecret, signedHeaders } from '../../../src/core/alerts/signature.ts';
+import { newWebhookSecret, noticeOf, signedHeaders, slackBody } from '../../../src/core/alerts/send-alert.ts';
 import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
 import type { AlertDetails, AlertKind } from '../../../src/core/entities/alert.ts';
 import { newAccountId } from '../../../src/core/values/ids.ts';

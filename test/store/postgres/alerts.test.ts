@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Alerts } from '../../../src/core/alerts/alerts.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
-import { newWebhookSecret } from '../../../src/core/alerts/signature.ts';
+import { newWebhookSecret } from '../../../src/core/alerts/send-alert.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import type { AlertObserver } from '../../../src/core/entities/webhook.ts';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
