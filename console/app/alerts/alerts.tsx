@@ -1,7 +1,7 @@
 /** The alerts of an account: settings, destination and raised alerts. */
 import { useState } from 'preact/hooks';
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { failureOf } from '../api.ts';
+import { destinationOf } from '../../../src/core/alerts/alert-words.ts';
 import { nanoOf } from '../credits.ts';
 import { Credits, Day, percentText } from '../format.tsx';
 import { SecretDialog } from '../keys/secret-dialog.tsx';
@@ -11,7 +11,8 @@ import { AlertSettingsDialog, AlertsOffDialog } from './alert-dialogs.tsx';
 import { AlertList } from './alert-list.tsx';
 import type { AlertOwner, AlertState } from './alert-owner.ts';
 import { deliveryText } from './alert-words.ts';
-import { destinationOf, destinations } from './destinations.ts';
+import { destinations } from './destination-fields.tsx';
+import { SendButton } from './send-button.tsx';
 import { WaitingAddresses } from './waiting-addresses.tsx';
 
 interface Props {
@@ -144,27 +145,10 @@ function SettingFacts({ of: settings }: { readonly of: AlertSettings }) {
 }
 
 function Test({ owner, onTest }: Pick<SettingsProps, 'owner' | 'onTest'>) {
-  const [isBusy, setBusy] = useState(false);
-  const [outcome, setOutcome] = useState('');
   const send = async () => {
-    if (isBusy) return;
-    setBusy(true);
-    setOutcome('');
-    try {
-      const { delivery } = (await owner.test()) ?? {};
-      setOutcome(delivery === undefined ? '' : deliveryText(delivery));
-      onTest();
-    } catch (error) {
-      setOutcome(failureOf(error).message);
-    }
-    setBusy(false);
+    const { delivery } = (await owner.test()) ?? {};
+    onTest();
+    return delivery === undefined ? '' : deliveryText(delivery);
   };
-  return (
-    <>
-      <button type="button" aria-disabled={isBusy} onClick={() => void send()}>
-        {isBusy ? 'Sending…' : 'Send a test'}
-      </button>
-      <span role="status">{outcome}</span>
-    </>
-  );
+  return <SendButton send={send}>Send a test</SendButton>;
 }

@@ -1,14 +1,15 @@
 /** The fields of a form that say where alerts are sent to. */
 import { useState } from 'preact/hooks';
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { destinationOf } from '../../../src/core/alerts/alert-words.ts';
 import { Choice, Field } from '../fields.tsx';
-import { destinationOf, destinations } from './destinations.ts';
 
+export const destinations = { webhook: 'Webhook', mail: 'Mail', slack: 'Slack', matrix: 'Matrix' } as const;
 const options = Object.entries(destinations);
 const address = { autocomplete: 'off', spellcheck: false } as const;
 
 export function DestinationFields({ settings }: { readonly settings: AlertSettings | undefined }) {
-  const before = destinationOf(settings);
+  const before = settings && destinationOf(settings);
   const [kind, setKind] = useState<string>(before?.kind ?? 'webhook');
   return (
     <>

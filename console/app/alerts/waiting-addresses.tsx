@@ -1,11 +1,10 @@
 /** Addresses of mail that wait for their confirmation, with the form that takes the code. */
-import { useState } from 'preact/hooks';
 import type { WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { failureOf } from '../api.ts';
 import { CallForm } from '../dialog.tsx';
 import { Field } from '../fields.tsx';
 import { Time } from '../format.tsx';
 import type { AlertOwner } from './alert-owner.ts';
+import { SendButton } from './send-button.tsx';
 
 interface Props {
   readonly of: readonly WaitingAddress[];
@@ -62,27 +61,14 @@ interface SendProps extends Pick<Props, 'owner' | 'onChanged'> {
 }
 
 function SendAgain({ address, owner, onChanged }: SendProps) {
-  const [isBusy, setBusy] = useState(false);
-  const [outcome, setOutcome] = useState('');
   const send = async () => {
-    if (isBusy) return;
-    setBusy(true);
-    try {
-      const { lastFailure = 'Sent.' } = (await owner.sendCode(address)) ?? {};
-      setOutcome(lastFailure);
-      onChanged();
-    } catch (error) {
-      setOutcome(failureOf(error).message);
-    }
-    setBusy(false);
+    const { lastFailure = 'Sent.' } = (await owner.sendCode(address)) ?? {};
+    onChanged();
+    return lastFailure;
   };
   return (
-    <>
-      <button type="button" aria-disabled={isBusy} onClick={() => void send()}>
-        {isBusy ? 'Sending…' : 'Send again'}
-        <span class="unseen"> to {address}</span>
-      </button>{' '}
-      <span role="status">{outcome}</span>
-    </>
+    <SendButton send={send} more={<span class="unseen"> to {address}</span>}>
+      Send again
+    </SendButton>
   );
 }

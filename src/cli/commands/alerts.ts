@@ -15,13 +15,6 @@ import {
   ownOr,
   ownOrCommand,
 } from './admin-command.ts';
-import {
-  type DestinationFlags,
-  destinationFact,
-  readDestination,
-  waitingFacts,
-  withDestinationOptions,
-} from './alert-destination.ts';
 
 export function alertsCommand(): Command {
   return newCommand(
@@ -62,13 +55,18 @@ export function alertsCommand(): Command {
 }
 
 function setCommand(): Command {
-  const command = ownOrCommand('set', 'Set alerts, and replace all earlier settings.', [
+  return ownOrCommand('set', 'Set alerts, and replace all earlier settings.', [
     'parley alerts set --webhook https://example.com/alerts --percents 80,100 --balance-below 5',
     'parley alerts set acme --mail ops@example.com',
     "parley alerts set --matrix '!id:example.com' --homeserver https://matrix.example.com --token-file token",
     'parley alerts set acme --none',
-  ]);
-  return withDestinationOptions(command)
+  ])
+    .option('--webhook <url>', 'post alerts there (default: alerts are only listed)')
+    .option('--mail <list>', 'mail alerts there, such as ops@example.com,desk@example.com', parseList)
+    .option('--slack <url>', 'post alerts to this incoming webhook of Slack')
+    .option('--matrix <room>', 'send alerts to this room, such as !id:example.com')
+    .option('--homeserver <url>', 'the homeserver, with --matrix')
+    .option('--token-file <file>', 'a file with the access token (default: the token set before)')
     .option('--percents <list>', 'of budgets and fair use (default: 50,80,100)', parsePercents)
     .option('--balance-below <credits>', 'the balance below which an alert is raised (default: none)')
     .option('--new-secret', 'create a new signing secret, also for the same webhook')
@@ -86,7 +84,13 @@ async function showSettings(account: string | undefined, flags: AdminCommandFlag
   );
 }
 
-interface SetFlags extends AdminCommandFlags, DestinationFlags {
+interface SetFlags extends AdminCommandFlags {
+  readonly webhook?: string;
+  readonly mail?: string[];
+  readonly slack?: string;
+  readonly matrix?: string;
+  readonly homeserver?: string;
+  readonly tokenFile?: string;
   readonly percents?: number[];
   readonly balanceBelow?: string;
   readonly newSecret?: boolean;
@@ -111,6 +115,33 @@ async function setAlerts(account: string | undefined, flags: SetFlags, command: 
   if (secret !== undefined) printStatus('Keep the secret, it is not shown again.');
   if (waitingAddresses.length > 0)
     printStatus('Enter the code of each mail with `parley alerts confirm --code CODE`.');
+}
+
+/** The fields of the settings; undefined without any of the options. */
+async function readDestination(flags: SetFlags, command: Command) {
+  const { webhook, mail, slack, matrix, homeserver, tokenFile } = flags;
+  if ([webhook, mail, slack, matrix].filter((flag) => flag !== undefined).length > 1)
+    usageError(command, 'give only one of --webhook, --mail, --slack and --matrix');
+  if ((matrix === undefined) !== (homeserver === undefined) || (tokenFile && matrix === undefined))
+    usageError(command, 'give --matrix and --homeserver together, with --token-file for a new room');
+  if (webhook !== undefined) return { webhookUrl: webhook };
+  if (mail !== undefined) return { mailAddresses: mail };
+  if (slack !== undefined) return { slackUrl: slack };
+  if (matrix === undefined || homeserver === undefined) return undefined;
+  const room = { homeserverUrl: homeserver, roomId: matrix };
+  return {
+    matrix: tokenFile === undefined ? room : { ...room, accessToken: await readToken(tokenFile, command) },
+  };
+}
+
+async function readToken(file: string, command: Command): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  const { fileReason } = await import('../../files/reason.ts');
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    return usageError(command, `the file ${file} cannot be read (${fileReason(error)})`);
+  }
 }
 
 /** The fields of the settings, by their paths, as options. */
@@ -174,18 +205,27 @@ interface MoreFacts {
   readonly waiting: readonly WaitingAddress[];
 }
 
-function settingsFacts(settings: AlertSettings | undefined, { off, secret, waiting }: MoreFacts): string {
+async function settingsFacts(settings: AlertSettings | undefined, { off, secret, waiting }: MoreFacts) {
   if (settings === undefined) return 'No alerts are set.\n';
-  const { percents, balanceBelow } = settings;
-  const destination = destinationFact(settings);
+  const { destinationOf } = await import('../../core/alerts/alert-words.ts');
+  const { kind = 'webhook', address } = destinationOf(settings) ?? {};
   return facts([
-    destination,
-    ...(off === undefined ? [] : [[`${destination[0]} is`, off] as const]),
+    [kind, address],
+    ...(off === undefined ? [] : [[`${kind} is`, off] as const]),
     ...(secret === undefined ? [] : [['secret', secret] as const]),
     ...waitingFacts(waiting),
-    ['percents', percents.join(', ')],
-    ['balance below', balanceBelow],
+    ['percents', settings.percents.join(', ')],
+    ['balance below', settings.balanceBelow],
   ]);
+}
+
+/** Addresses that wait for their confirmation, as rows of facts. */
+function waitingFacts(waiting: readonly WaitingAddress[]): (readonly [string, string])[] {
+  return waiting.map(({ address, sentAt, lastFailure }) => {
+    const sent = sentAt && `code sent ${timeText(sentAt)}`;
+    const facts = [sent, lastFailure].filter((fact) => fact !== undefined);
+    return ['waits for confirmation', `${address} (${facts.join('; ') || 'no code was sent'})`];
+  });
 }
 
 async function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): Promise<string> {
@@ -201,8 +241,12 @@ async function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): Pr
   ]);
 }
 
+function parseList(text: string): string[] {
+  return text.split(',').map((part) => part.trim());
+}
+
 function parsePercents(text: string): number[] {
-  const percents = text.split(',').map((part) => part.trim());
+  const percents = parseList(text);
   if (percents.every((part) => /^\d{1,3}$/.test(part))) return percents.map(Number);
   throw new InvalidArgumentError('Write whole numbers such as 50,80,100.');
 }

@@ -1,6 +1,6 @@
 /** Alerts in words, for mail, chats, the command line and the console. Browsers run it too. */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
-import type { Alert } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 
 /** How a reader sees the values of an alert. */
 export interface AlertStyle {
@@ -80,4 +80,13 @@ function onDate(words: string): KindOfAlert['words'] {
 
 function dateWords(at: Timestamp, { date }: AlertStyle): string {
   return date(timestampDate(at));
+}
+
+/** Where alerts are sent to, for people. Undefined if they are only listed. */
+export function destinationOf({ webhookUrl, mailAddresses, slackUrl, matrix }: AlertSettings) {
+  if (webhookUrl !== undefined) return { kind: 'webhook', address: webhookUrl } as const;
+  if (mailAddresses.length > 0) return { kind: 'mail', address: mailAddresses.join(', ') } as const;
+  if (slackUrl !== undefined) return { kind: 'slack', address: slackUrl } as const;
+  if (matrix === undefined) return undefined;
+  return { kind: 'matrix', address: `${matrix.roomId} at ${matrix.homeserverUrl}` } as const;
 }
