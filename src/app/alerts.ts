@@ -38,7 +38,12 @@ export function openAlerts(
 ): AlertsDeps {
   const rules = destinationRules(config);
   const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
-  const deps = { ...context, sender, mail: mailSender(config), seal: sealOf(config) };
+  const deps = {
+    ...context,
+    sender,
+    mail: mailSender(config),
+    seal: new SecretSeal(config.sealingKey?.reveal()),
+  };
   const running = new Alerts(deps, intervalMs);
   opened.defer(() => running.close());
   return { ...deps, destinationRules: rules };
@@ -51,10 +56,6 @@ export function mailSender({ alerts: { smtp }, smtpPassword }: Config): SmtpSend
 
 function destinationRules({ alerts: { allowedNetworks, smtp } }: Config): DestinationRules {
   return { allowedNetworks, mail: smtp };
-}
-
-function sealOf({ sealingKey }: Config): SecretSeal {
-  return new SecretSeal(sealingKey?.reveal());
 }
 
 const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -71,7 +72,7 @@ export function alertsWithoutServer(
     log: silent,
     sender: undefined,
     mail: undefined,
-    seal: sealOf(config),
+    seal: new SecretSeal(config.sealingKey?.reveal()),
     observer: { raised: () => undefined, attempted: () => undefined },
     destinationRules: destinationRules(config),
   };

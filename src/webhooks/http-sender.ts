@@ -1,15 +1,16 @@
 /** Sends alerts over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import type { buildConnector } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/webhook.ts';
 import { AddressRefused, failureOf } from './failures.ts';
 import { type Resolve, resolverOf } from './names.ts';
-import { retryAfterMs } from './retry-after.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
+const tooManyRequests = 429;
+const bodyBytesMax = 4_096;
 
 type Scheme = 'http' | 'https';
 
@@ -93,4 +94,35 @@ export class HttpSender implements WebhookSender {
   #mayReach(address: string, scheme: Scheme): boolean {
     return mayReach(address, scheme, this.#options.rules);
   }
+}
+
+/**
+ * How long a receiver that has too many requests asks to wait: in the header `Retry-After`, or as Matrix does, in JSON.
+ * Undefined if it does not say. A date counts as none.
+ */
+async function retryAfterMs(
+  answer: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>,
+): Promise<number | undefined> {
+  if (answer.statusCode !== tooManyRequests) return undefined;
+  const header = answer.headers['retry-after'];
+  if (typeof header === 'string' && /^\d{1,9}$/.test(header)) return Number(header) * 1_000;
+  try {
+    const { retry_after_ms: waitMs } = (JSON.parse(await beginning(answer.body)) ?? {}) as {
+      retry_after_ms?: unknown;
+    };
+    return Number.isSafeInteger(waitMs) && Number(waitMs) > 0 ? Number(waitMs) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= bodyBytesMax) break;
+  }
+  return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString();
 }

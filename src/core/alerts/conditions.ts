@@ -60,11 +60,13 @@ export function dueAlerts(
   used: readonly bigint[],
   moment: Moment,
 ): readonly Due[] {
+  const { trial, plan } = watched.account.subscription;
   const due = [
     ...budgets.flatMap((budget, at) => dueBudget(watched, budget, used[at] ?? 0n, moment)),
     ...dueFairUse(watched, moment),
     ...dueBalance(watched),
-    ...dueEnds(watched, moment),
+    ...dueEnd('trial', trial, plan, moment.accessNowMs),
+    ...dueEnd('plan', plan, trial, moment.accessNowMs),
   ];
   const nameOf = ({ kind, subject }: AlertMark) => `${kind} ${subject}`;
   const marks = new Map(watched.marks.map((mark) => [nameOf(mark), mark]));
@@ -84,63 +86,43 @@ function dueBudget(
   if (percent === undefined) return [];
   const resetsAtMs = periodEndMs(count.period, nowMs);
   const subject = `${count.owner} ${limitName}`;
-  return [
+  return reached(
+    { kind: 'budget.used', subject, period: count.period, basis: String(limit), threshold: percent },
     {
-      mark: { kind: 'budget.used', subject, period: count.period, basis: String(limit), threshold: percent },
-      details: {
-        ...(keyId !== undefined && { keyId }),
-        percent,
-        limitName,
-        used: credits(used),
-        limit: credits(limit),
-        ...(resetsAtMs !== undefined && { resetsAtMs }),
-      },
+      ...(keyId !== undefined && { keyId }),
+      percent,
+      limitName,
+      used: credits(used),
+      limit: credits(limit),
+      ...(resetsAtMs !== undefined && { resetsAtMs }),
     },
-  ];
+  );
 }
 
 function dueFairUse(
   { account, settings, unitsUsed }: WatchedAccount,
   { nowMs, accessNowMs, fairUse }: Moment,
 ): Reached[] {
-  const limit = BigInt(unitsPerMonth(fairUse, entitlementAt(account.subscription, accessNowMs)));
-  const percent = highestPercent(settings.percents, unitsUsed, limit);
+  const limit = unitsPerMonth(fairUse, entitlementAt(account.subscription, accessNowMs));
+  const percent = highestPercent(settings.percents, unitsUsed, BigInt(limit));
   if (percent === undefined) return [];
-  const used = String(unitsUsed);
-  return [
-    {
-      // Without a basis, as nodes may differ in the allowance, during a reload or at the end of a trial.
-      mark: {
-        kind: 'fair_use.used',
-        subject: '',
-        period: periodOf('month', nowMs),
-        basis: '',
-        threshold: percent,
-      },
-      details: { percent, used, limit: String(limit), resetsAtMs: nextMonthMs(nowMs) },
-    },
-  ];
+  // Without a basis, as nodes may differ in the allowance, during a reload or at the end of a trial.
+  return reached(
+    { kind: 'fair_use.used', period: periodOf('month', nowMs), threshold: percent },
+    { percent, used: String(unitsUsed), limit: String(limit), resetsAtMs: nextMonthMs(nowMs) },
+  );
 }
 
 /** Each load allows the alert again. */
-function dueBalance({ account, settings, latestLoad }: WatchedAccount): Reached[] {
-  const { balanceBelow } = settings;
+function dueBalance({ account, settings: { balanceBelow }, latestLoad }: WatchedAccount): Reached[] {
   if (balanceBelow === undefined || account.balance >= balanceBelow) return [];
-  const basis = String(balanceBelow);
-  return [
-    {
-      mark: { kind: 'credits.low', subject: '', period: latestLoad, basis, threshold: 0 },
-      details: { balance: formatCredits(account.balance), balanceBelow: formatCredits(balanceBelow) },
-    },
-  ];
+  return reached(
+    { kind: 'credits.low', period: latestLoad, basis: String(balanceBelow) },
+    { balance: formatCredits(account.balance), balanceBelow: formatCredits(balanceBelow) },
+  );
 }
 
 /** Skips an end if another subscription lasts longer, and an end long ago. */
-function dueEnds({ account }: WatchedAccount, { accessNowMs }: Moment): Reached[] {
-  const { trial, plan } = account.subscription;
-  return [...dueEnd('trial', trial, plan, accessNowMs), ...dueEnd('plan', plan, trial, accessNowMs)];
-}
-
 function dueEnd(
   name: 'trial' | 'plan',
   period: Period | undefined,
@@ -152,8 +134,11 @@ function dueEnd(
   if (nowMs < endsAtMs - noticeMs || nowMs >= endsAtMs + noticeMs) return [];
   if (other !== undefined && other.startsAtMs <= endsAtMs && other.endsAtMs > endsAtMs) return [];
   const kind = nowMs < endsAtMs ? (`${name}.ending` as const) : (`${name}.ended` as const);
-  const mark = { kind, subject: '', period: '', basis: String(endsAtMs), threshold: 0 };
-  return [{ mark, details: { endsAtMs } }];
+  return reached({ kind, basis: String(endsAtMs) }, { endsAtMs });
+}
+
+function reached(mark: Partial<AlertMark> & Pick<AlertMark, 'kind'>, details: AlertDetails): Reached[] {
+  return [{ mark: { subject: '', period: '', basis: '', threshold: 0, ...mark }, details }];
 }
 
 /** The highest percent of the limit that is reached; undefined if none is. */
