@@ -13,8 +13,10 @@ import { postgres } from './postgres.ts';
 import { speech } from './speech.ts';
 import { streamMemory } from './stream-memory.ts';
 import { transcription } from './transcription.ts';
+import { walk } from './walk.ts';
 
 export const groups: readonly Group[] = [
+  walk,
   chat,
   limits,
   grpc,

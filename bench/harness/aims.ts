@@ -2,7 +2,7 @@
 import type { Comparison, Fact } from './result.ts';
 import { type Ratio, ratioOf, spreadOf, threeDigits } from './statistics.ts';
 
-type Unit = 'ms' | 'MB' | 'KiB' | 'bytes';
+type Unit = 'ms' | 'MB' | 'KiB' | 'bytes' | 'files' | 'functions' | 'calls';
 
 export interface Aim {
   readonly what: string;
@@ -42,6 +42,10 @@ export const aims = {
   postgresHotOneCpu: atMost(0.2, 'PostgreSQL’s own CPU, one hot account, one node: against Kysely’s'),
   postgresHotThreeCpu: atMost(0.2, 'PostgreSQL’s own CPU, one hot account, three nodes: against Kysely’s'),
   postgresChat: atLeast(0.5, 'chat plain on PostgreSQL, 64 connections: throughput against the bare relay'),
+  walkFiles: atMost(70, 'a plain chat on SQLite: files that run', 'files'),
+  walkFunctions: atMost(300, 'a plain chat on SQLite: functions that run', 'functions'),
+  walkCalls: atMost(500, 'a plain chat on SQLite: calls of functions', 'calls'),
+  walkCallsPostgres: atMost(800, 'a plain chat on PostgreSQL: calls of functions', 'calls'),
   loopHeld: atMost(5, 'a request without store while each sync takes 50 ms: p99', 'ms'),
   speechFirstByte: atMost(0.05, 'speech, 4,000 characters, mp3: first byte against the whole-text pipeline'),
   speechPcmCpu: atMost(0.92, 'speech, 4,000 characters, pcm: CPU against flite and ffmpeg'),

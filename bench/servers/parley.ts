@@ -4,7 +4,8 @@
  *   node bench/servers/parley.ts SETTINGS
  *
  * SETTINGS is a `parley.yaml` as JSON. An engine named `scripted` answers chat with the messages of `messages.ts`. The message
- * `memory` is answered with the live bytes after a collection, `account` with the key of another account.
+ * `memory` is answered with the live bytes after a collection, `account` with the key of another account, `walk` with the functions
+ * that ran since the last one.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,7 +47,8 @@ async function close(): Promise<void> {
   await app.close();
   rmSync(dataDir, { recursive: true });
 }
-serveParent(started, close, async (message: 'cpu' | 'memory' | 'account') => {
+serveParent(started, close, async (message: 'cpu' | 'memory' | 'account' | 'walk') => {
+  if (message === 'walk') return (await import('./walk.ts')).takeWalk();
   if (message === 'memory')
     return { liveBytes: (await import('../../test/support/live-bytes.ts')).liveBytes() };
   if (message === 'account') return { key: await openAccount(app, 'another') };
