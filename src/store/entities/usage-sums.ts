@@ -8,7 +8,6 @@ import { startedNumber } from '../migrations/integer-rows.ts';
 import { amountMax, isHuge, reportedColumns } from '../migrations/shared-tables.ts';
 import type { Addition } from '../sql/job.ts';
 import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
-import { endRow } from './usage-records.ts';
 
 export const dayMs = 86_400_000;
 
@@ -49,10 +48,7 @@ export type SummedStart = Pick<
 
 /** The amounts that an ended request adds; undefined if they are huge. */
 export function sumOf(start: SummedStart, end: RecordEnd): SumRow | undefined {
-  const row = { ...endRow(end), characters: start.characters };
-  if (reportedColumns.some((column) => Number(row[column] ?? 0) >= amountMax)) return undefined;
-  const amounts = summedColumns.map((column) => [column, BigInt(row[column] ?? 0)]);
-  return {
+  const row: SumRow = {
     day: dayText(start.startedAtMs),
     account_id: start.accountId,
     key_id: start.keyId,
@@ -61,8 +57,18 @@ export function sumOf(start: SummedStart, end: RecordEnd): SumRow | undefined {
     model: end.state === 'refused' ? '' : (start.model ?? ''),
     state: end.state,
     requests: 1n,
-    ...(Object.fromEntries(amounts) as Record<(typeof summedColumns)[number], bigint>),
+    characters: BigInt(start.characters ?? 0),
+    audio_ms_in: BigInt(Math.round(end.audioMsIn ?? 0)),
+    audio_ms_out: BigInt(Math.round(end.audioMsOut ?? 0)),
+    prompt_tokens: BigInt(end.tokens?.promptTokens ?? 0),
+    completion_tokens: BigInt(end.tokens?.completionTokens ?? 0),
+    cached_tokens: BigInt(end.tokens?.cachedTokens ?? 0),
+    cache_write_tokens: BigInt(end.tokens?.cacheWriteTokens ?? 0),
+    fair_use_units: BigInt(end.fairUseUnits ?? 0),
+    cost_nano_credits: end.cost ?? 0n,
   };
+  for (const column of reportedColumns) if (row[column] >= amountMax) return undefined;
+  return row;
 }
 
 /** A statement for each set of amounts above zero, as each value costs time in two threads. */
@@ -88,8 +94,14 @@ function addingTo(columns: readonly SumColumn[]): Statement<never> {
 export function addSum(start: SummedStart, end: RecordEnd): Addition[] {
   const sum = sumOf(start, end);
   if (sum === undefined) return [];
-  const columns = sumColumns.filter((column) => sum[column] !== 0n);
-  const [amounts, row] = [columns.map((column) => sum[column]), sumKey.map((column) => sum[column])];
+  const columns: SumColumn[] = [];
+  const amounts: bigint[] = [];
+  for (const column of sumColumns) {
+    if (sum[column] === 0n) continue;
+    columns.push(column);
+    amounts.push(sum[column]);
+  }
+  const row = [sum.day, sum.account_id, sum.key_id, sum.operation, sum.model, sum.state];
   return [{ statement: addingTo(columns), amounts, row }];
 }
 

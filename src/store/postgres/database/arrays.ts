@@ -12,6 +12,7 @@ export function textArray(values: readonly Value[]): string {
   return `{${values.map((value) => (value == null ? 'null' : quoted(String(value)))).join(',')}}`;
 }
 
-function quoted(text: string): string {
+/** A text as an element. */
+export function quoted(text: string): string {
   return `"${storable(text).replaceAll(/["\\]/g, '\\$&')}"`;
 }

@@ -12,9 +12,11 @@ const uuidType = 2950;
 /** The query of a statement. A missing parameter is null. */
 export function queryOf(statement: Statement<never, unknown>, parameters: object): Query {
   const { sql, slots } = statement.compiledFor('postgres');
-  const values = slots.map((slot) =>
-    slot instanceof Placeholder ? encoded(slot.name, Reflect.get(parameters, slot.name) ?? null) : slot,
-  );
+  const values: unknown[] = [];
+  for (const slot of slots) {
+    const isGiven = slot instanceof Placeholder;
+    values.push(isGiven ? encoded(slot.name, Reflect.get(parameters, slot.name) ?? null) : slot);
+  }
   return { text: sql, values };
 }
 

@@ -11,11 +11,11 @@ import { endClaim } from '../../entities/idempotency.ts';
 import { type EndRow, endColumns, type NewRow, recordColumns } from '../../entities/usage-records.ts';
 import { type SummedStart, type SumRow, sumColumns, sumKey, sumOf } from '../../entities/usage-sums.ts';
 import type { Step } from '../../sql/job.ts';
-import { plainArray, textArray } from '../database/arrays.ts';
+import { quoted } from '../database/arrays.ts';
 import { failUnless } from '../database/check.ts';
 import { queryOf } from '../database/executor.ts';
 import { toUuid } from '../database/ids.ts';
-import type { Query, Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { ReadSet } from './read-set.ts';
 
 type Kind = 'uuid' | 'text' | 'bigint';
@@ -126,28 +126,33 @@ export class WriteSet {
 
   /** Sends all writes. The commit fails if one of them does. */
   write(transaction: Transaction, rows: ReadSet): void {
-    for (const query of this.#queries(rows)) transaction.query(query);
-  }
-
-  *#queries(rows: ReadSet): Generator<Query> {
+    const write = (name: keyof typeof texts, all: readonly Column[], written: readonly object[]) => {
+      if (written.length > 0) transaction.query({ name, text: texts[name], values: arraysOf(all, written) });
+    };
     const counts = rows.countChanges();
-    const newCounts = counts.filter(({ isNew }) => isNew);
-    const changedCounts = counts.filter(({ isNew }) => !isNew);
     // First, as others may fail where an end was written before.
-    yield* writeOf('end_records', endedColumns, this.endedRecords);
-    yield* writeOf('update_accounts', fundsColumns, rows.fundsChanges());
-    yield* writeOf('insert_limit_counts', countColumns, newCounts);
-    yield* writeOf('update_limit_counts', countColumns, changedCounts);
-    yield* writeOf('write_rates', rateColumns, [...rows.meters].map(rateRow));
+    write('end_records', endedColumns, this.endedRecords);
+    write('update_accounts', fundsColumns, rows.fundsChanges());
+    write(
+      'insert_limit_counts',
+      countColumns,
+      counts.filter(({ isNew }) => isNew),
+    );
+    write(
+      'update_limit_counts',
+      countColumns,
+      counts.filter(({ isNew }) => !isNew),
+    );
+    write('write_rates', rateColumns, [...rows.meters].map(rateRow));
     const extended = [...this.extendedRecords].map(([id, counted]) => ({ id, counted }));
-    yield* writeOf('extend_records', extendedColumns, extended);
-    yield* writeOf('insert_records', newRecordColumns, this.insertedRecords);
-    yield* writeOf('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
-    yield* writeOf('use_keys', keyColumns, this.#keyRows());
+    write('extend_records', extendedColumns, extended);
+    write('insert_records', newRecordColumns, this.insertedRecords);
+    write('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
+    write('use_keys', keyColumns, this.#keyRows());
     const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
-    for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
+    for (const { statement, parameters } of steps) transaction.query(queryOf(statement, parameters));
     // Last, as requests of other accounts and nodes wait for these rows.
-    yield* writeOf('add_sums', summedColumns, this.#sums);
+    write('add_sums', summedColumns, this.#sums);
   }
 
   /** In the order of the ids, so that two nodes lock keys in one order. */
@@ -158,19 +163,20 @@ export class WriteSet {
   }
 }
 
-/** Writes rows whose members have the names of the columns. Returns nothing for no rows. */
-function* writeOf(
-  name: keyof typeof texts,
-  all: readonly Column[],
-  rows: readonly object[],
-): Generator<Query> {
-  if (rows.length === 0) return;
-  const values = all.map(({ name: column, kind }) => {
-    const cells = rows.map((row) => Reflect.get(row, column) as string | bigint | number | null | undefined);
-    if (kind === 'text') return textArray(cells);
-    return plainArray(kind === 'bigint' ? cells : cells.map((cell) => cell && toUuid(String(cell))));
-  });
-  yield { name, text: texts[name], values };
+/** An array literal for each column, from rows whose members have the names of the columns. Loops, as a chat writes seventy columns. */
+function arraysOf(all: readonly Column[], rows: readonly object[]): string[] {
+  const arrays: string[] = [];
+  for (const { name, kind } of all) {
+    let array = '';
+    for (const row of rows) {
+      const cell = Reflect.get(row, name) as string | bigint | number | null | undefined;
+      const isPlain = cell == null || kind === 'bigint';
+      const literal = isPlain ? cell : kind === 'text' ? quoted(String(cell)) : toUuid(String(cell));
+      array += `${array && ','}${literal ?? 'null'}`;
+    }
+    arrays.push(`{${array}}`);
+  }
+  return arrays;
 }
 
 function rateRow([owner, { minute, requests, tokens, running }]: readonly [string, Meter]) {
