@@ -12,7 +12,7 @@ import { diagnoseLog } from '../store/maintenance/diagnostics.ts';
 import { databaseName } from '../store/sqlite/database/connection.ts';
 import { privateFile } from '../store/sqlite/database/data-folder.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/open-store.ts';
-import { privacy } from './diagnostics/data-folder.ts';
+import { privacy } from './diagnostics/machine.ts';
 import { version } from './version.ts';
 
 interface DataDeps {

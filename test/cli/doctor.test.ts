@@ -15,9 +15,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { diagnoseArea } from '../../src/app/diagnostics/area.ts';
-import { diagnoseClock } from '../../src/app/diagnostics/clock.ts';
-import { diagnoseTls } from '../../src/app/diagnostics/tls.ts';
+import { diagnoseArea } from '../../src/app/diagnostics/areas.ts';
+import { diagnoseClock, diagnoseTls } from '../../src/app/diagnostics/machine.ts';
 import { ok } from '../../src/core/values/diagnostics.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { makeCertificate } from '../support/certificates.ts';
@@ -597,17 +596,20 @@ models:
     const [open, mute, broken] = await Promise.all([start(), start(), start()]);
     open.answer('/models', json({ data: [{ id: 'told', max_model_len: 9_000 }, { id: 'untold' }] }));
     mute.answer('/models', json({ data: [{ id: 'untold' }, { id: 'written' }] }));
-    broken.answer('/models', json({ data: [{ id: 'untold' }] }), failure(500));
+    broken.answer('/models', json({ data: [{ id: 'untold' }] }));
+    // The list is asked for once. The page of the model, which Ollama has, is a second question.
+    broken.answer('/api/show', failure(429));
     const report = await doctor(`${quiet}
 engines:
   open: {kind: openai, baseUrl: "${open.baseUrl}"}
   mute: {kind: openai, baseUrl: "${mute.baseUrl}"}
-  broken: {kind: openai, baseUrl: "${broken.baseUrl}", retriesMax: 0}
+  broken: {kind: openai, baseUrl: "${broken.baseUrl}", retryStatuses: [429]}
 models:
   - {id: told, type: chat, engine: open, price: {input: 0, output: 0}}
   - {id: untold, type: chat, engine: [mute, broken], price: {input: 0, output: 0}}
   - {id: written, type: chat, engine: mute, contextTokens: 500, outputTokensMax: 500, price: {input: 0, output: 0}}
 `);
+    expect(open.requests.map(({ path }) => path)).toEqual(['/models']);
     expect(about(report, 'context of told')).toMatchObject({
       state: 'ok',
       found: 'The upstream reports a context of 9000 tokens.',

@@ -1,14 +1,28 @@
-/** The areas that both `parley doctor` and a running server check. */
-import type { Config } from '../../config/config.ts';
-import { warning } from '../../core/values/diagnostics.ts';
-import { type Check, type DiagnosedArea, diagnoseArea } from './area.ts';
-import { diagnoseClock } from './clock.ts';
-import { diagnoseDataFolder } from './data-folder.ts';
-import { diagnosedEngines, diagnoseEngine } from './engine.ts';
-import { diagnoseMail } from './mail.ts';
-import { diagnoseOpenFiles } from './open-files.ts';
-import { diagnoseStore } from './store.ts';
-import { diagnoseTls } from './tls.ts';
+/** The areas of `parley doctor` and of the check of a running server. */
+import type { Config, ModelConfig } from '../../config/config.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
+import type { DiagnosedModel, Diagnosis } from '../../engines/diagnostics.ts';
+import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
+import { diagnoseProcess } from '../../engines/process/diagnostics.ts';
+import { diagnoseStore as diagnoseSqlite, type StoreDiagnosis } from '../../store/maintenance/diagnostics.ts';
+import { engineNames, type LocalEngine, openedEngines } from '../local-programs.ts';
+import { programSurroundings } from '../programs.ts';
+import {
+  diagnoseClock,
+  diagnoseDataFolder,
+  diagnoseMail,
+  diagnoseOpenFiles,
+  diagnoseTls,
+} from './machine.ts';
+
+/** An area, such as the data folder or an engine. */
+export interface DiagnosedArea {
+  readonly area: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+type Check = (signal: AbortSignal) => Promise<readonly Diagnostic[]>;
 
 interface AreaOptions {
   /** Process id of the running server; undefined if there is none. */
@@ -57,4 +71,73 @@ export async function diagnoseAreas(
 export function notChecked(area: string): DiagnosedArea {
   const found = 'This is not checked: its settings are invalid.';
   return { area, diagnostics: [warning('settings', found, 'Correct the configuration, then try again.')] };
+}
+
+/** A check that fails or takes too long becomes a problem like any other. */
+export async function diagnoseArea(area: string, check: Check, msMax = 10_000): Promise<DiagnosedArea> {
+  const signal = AbortSignal.timeout(msMax);
+  const late = new Promise<readonly Diagnostic[]>((resolve) => {
+    const found = `This took longer than ${msMax / 1000} s.`;
+    const advice = 'Try again when the machine is less busy.';
+    signal.addEventListener('abort', () => resolve([problem('time', found, advice)]));
+  });
+  const failed = (error: unknown) => [
+    problem('check', `The check itself failed (${String(error)}).`, 'Report this.'),
+  ];
+  return { area, diagnostics: await Promise.race([late, check(signal)]).catch(failed) };
+}
+
+/** Checks the configured database. */
+async function diagnoseStore({ dataDir, store, storeUrl }: Config, diagnosis: StoreDiagnosis) {
+  if (store.kind === 'sqlite') return diagnoseSqlite(dataDir, diagnosis);
+  if (storeUrl === undefined) throw new Error('there is no URL of the database');
+  const { diagnosePostgres } = await import('../../store/postgres/diagnostics.ts');
+  return diagnosePostgres({ url: storeUrl.reveal(), connectionsMax: store.connectionsMax });
+}
+
+/** The engines to check: those of the running server, and those of the configuration that serve no model. */
+function diagnosedEngines(config: Config): string[] {
+  const opened = [...openedEngines(config).keys()];
+  const isUsed = (name: string) => opened.some((one) => one === name || one.startsWith(`${name}/`));
+  return [...opened, ...Object.keys(config.engines).filter((name) => !isUsed(name))];
+}
+
+/** Checks that an engine can serve its models. Does not open the engine and costs nothing. */
+async function diagnoseEngine(
+  config: Config,
+  name: string,
+  signal: AbortSignal,
+): Promise<readonly Diagnostic[]> {
+  const models = config.models.filter((model) => engineNames(config, model).includes(name)).map(diagnosed);
+  if (models.length === 0) {
+    return [warning('models', 'It serves no model.', 'Name it in `models`, or remove it from `engines`.')];
+  }
+  const settings = openedEngines(config).get(name);
+  if (settings === undefined) throw new Error(`there is no engine ${name}`);
+  const diagnosis = { name, apiKey: config.engineKeys[name]?.reveal(), models, signal };
+  switch (settings.kind) {
+    case 'builtin':
+      return diagnoseBuiltin(diagnosis);
+    case 'local':
+      return diagnoseLocal(settings, config, diagnosis);
+    case 'openai':
+    case 'remote':
+      return (await diagnoseOpenAi(settings, diagnosis)).diagnostics;
+    case 'process':
+      return diagnoseProcess(settings, programSurroundings(config), diagnosis);
+  }
+}
+
+function diagnoseLocal({ program, fileBytes }: LocalEngine, config: Config, diagnosis: Diagnosis) {
+  if ('advice' in program) return [problem('model', program.found, program.advice)];
+  const files = ok('files', `They have ${Math.round(fileBytes / 1e6)} MB.`);
+  return [files, ...diagnoseProcess(program, programSurroundings(config), diagnosis)];
+}
+
+function diagnosed(model: ModelConfig): DiagnosedModel {
+  const { id, type } = model;
+  const needsContext = model.type === 'chat' && model.contextTokens === undefined;
+  if (model.type !== 'speech') return { id, type, voices: [], needsContext };
+  const own = model.voices ? Object.values(model.voices) : [model.defaultVoice];
+  return { id, type, needsContext, voices: own.filter((voice) => voice !== undefined) };
 }

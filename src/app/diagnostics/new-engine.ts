@@ -5,9 +5,9 @@ import { remoteEngine } from '../../config/schema/remote-engine.ts';
 import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
 import { invalid } from '../../core/values/parameters.ts';
 import type { Diagnosis } from '../../engines/diagnostics.ts';
-import { examineOpenAi } from '../../engines/openai/diagnostics.ts';
+import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
 import type { OpenAiSettings } from '../../engines/openai/index.ts';
-import { diagnoseArea } from './area.ts';
+import { diagnoseArea } from './areas.ts';
 
 /** A model may have to be loaded for its first token. */
 const checkMsMax = 30_000;
@@ -40,7 +40,7 @@ function examinationOf({ kind, url, apiKey, models, asksChat }: CheckedEngine) {
   };
   const schema = kind === 'openai' ? openaiEngine : remoteEngine;
   const settings = checked<OpenAiSettings>(schema.safeParse({ kind, baseUrl: url }));
-  return (signal: AbortSignal) => examineOpenAi(settings, { ...diagnosis, signal }, asksChat);
+  return (signal: AbortSignal) => diagnoseOpenAi(settings, { ...diagnosis, signal }, asksChat);
 }
 
 function checked<Settings>({ data, error }: z.ZodSafeParseResult<Settings>): Settings {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import type { DiagnosedArea } from '../../app/diagnostics/area.ts';
+import type { DiagnosedArea } from '../../app/diagnostics/areas.ts';
 import type { LoadedConfig, PartialConfig } from '../../config/config.ts';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';

@@ -21,3 +21,13 @@ export function warning(subject: string, found: string, advice: string): Diagnos
 export function problem(subject: string, found: string, advice: string): Diagnostic {
   return { state: 'problem', subject, found, advice };
 }
+
+/** @param advice for what is not ok */
+export function graded(
+  state: Diagnostic['state'],
+  subject: string,
+  found: string,
+  advice: string,
+): Diagnostic {
+  return state === 'ok' ? ok(subject, found) : { state, subject, found, advice };
+}

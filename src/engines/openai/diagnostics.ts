@@ -10,25 +10,30 @@ import {
   voicesDiagnostic,
 } from '../diagnostics.ts';
 import { Upstream } from './calls/upstream.ts';
-import { diagnoseChat } from './chat-diagnostic.ts';
+import { LimitName } from './chat/limit-names.ts';
 import { noContextReason } from './context/context-source.ts';
-import { readContextTokens } from './context/context-tokens.ts';
+import { readContextTokens, readModelList } from './context/context-tokens.ts';
 import type { OpenAiSettings } from './index.ts';
 import { noVoicesReason, readListedVoices } from './voices/voice-source.ts';
 
 /** The list that every server of this API has: `{data: [{id}]}`. */
 const modelList = z.object({ data: z.array(z.object({ id: z.string() })).nullable() });
+/** A chat answer that can be charged. */
+const chatAnswer = z.object({ choices: z.array(z.unknown()).min(1), usage: z.unknown().optional() });
 
-/** Checks that the upstream answers, accepts the key, and has the models and voices of the catalog. */
-export async function diagnoseOpenAi(settings: OpenAiSettings, diagnosis: Diagnosis): Promise<Diagnostic[]> {
-  return (await examineOpenAi(settings, diagnosis)).diagnostics;
+interface Examined extends Diagnosis {
+  readonly upstream: Upstream;
+  readonly settings: OpenAiSettings;
+  /** The upstream's list of models, as it came. */
+  readonly list: unknown;
 }
 
 /**
- * The same, with the names of the models that the upstream lists.
+ * Checks that the upstream answers, accepts the key, and has the models and voices of the catalog. Also returns the
+ * names of the models that it lists.
  * @param asksChat whether to ask each chat model for one token
  */
-export async function examineOpenAi(
+export async function diagnoseOpenAi(
   settings: OpenAiSettings,
   diagnosis: Diagnosis,
   asksChat = false,
@@ -36,22 +41,20 @@ export async function examineOpenAi(
   const { name, apiKey, models, signal } = diagnosis;
   const upstream = new Upstream({ ...settings, retriesMax: 0 }, { name, apiKey, log: silentLog });
   try {
-    const answer = await upstream.call({ method: 'GET', path: '/models', signal });
-    const { data } = modelList.parse(await answer.json());
-    const listed = (data ?? []).map(({ id }) => id);
-    const voices = models
-      .filter(({ type }) => type === 'speech')
-      .map((model) => diagnoseVoices(model, upstream, settings, diagnosis));
-    const contexts = models
-      .filter(({ needsContext }) => needsContext)
-      .map((model) => diagnoseContext(model, upstream, settings, diagnosis));
-    const chats = models
-      .filter(({ type }) => asksChat && type === 'chat')
-      .map((model) => diagnoseChat(model, upstream, settings, signal));
+    const list = await readModelList(upstream, signal);
+    const listed = (modelList.parse(list).data ?? []).map(({ id }) => id);
+    const examined = { ...diagnosis, upstream, settings, list };
+    const asked = [
+      ...models.filter(({ type }) => type === 'speech').map((model) => diagnoseVoices(model, examined)),
+      ...models.filter(({ needsContext }) => needsContext).map((model) => diagnoseContext(model, examined)),
+      ...models
+        .filter(({ type }) => asksChat && type === 'chat')
+        .map((model) => diagnoseChat(model, examined)),
+    ];
     const diagnostics = [
       ok('upstream', `${settings.baseUrl} answers.`),
       ...models.map((model) => diagnoseModel(model, settings, listed)),
-      ...(await Promise.all([...voices, ...contexts, ...chats])),
+      ...(await Promise.all(asked)),
     ];
     return { diagnostics, listed };
   } catch (error) {
@@ -67,72 +70,88 @@ function diagnoseModel(
   listed: readonly string[],
 ): Diagnostic {
   const name = models[id] ?? id;
-  const subject = `model ${id}`;
-  if (listed.includes(name)) return ok(subject, `It lists ${name}.`);
-  return problem(
-    subject,
-    `It does not list ${name}${listed.length === 0 ? ', nor any other' : `, but ${shortened(listed)}`}.`,
-    `Load it there, or write its name there in the engine: models: {${id}: NAME}.`,
-  );
+  if (listed.includes(name)) return ok(`model ${id}`, `It lists ${name}.`);
+  const others = listed.length === 0 ? ', nor any other' : `, but ${shortened(listed)}`;
+  const advice = `Load it there, or write its name there in the engine: models: {${id}: NAME}.`;
+  return problem(`model ${id}`, `It does not list ${name}${others}.`, advice);
 }
 
-async function diagnoseContext(
-  { id }: DiagnosedModel,
-  upstream: Upstream,
-  settings: OpenAiSettings,
-  { name, signal }: Diagnosis,
-): Promise<Diagnostic> {
-  const subject = `context of ${id}`;
-  let failure: unknown;
+/** The value or the failure of a question. Rejects when the time is over. */
+async function ask<Value>(question: () => Promise<Value>, { signal }: Examined) {
   try {
-    const tokens = await readContextTokens(upstream, settings.models[id] ?? id, signal);
-    if (tokens !== undefined) return ok(subject, `The upstream reports a context of ${tokens} tokens.`);
+    return { value: await question() };
   } catch (error) {
     signal.throwIfAborted();
-    failure = error;
+    return { error };
+  }
+}
+
+async function diagnoseContext({ id }: DiagnosedModel, examined: Examined): Promise<Diagnostic> {
+  const { upstream, settings, name, signal, list } = examined;
+  const question = () => readContextTokens(upstream, settings.models[id] ?? id, signal, list);
+  const { value: tokens, error } = await ask(question, examined);
+  if (tokens !== undefined) {
+    return ok(`context of ${id}`, `The upstream reports a context of ${tokens} tokens.`);
   }
   const advice = `Write contextTokens of the model ${id}. Until then the model cannot be called.`;
-  return problem(subject, noContextReason(name, id, failure), advice);
+  return problem(`context of ${id}`, noContextReason(name, id, error), advice);
 }
 
-async function diagnoseVoices(
-  model: DiagnosedModel,
-  upstream: Upstream,
-  settings: OpenAiSettings,
-  { name, signal }: Diagnosis,
-): Promise<Diagnostic> {
+async function diagnoseVoices(model: DiagnosedModel, examined: Examined): Promise<Diagnostic> {
+  const { upstream, settings, name, signal } = examined;
   const configured = Object.keys(settings.voices);
   if (configured.length > 0) return voicesDiagnostic(model, configured);
-  let failure: unknown;
-  try {
-    const list = await readListedVoices(upstream, settings.models[model.id] ?? model.id, signal);
-    const ids = list?.voices.map(({ id }) => id);
-    if (ids !== undefined) return voicesDiagnostic(model, ids);
-  } catch (error) {
-    signal.throwIfAborted();
-    failure = error;
-  }
+  const question = () => readListedVoices(upstream, settings.models[model.id] ?? model.id, signal);
+  const { value, error } = await ask(question, examined);
+  const ids = value?.voices.map(({ id }) => id);
+  if (ids !== undefined) return voicesDiagnostic(model, ids);
   const advice = `List them: engines.${name}.voices, such as {alloy: en}. Until then the model cannot be called.`;
-  return problem(`voices of ${model.id}`, noVoicesReason(name, failure), advice);
+  return problem(`voices of ${model.id}`, noVoicesReason(name, error), advice);
+}
+
+/** Asks a chat model for one token. */
+async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise<Diagnostic> {
+  const { upstream, settings, signal } = examined;
+  const subject = `chat with ${id}`;
+  const chat = { model: settings.models[id] ?? id, messages: [{ role: 'user', content: 'Hi' }] };
+  const limit = new LimitName(settings.outputLimit, settings.baseUrl, () => undefined);
+  const headers = { 'content-type': 'application/json' };
+  const { value, error } = await ask(async () => {
+    const answer = await limit.withName((name) => {
+      const body = JSON.stringify({ ...chat, [name]: 1 });
+      return upstream.call({ method: 'POST', path: '/chat/completions', headers, body, signal });
+    });
+    return chatAnswer.parse(await answer.json());
+  }, examined);
+  if (value !== undefined) {
+    const reports = (value.usage ?? null) !== null;
+    return ok(
+      subject,
+      reports
+        ? 'It answers, and reports its tokens.'
+        : 'It answers. It reports no tokens, so Parley counts them.',
+    );
+  }
+  const isOther = error instanceof z.ZodError;
+  const reason = isOther ? 'its answer is no chat completion' : failureReason(toParleyError(error));
+  const advice = 'Look at its log, and check the name of the model.';
+  return problem(subject, `It does not answer (${reason}).`, advice);
 }
 
 function diagnoseFailure(thrown: unknown, { baseUrl }: OpenAiSettings, { keyAdvice }: Diagnosis): Diagnostic {
-  if (thrown instanceof z.ZodError) return wrongApi(baseUrl);
   const error = toParleyError(thrown);
   const reason = failureReason(error);
+  if (thrown instanceof z.ZodError || (!error.hasNotRun && error.httpStatus === 404)) {
+    const found = `There is no list of models at ${baseUrl}/models.`;
+    return problem('upstream', found, 'Correct `baseUrl` of the engine: it mostly ends with /v1.');
+  }
   if (error.hasNotRun) {
     const advice = 'Start it, or correct `baseUrl` of the engine.';
     return problem('upstream', `${baseUrl} cannot be reached (${reason}).`, advice);
   }
-  if (error.httpStatus === 404) return wrongApi(baseUrl);
   if (error.httpStatus === 401 || error.httpStatus === 403) {
     const advice = keyAdvice ?? 'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.';
     return problem('upstream', `${baseUrl} does not accept the key (${reason}).`, advice);
   }
   return problem('upstream', `${baseUrl} does not list its models (${reason}).`, 'Look at its log.');
-}
-
-function wrongApi(baseUrl: string): Diagnostic {
-  const found = `There is no list of models at ${baseUrl}/models.`;
-  return problem('upstream', found, 'Correct `baseUrl` of the engine: it mostly ends with /v1.');
 }

@@ -1,9 +1,9 @@
-import { accessSync, constants, existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { accessSync, constants } from 'node:fs';
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { findExecutable } from '../../files/executable.ts';
 import { fileReason } from '../../files/reason.ts';
 import { socketPath, socketPathBytesMax } from '../../files/socket-path.ts';
+import { nearestFolder } from '../../files/working-folder.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 
 interface DiagnosedSettings {
@@ -48,11 +48,8 @@ function diagnoseCommand(
   { environment }: Surroundings,
 ): Diagnostic {
   if (findExecutable(shell, '') === undefined) {
-    return problem(
-      'command',
-      `There is no ${shell}, which starts programs.`,
-      'Use an image that has a shell.',
-    );
+    const found = `There is no ${shell}, which starts programs.`;
+    return problem('command', found, 'Use an image that has a shell.');
   }
   const { PATH = '' } = { ...environment, ...env };
   const found = findExecutable(program, PATH);
@@ -82,9 +79,4 @@ function diagnoseSocketDir(name: string, folder: string): Diagnostic {
   } catch (error) {
     return problem('socket folder', `${nearest} is not writable (${fileReason(error)}).`, advice);
   }
-}
-
-/** The folder itself, or the nearest one above it that exists. */
-function nearestFolder(path: string): string {
-  return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
 }

@@ -1,12 +1,11 @@
 /** Checks a PostgreSQL database for `parley doctor`, without writing to it. */
 import type { Client } from 'pg';
-import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { diagnoseContents, type StoreDiagnostics } from '../maintenance/shared-diagnostics.ts';
 import { newClient } from './database/connection.ts';
 import { queriesBy } from './database/executor.ts';
 import { DatabaseUnusableError } from './database/storage-failures.ts';
 import { diagnosePooler } from './diagnostics-pooler.ts';
-import { diagnoseSettings } from './diagnostics-settings.ts';
 import { schemaState } from './migrate.ts';
 
 interface PostgresDiagnosis {
@@ -17,7 +16,6 @@ interface PostgresDiagnosis {
   readonly now?: () => number;
 }
 
-const name = 'parley doctor';
 const oldestVersion = 150_000;
 /** A request with credits needs up to two round trips for each of its two groups. */
 const slowMs = 20;
@@ -27,7 +25,7 @@ const skewMsMax = 1_000;
 
 export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<StoreDiagnostics> {
   const { url } = diagnosis;
-  const client = newClient({ url, name });
+  const client = newClient({ url, name: 'parley doctor' });
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -41,11 +39,17 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
     await client.query('begin isolation level repeatable read read only');
     const contents = await diagnoseContents(schema, queries);
     await client.query('commit');
+    const facts: Facts = (await client.query(readFacts)).rows[0];
+    const settings = new Map(Object.entries(facts.settings));
+    const storage = settings.has('neon.timeline_id') ? 'Neon' : facts.aurora ? 'Aurora' : undefined;
     const diagnostics = [
-      await diagnoseServer(client),
-      ...(await diagnoseSettings(client)),
+      diagnoseServer(facts),
+      diagnoseDurability(settings, storage),
+      diagnoseIsolation(facts),
+      diagnoseEncoding(facts),
+      diagnoseEncryption(facts),
       await diagnosePooler(client, url),
-      await diagnoseConnections(client, diagnosis),
+      diagnoseConnections(facts, diagnosis),
       await diagnoseDistance(client),
       await diagnoseSkew(client, diagnosis),
       ...contents.diagnostics,
@@ -63,49 +67,106 @@ function unreachable(message: string): Diagnostic {
   return problem('database', found, advice);
 }
 
+/** What the database says of itself and of the connection. */
+interface Facts {
+  readonly version: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly aurora: boolean;
+  readonly standby: boolean;
+  /** Limits of connections; below 0 for none. */
+  readonly role: number;
+  readonly database: number;
+  readonly ssl: boolean | null;
+  readonly address: string | null;
+}
+
+const readFacts = `select version(), (select jsonb_object_agg(name, setting) from pg_settings) as settings,
+  to_regproc('aurora_version') is not null as aurora, pg_is_in_recovery() as standby,
+  (select rolconnlimit from pg_roles where rolname = current_user) as role,
+  (select datconnlimit from pg_database where datname = current_database()) as database,
+  (select ssl from pg_stat_ssl where pid = pg_backend_pid()) as ssl, host(inet_client_addr()) as address`;
+
 /** Databases that speak the protocol of PostgreSQL, by their version text. */
 const relatives: Readonly<Record<string, RegExp>> = { CockroachDB: /CockroachDB/, YugabyteDB: /-YB-/ };
 
-async function diagnoseServer(client: Client): Promise<Diagnostic> {
-  const { version, number, recovering } = await one<{ version: string; number: number; recovering: boolean }>(
-    client,
-    `select version(), current_setting('server_version_num')::int4 as number, pg_is_in_recovery() as recovering`,
-  );
+function diagnoseServer({ version, settings, standby }: Facts): Diagnostic {
   const relative = Object.entries(relatives).find(([, pattern]) => pattern.test(version));
   if (relative) {
     const advice = 'See docs/grow.md for its limits, or use PostgreSQL 15 or newer.';
     return problem('database', `The database is ${relative[0]}, on which Parley was never tested.`, advice);
   }
+  if (standby && Number(settings['server_version_num']) >= oldestVersion) {
+    const advice = 'The database is a standby, which is read-only.';
+    return problem('database', 'It is a standby, which cannot be written.', advice);
+  }
+  const state = Number(settings['server_version_num']) < oldestVersion ? 'problem' : 'ok';
   const found = `The version is ${version.split(' on ')[0]}.`;
-  if (number < oldestVersion) return problem('database', found, 'Use PostgreSQL 15 or newer.');
-  if (!recovering) return ok('database', found);
-  return problem(
-    'database',
-    'It is a standby, which cannot be written.',
-    'The database is a standby, which is read-only.',
-  );
+  return graded(state, 'database', found, 'Use PostgreSQL 15 or newer.');
 }
 
-async function diagnoseConnections(
-  client: Client,
+/** Settings that must not be off, and the consequences if they are. */
+const durable: Readonly<Record<string, string>> = {
+  fsync: 'a crash of the machine can destroy the database',
+  full_page_writes: 'a crash of the machine can damage pages',
+  synchronous_commit: 'a crash loses answered requests and their debits',
+};
+
+/** @param storage the service that stores the database and makes writes durable by other means; undefined if none is known */
+export function diagnoseDurability(
+  settings: ReadonlyMap<string, string>,
+  storage: string | undefined,
+): Diagnostic {
+  const subject = 'durability';
+  const names = Object.keys(durable).filter((name) => settings.get(name) === 'off');
+  const [first] = names;
+  if (first === undefined) return ok(subject, 'Committed requests survive a crash.');
+  if (storage && !names.includes('synchronous_commit')) {
+    return ok(subject, `Committed requests survive a crash, as ${storage} stores them.`);
+  }
+  const found = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} off: ${durable[first]}.`;
+  return problem(subject, found, `Set ${names.map((name) => `${name} = on`).join(' and ')}.`);
+}
+
+function diagnoseIsolation({ settings }: Facts): Diagnostic {
+  const subject = 'transactions';
+  if (settings['default_transaction_read_only'] === 'on') {
+    return problem(subject, 'Transactions are read-only.', 'Set default_transaction_read_only = off.');
+  }
+  const level = settings['default_transaction_isolation'];
+  if (level === 'read committed') return ok(subject, 'Transactions are read committed.');
+  const found = `Transactions are ${level}, so that concurrent requests of an account are repeated.`;
+  const advice = "Set default_transaction_isolation = 'read committed' for the user of Parley.";
+  return warning(subject, found, advice);
+}
+
+function diagnoseEncoding({ settings }: Facts): Diagnostic {
+  const name = settings['server_encoding'];
+  const advice = 'Create the database with `encoding UTF8`, or some names cannot be stored.';
+  return graded(name === 'UTF8' ? 'ok' : 'problem', 'encoding', `Texts are ${name}.`, advice);
+}
+
+function diagnoseEncryption({ ssl, address }: Facts): Diagnostic {
+  const subject = 'encryption';
+  if (ssl) return ok(subject, 'The connection is encrypted.');
+  const isLocal = address === null || address === '::1' || address.startsWith('127.');
+  if (isLocal) return ok(subject, 'The connection does not leave this machine.');
+  const advice = 'Add `?sslmode=verify-full` to the URL, unless nobody else is on that network.';
+  return warning(subject, 'The connection is not encrypted.', advice);
+}
+
+function diagnoseConnections(
+  { settings, role, database }: Facts,
   { connectionsMax }: PostgresDiagnosis,
-): Promise<Diagnostic> {
-  const { free, role, database } = await one<Record<'free' | 'role' | 'database', number>>(
-    client,
-    `select current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 as free,
-      (select rolconnlimit from pg_roles where rolname = current_user) as role,
-      (select datconnlimit from pg_database where datname = current_database()) as database`,
-  );
-  const limits = [free, role, database].filter((limit: number) => limit >= 0);
-  const limit = Math.min(...limits);
+): Diagnostic {
+  const free = Number(settings['max_connections']) - Number(settings['superuser_reserved_connections']);
+  const limit = Math.min(...[free, role, database].filter((one) => one >= 0));
   // Heartbeats have a separate connection.
   const each = connectionsMax + 1;
   const servers = Math.floor(limit / each);
   const found = `The database accepts ${limit} connections: ${servers} ${servers === 1 ? 'server' : 'servers'} with ${each} each (one more than \`store.connectionsMax\`).`;
-  if (servers >= 2) return ok('connections', found);
   const advice =
     'Lower `store.connectionsMax`, raise `max_connections`, or put PgBouncer before the database.';
-  return warning('connections', found, advice);
+  return graded(servers >= 2 ? 'ok' : 'warning', 'connections', found, advice);
 }
 
 /** The shortest of some round trips. */
@@ -117,29 +178,17 @@ async function diagnoseDistance(client: Client): Promise<Diagnostic> {
     shortestMs = Math.min(shortestMs, performance.now() - sinceMs);
   }
   const found = `The database answers in ${shortestMs.toFixed(1)} ms.`;
-  if (shortestMs <= slowMs) return ok('distance', found);
-  return warning(
-    'distance',
-    found,
-    'Run Parley nearer to the database: a request waits for it about four times.',
-  );
+  const advice = 'Run Parley nearer to the database: a request waits for it about four times.';
+  return graded(shortestMs <= slowMs ? 'ok' : 'warning', 'distance', found, advice);
 }
 
-async function diagnoseSkew(
-  client: Client,
-  { now: ownNow = Date.now }: PostgresDiagnosis,
-): Promise<Diagnostic> {
-  const beforeMs = ownNow();
-  const { now } = await one<{ now: number }>(
-    client,
-    `select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`,
-  );
-  const afterMs = ownNow();
-  const skewMs = Math.max(now - afterMs, beforeMs - now, 0);
+async function diagnoseSkew(client: Client, { now = Date.now }: PostgresDiagnosis): Promise<Diagnostic> {
+  const beforeMs = now();
+  const { rows } = await client.query('select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms');
+  const skewMs = Math.max(rows[0].ms - now(), beforeMs - rows[0].ms, 0);
   const found = `The clocks of the database and of this machine differ by ${Math.ceil(skewMs)} ms.`;
-  if (skewMs <= skewMsMax) return ok('clocks', found);
   const advice = 'Let both follow a time server: keys, plans and months use the clock of each machine.';
-  return problem('clocks', found, advice);
+  return graded(skewMs <= skewMsMax ? 'ok' : 'problem', 'clocks', found, advice);
 }
 
 async function diagnoseNodes(client: Client): Promise<Diagnostic> {
@@ -149,9 +198,4 @@ async function diagnoseNodes(client: Client): Promise<Diagnostic> {
   );
   const nodes = rows.map(({ version, count }) => `${count} of version ${version || 'unknown'}`);
   return ok('servers', nodes.length === 0 ? 'No server is running.' : `Running: ${nodes.join(', ')}.`);
-}
-
-/** The only row of a query. */
-async function one<Row>(client: Client, sql: string): Promise<Row> {
-  return (await client.query(sql)).rows[0];
 }

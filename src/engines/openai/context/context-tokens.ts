@@ -15,17 +15,24 @@ const metaMembers = ['n_ctx', 'n_ctx_train'];
  * model. Undefined if neither has it.
  *
  * @param model the upstream's name of the model
+ * @param list the upstream's list of models. Default: it is asked for it
  * @throws `upstream_error`, or the signal's reason
  */
 export async function readContextTokens(
   upstream: Upstream,
   model: string,
   signal: Signal,
+  list?: unknown,
 ): Promise<number | undefined> {
-  const headers = { accept: 'application/json' };
-  const list = await upstream.call({ method: 'GET', path: '/models', headers, signal });
-  const listed = contextOfListed(await list.json(listBytesMax), model);
+  const listed = contextOfListed(list ?? (await readModelList(upstream, signal)), model);
   return listed ?? readFromOllama(upstream, model, signal);
+}
+
+/** The list of models as the upstream sends it. @throws `upstream_error`, or the signal's reason */
+export async function readModelList(upstream: Upstream, signal: Signal): Promise<unknown> {
+  const headers = { accept: 'application/json' };
+  const answer = await upstream.call({ method: 'GET', path: '/models', headers, signal });
+  return answer.json(listBytesMax);
 }
 
 /** The context of a model in `{data: [{id, …}]}`; undefined if the model or its context is not listed. */

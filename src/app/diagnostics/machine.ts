@@ -1,0 +1,198 @@
+/** Checks the machine: data folder, clock, open files, certificate and mail server. */
+import { X509Certificate } from 'node:crypto';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { readFile, statfs } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import * as z from 'zod';
+import type { Config } from '../../config/config.ts';
+import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { fileReason, systemCode } from '../../files/reason.ts';
+import { nearestFolder, workingFolderIsGone } from '../../files/working-folder.ts';
+import { TlsFilesError, TlsPair } from '../../transports/http/tls-pair.ts';
+import { mailSender } from '../alerts.ts';
+
+const mebibyte = 1024 ** 2;
+/** With less free space the records of a day may not fit. */
+const scarceBytes = 1024 * mebibyte;
+const fullBytes = 100 * mebibyte;
+const writableByOthers = 0o022;
+/** The files with keys or hashes of keys. */
+const privateFiles = ['parley.db', 'first-run.json'];
+const chooseAnother = 'Choose another with dataDir or PARLEY_DATA_DIR.';
+
+/** Checks that the folder exists or can be created, is writable and private, and has free space. */
+export async function diagnoseDataFolder(dataDir: string): Promise<Diagnostic[]> {
+  if (!isAbsolute(dataDir) && workingFolderIsGone()) {
+    const advice = 'Change to another, or give an absolute path with dataDir or PARLEY_DATA_DIR.';
+    return [problem('folder', 'The current working folder no longer exists.', advice)];
+  }
+  if (!existsSync(dataDir)) return [missingFolder(dataDir), await freeSpace(nearestFolder(dataDir))];
+  const folder = statSync(dataDir);
+  if (!folder.isDirectory()) return [problem('folder', `${dataDir} is not a folder.`, chooseAnother)];
+  return [writable(dataDir), privacy(dataDir, folder), await freeSpace(dataDir)];
+}
+
+function missingFolder(dataDir: string): Diagnostic {
+  const nearest = nearestFolder(dataDir);
+  try {
+    // Permissions are not enough: /proc allows no new folders, and a disk may have no inodes left.
+    rmdirSync(mkdtempSync(join(nearest, '.parley-doctor-')));
+    return ok('folder', `${dataDir} does not exist yet. The first start creates it.`);
+  } catch (error) {
+    const reason = systemCode(error) === 'ENOENT' ? 'the file system allows none' : fileReason(error);
+    const found = `${dataDir} does not exist, and no folder can be created in ${nearest} (${reason}).`;
+    return problem('folder', found, chooseAnother);
+  }
+}
+
+function writable(dataDir: string): Diagnostic {
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    return ok('folder', `${dataDir} is writable.`);
+  } catch (error) {
+    const advice = `Give it to the user that runs the server: chown -R USER ${dataDir}`;
+    return problem('folder', `${dataDir} is not writable (${fileReason(error)}).`, advice);
+  }
+}
+
+/** @param folder of the data folder, which exists */
+export function privacy(dataDir: string, folder: Stats = statSync(dataDir)): Diagnostic {
+  const isOpenToOthers = ({ mode }: Stats) => (mode & 0o077) !== 0;
+  const files = privateFiles.map((name) => join(dataDir, name)).filter((path) => existsSync(path));
+  const open = files.filter((path) => isOpenToOthers(statSync(path)));
+  const others = 'Other users of this machine can';
+  if (open.length > 0) {
+    return problem('privacy', `${others} read ${open.join(' and ')}.`, `chmod 600 ${open.join(' ')}`);
+  }
+  const advice = `chmod 700 ${dataDir}`;
+  if ((folder.mode & writableByOthers) !== 0) {
+    return problem('privacy', `${others} replace the files in ${dataDir}.`, advice);
+  }
+  if (isOpenToOthers(folder)) return warning('privacy', `${others} list ${dataDir}.`, advice);
+  return ok('privacy', 'Only its owner can read it.');
+}
+
+async function freeSpace(folder: string): Promise<Diagnostic> {
+  const { bavail, bsize } = await statfs(folder);
+  const bytes = bavail * bsize;
+  const state = bytes < fullBytes ? 'problem' : bytes < scarceBytes ? 'warning' : 'ok';
+  const advice = 'Free some space: on a full disk the server refuses all requests.';
+  return graded(state, 'free space', `${Math.floor(bytes / mebibyte)} MiB are free.`, advice);
+}
+
+/** A clock outside of these years is certainly wrong. */
+const [earliestMs, latestMs] = [Date.UTC(2026, 0), Date.UTC(2100, 0)];
+/** Two correct clocks may differ by this much. */
+const toleranceMs = 5_000;
+
+/** @param newestRecordMs the time of the newest record in the database */
+export function diagnoseClock(
+  dataDir: string,
+  newestRecordMs: number | undefined,
+  nowMs = Date.now(),
+): Diagnostic[] {
+  const advice =
+    'Set the clock, on most systems with `timedatectl set-ntp true`: plans, months and keys depend on it.';
+  const text = (ms: number) => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+  const shows = `The clock shows ${text(nowMs)}`;
+  if (nowMs < earliestMs || nowMs > latestMs) return [problem('clock', `${shows}.`, advice)];
+  if (newestRecordMs !== undefined && newestRecordMs > nowMs + toleranceMs) {
+    return [problem('clock', `${shows}, but the newest record is from ${text(newestRecordMs)}.`, advice)];
+  }
+  const paths = ['parley.db', 'parley.db-wal'].map((name) => join(dataDir, name));
+  const changedMs = Math.max(...paths.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+  if (changedMs > nowMs + toleranceMs) {
+    return [warning('clock', `${shows}, but the database was written at ${text(changedMs)}.`, advice)];
+  }
+  return [ok('clock', `${shows}.`)];
+}
+
+/**
+ * Checks that the limit of open files leaves room for all connections that the configuration allows.
+ * @param pid of the running server; undefined if there is none
+ */
+export function diagnoseOpenFiles({ server, admin }: Config, pid: number | undefined): Diagnostic[] {
+  const limitOfServer = pid === undefined ? undefined : limitOf(pid);
+  const limit = limitOfServer ?? ownLimit();
+  const whose = limitOfServer === undefined ? 'A process started here' : 'The running server';
+  const connections = server.connectionsMax * (admin ? 2 : 1);
+  if (limit === Number.POSITIVE_INFINITY) return [ok('open files', `${whose} can open any number of files.`)];
+  const state = connections >= limit ? 'problem' : connections * 2 > limit ? 'warning' : 'ok';
+  const found = `${whose} can open ${limit} files; connectionsMax allows ${connections} connections.`;
+  const advice = `Raise the limit to ${connections * 2} (systemd: LimitNOFILE, shell: ulimit -n), or lower server.connectionsMax.`;
+  return [graded(state, 'open files', found, advice)];
+}
+
+/** The limit of a process; undefined if it cannot be read. */
+function limitOf(pid: number): number | undefined {
+  try {
+    const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
+    return toLimit(/^Max open files +(\S+)/m.exec(limits)?.[1]);
+  } catch {
+    // Not Linux, or a process of another user.
+    return undefined;
+  }
+}
+
+const resourceLimits = z.object({
+  userLimits: z.object({ open_files: z.object({ soft: z.union([z.number(), z.string()]) }) }),
+});
+
+/** Node raises its own limit to the allowed maximum, and child processes inherit that. */
+function ownLimit(): number {
+  const { report } = process;
+  // Skips the names of connected hosts, which may take long to look up.
+  Reflect.set(report, 'excludeNetwork', true);
+  const { userLimits } = resourceLimits.parse(report.getReport());
+  return toLimit(String(userLimits.open_files.soft)) ?? Number.POSITIVE_INFINITY;
+}
+
+function toLimit(text = ''): number | undefined {
+  if (text === 'unlimited') return Number.POSITIVE_INFINITY;
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+const dayMs = 86_400_000;
+const renewDays = 14;
+
+/** Checks the certificate, its key, and how long it is valid. */
+export async function diagnoseTls({ tls }: Pick<Config, 'tls'>, nowMs = Date.now()): Promise<Diagnostic[]> {
+  const subject = 'certificate';
+  if (tls === undefined) return [ok(subject, 'None is configured: connections are not encrypted.')];
+  try {
+    const pair = await TlsPair.open(tls, { onTaken: () => undefined, onRefused: () => undefined });
+    pair.close();
+  } catch (error) {
+    if (!(error instanceof TlsFilesError)) throw error;
+    return [problem(subject, error.message, 'Put a certificate and its key there, both as PEM.')];
+  }
+  const { validFromDate, validToDate } = new X509Certificate(await readFile(tls.cert));
+  const day = (date: Date) => date.toISOString().slice(0, 10);
+  const advice = `Renew ${tls.cert}. A running server loads the new one by itself.`;
+  const leftMs = validToDate.getTime() - nowMs;
+  if (leftMs < 0) return [problem(subject, `It expired on ${day(validToDate)}.`, advice)];
+  if (validFromDate.getTime() > nowMs) {
+    return [problem(subject, `It is valid only from ${day(validFromDate)} on.`, 'Check the clock.')];
+  }
+  const state = leftMs < renewDays * dayMs ? 'warning' : 'ok';
+  return [graded(state, subject, `It is valid until ${day(validToDate)}.`, advice)];
+}
+
+/** Whether the mail server of alerts answers and takes the login. */
+export async function diagnoseMail(config: Config): Promise<Diagnostic[]> {
+  const failure = await mailSender(config)?.check();
+  const { host, user } = config.alerts.smtp ?? {};
+  if (failure === undefined) {
+    return [ok('mail server', `${host} answers${user === undefined ? '' : ' and takes the login'}.`)];
+  }
+  return [problem('mail server', `${host}: ${failure}`, 'Correct `alerts.smtp`, or start the mail server.')];
+}
