@@ -18,31 +18,18 @@ export class PromptFacts implements HoldFacts {
   readonly params: ChatCompletionParams;
   readonly requestedLimit: number;
   readonly requestBytes: number;
-  readonly #repeats: number;
-  /** The parameters that go along with each further prompt. */
-  readonly #repeated: string;
   readonly #count: CountTokens;
   #textBytes: number | undefined;
   #refers: boolean | undefined;
   #requestTokens: Promise<number> | undefined;
   #textTokens: Promise<number> | undefined;
 
-  /**
-   * Takes the client's limit out of `params`.
-   * @param repeats the prompts after the first
-   */
-  constructor(
-    model: ChatModel,
-    params: ChatCompletionParams,
-    { requestBytes, repeats, count }: { requestBytes: number; repeats: number; count: CountTokens },
-  ) {
+  /** Takes the client's limit out of `params`. */
+  constructor(model: ChatModel, params: ChatCompletionParams, requestBytes: number, count: CountTokens) {
     this.model = model;
     this.params = params;
     this.requestedLimit = takeLimit(params);
-    this.#repeats = repeats;
-    this.#repeated =
-      repeats === 0 ? '' : toJsonString(ChatCompletionParamsSchema, { ...params, messages: [] });
-    this.requestBytes = requestBytes + repeats * Buffer.byteLength(this.#repeated);
+    this.requestBytes = requestBytes;
     this.#count = count;
   }
 
@@ -57,17 +44,12 @@ export class PromptFacts implements HoldFacts {
   }
 
   countRequest(): Promise<number> {
-    this.#requestTokens ??= this.#countRequest();
+    this.#requestTokens ??= this.#count(toJsonString(ChatCompletionParamsSchema, this.params));
     return this.#requestTokens;
   }
 
   countText(): Promise<number> {
     this.#textTokens ??= this.#count(promptText({ ...this.params, tools: [] }));
     return this.#textTokens;
-  }
-
-  async #countRequest(): Promise<number> {
-    const tokens = await this.#count(toJsonString(ChatCompletionParamsSchema, this.params));
-    return tokens + this.#repeats * (await this.#count(this.#repeated));
   }
 }

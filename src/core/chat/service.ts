@@ -57,9 +57,6 @@ interface ChatJob {
   readonly bounds: TokenBounds;
 }
 
-/** A model that gets each message as a separate chat, with all other parameters. */
-type Adapt = (model: ChatModel, params: ChatCompletionParams) => ChatModel;
-
 export interface ChatDeps {
   readonly log: Log;
   readonly clock: Clock;
@@ -101,12 +98,9 @@ export class ChatOperations {
     return this.#deps.catalog.chatModel(model)?.thinking;
   }
 
-  /**
-   * Runs a chat for any RPC: holds, answers, and meters. Changes `params`.
-   * @param adapt wraps the catalog's model. Default: leaves it as it is
-   */
-  async complete(params: ChatCompletionParams | undefined, call: Call, adapt?: Adapt): Promise<ChatAnswer> {
-    const job = await this.#reserve(params, call, adapt);
+  /** Runs a chat for any RPC: holds, answers, and meters. Changes `params`. */
+  async complete(params: ChatCompletionParams | undefined, call: Call): Promise<ChatAnswer> {
+    const job = await this.#reserve(params, call);
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
@@ -123,12 +117,8 @@ export class ChatOperations {
   }
 
   /** The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart. */
-  async *stream(
-    params: ChatCompletionParams | undefined,
-    call: Call,
-    adapt?: Adapt,
-  ): AsyncGenerator<readonly ChatChunk[]> {
-    const job = await this.#reserve(params, call, adapt);
+  async *stream(params: ChatCompletionParams | undefined, call: Call): AsyncGenerator<readonly ChatChunk[]> {
+    const job = await this.#reserve(params, call);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
     const source = new DetachableChunks((signal) => job.model.engine.stream(job.params, signal), call.signal);
     if (refersElsewhere(job.params)) source.detach();
@@ -169,14 +159,13 @@ export class ChatOperations {
     noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, false), counted), counted));
   }
 
-  async #reserve(params = create(ChatCompletionParamsSchema), call: Call, adapt?: Adapt): Promise<ChatJob> {
+  async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
     const pause = breathe(call.requestBytes);
     if (pause) await pause;
-    const found = checkChatParams(params, this.#deps.catalog);
+    const model = checkChatParams(params, this.#deps.catalog);
     const { guard } = this.#deps;
-    if (guard) await askGuard(guard, found.id, params, call);
-    const model = adapt?.(found, params) ?? found;
-    const facts = this.#factsOf(model, params, call, adapt ? params.messages.length - 1 : 0);
+    if (guard) await askGuard(guard, model.id, params, call);
+    const facts = this.#factsOf(model, params, call);
     // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
     // the next attempt, other requests may take the rest.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
@@ -198,11 +187,11 @@ export class ChatOperations {
     }
   }
 
-  #factsOf(model: ChatModel, params: ChatCompletionParams, call: Call, repeats: number): PromptFacts {
+  #factsOf(model: ChatModel, params: ChatCompletionParams, call: Call): PromptFacts {
     // Every prompt longer than the context is refused in the same way, so its exact length does not matter.
     const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
     const count = (text: string) => this.#deps.tokens.count(text, bounds);
-    return new PromptFacts(model, params, { requestBytes: call.requestBytes, repeats, count });
+    return new PromptFacts(model, params, call.requestBytes, count);
   }
 
   /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */

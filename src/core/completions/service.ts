@@ -1,4 +1,4 @@
-import { create, toJsonString } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
@@ -15,17 +15,13 @@ import {
   type StreamCompletionRequest,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import type { Call } from '../access/call.ts';
-import { takeChoices } from '../chat/output-limit.ts';
-import { refersElsewhere } from '../chat/references.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
 import { contentText } from '../entities/chat-text.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';
-import { bounds } from '../values/bounds.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError } from '../values/errors.ts';
 import { invalid } from '../values/parameters.ts';
-import { forEachPrompt } from './each-prompt.ts';
 
 interface CompletionDeps {
   readonly chat: ChatOperations;
@@ -55,7 +51,7 @@ export class CompletionOperations {
 
   async #create(params = create(CompletionParamsSchema), call: Call): Promise<CreateCompletionResponse> {
     const chat = toChatParams(params);
-    const { message } = await this.#deps.chat.complete(chat, call, adaptFor(chat));
+    const { message } = await this.#deps.chat.complete(chat, call);
     const choices = message.choices.map(({ index, message: said, finishReason }) => ({
       index,
       text: contentText(said?.content),
@@ -67,7 +63,7 @@ export class CompletionOperations {
   async *#stream(params = create(CompletionParamsSchema), call: Call): AsyncGenerator<readonly Completion[]> {
     await breathe(call.requestBytes);
     const chat = toChatParams(params);
-    for await (const chunks of this.#deps.chat.stream(chat, call, adaptFor(chat))) {
+    for await (const chunks of this.#deps.chat.stream(chat, call)) {
       const pieces = chunks.flatMap(({ message }) => {
         const choices = message.choices.map(({ index, delta, finishReason }) => ({
           index,
@@ -81,9 +77,6 @@ export class CompletionOperations {
     }
   }
 }
-
-/** Maximum UTF-16 code units of the other fields, times the number of prompts. */
-const repeatedUnitsMax = 20 * 1024 * 1024;
 
 type Choices = readonly Pick<Completion['choices'][number], 'index' | 'text' | 'finishReason'>[];
 
@@ -106,73 +99,33 @@ function toCompletion(
 function toChatParams(params: CompletionParams): ChatCompletionParams {
   const { $typeName: _, $unknown: __, prompt, suffix, echo, bestOf, logprobs, other, ...shared } = params;
   if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
-  const texts = textsOf(prompt);
+  const value = textOf(prompt);
   if (suffix) throw refused('suffix', 'Put the whole text into `prompt`.');
   if (echo) throw refused('echo', 'The answer never repeats the prompt.');
   if (logprobs !== undefined) throw refused('logprobs', 'Use `POST /chat/completions` for them.');
   if ((bestOf ?? 1) > (params.n ?? 1)) throw refused('best_of', 'Use `n`.');
   const passedOn = Object.entries(other ?? {}).filter(([, member]) => member !== null);
-  const chat = create(ChatCompletionParamsSchema, {
+  return create(ChatCompletionParamsSchema, {
     ...shared,
-    messages: texts.map((value) => ({ role: 'user', content: { value: { case: 'text' as const, value } } })),
+    messages: [{ role: 'user', content: { value: { case: 'text', value } } }],
     other: Object.fromEntries(passedOn),
   });
-  if (texts.length > 1) multiplyChoices(chat);
-  return chat;
-}
-
-/** Makes `n` the choices of all prompts. */
-function multiplyChoices(chat: ChatCompletionParams): void {
-  takeChoices(chat);
-  const { n = 1, messages } = chat;
-  const choices = n * messages.length;
-  if (!Number.isInteger(n) || n < 1) throw invalid('n', '`n` must be a whole number from 1.');
-  const { maximum } = bounds.choices;
-  if (choices > maximum) {
-    throw new ParleyError('invalid_input', {
-      message: `\`prompt\` and \`n\` ask for ${choices} answers. Ask for at most ${maximum} at once.`,
-      param: 'prompt',
-    });
-  }
-  const repeated = toJsonString(ChatCompletionParamsSchema, { ...chat, messages: [] });
-  if (repeated.length * messages.length > repeatedUnitsMax) {
-    throw new ParleyError('invalid_input', {
-      message: 'All other fields are sent with each text of `prompt`, which is too much for so many texts.',
-      param: 'prompt',
-    });
-  }
-  // Such a chat continues after its client has left, and would start the next prompts.
-  if (refersElsewhere(chat)) {
-    throw invalid(
-      'prompt',
-      'With tools or searches `prompt` must be one text. Send a request for each text.',
-    );
-  }
-  chat.n = choices;
-}
-
-function adaptFor({ messages }: ChatCompletionParams): typeof forEachPrompt | undefined {
-  return messages.length > 1 ? forEachPrompt : undefined;
 }
 
 function refused(param: string, advice: string): ParleyError {
   return invalid(param, `\`${param}\` cannot be had from a chat model. ${advice}`);
 }
 
-function textsOf(prompt: CompletionParams['prompt']): readonly string[] {
+/** A list may have one text: some clients always send a list. */
+function textOf(prompt: CompletionParams['prompt']): string {
   const param = 'prompt';
-  switch (prompt?.value.case) {
-    case 'text':
-      return [prompt.value.value];
-    case 'list': {
-      const { items } = prompt.value.value;
-      if (items.length > 0) return items;
-      throw new ParleyError('invalid_input', {
-        message: '`prompt` is empty. Send at least one text.',
-        param,
-      });
-    }
-    default:
-      throw new ParleyError('missing_input', { message: 'Send `prompt`, a text or a list of texts.', param });
+  if (prompt?.value.case === 'text') return prompt.value.value;
+  if (prompt?.value.case !== 'list') {
+    throw new ParleyError('missing_input', { message: 'Send `prompt`, a text.', param });
   }
+  const { items } = prompt.value.value;
+  const [text] = items;
+  if (text !== undefined && items.length === 1) return text;
+  const message = `\`prompt\` has ${items.length} texts. Send one text, and a request for each further text.`;
+  throw new ParleyError('invalid_input', { message, param });
 }

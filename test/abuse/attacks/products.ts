@@ -107,13 +107,6 @@ export const products: AttackClass = {
       },
     },
     post(
-      'a completion of 128 prompts with a megabyte beside them',
-      '/api/v1/completions',
-      () =>
-        JSON.stringify({ model: 'eliza', prompt: listed(choices, () => 'Hello.'), x: 'x'.repeat(1_000_000) }),
-      [400],
-    ),
-    post(
       'a key of 100 models within 100 patterns',
       '/api/v1/keys',
       () =>

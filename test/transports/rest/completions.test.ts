@@ -2,7 +2,6 @@ import OpenAI from 'openai';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { chunks, completion, reported } from '../../support/chat-answers.ts';
-import { bearer } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, json } from '../../support/upstream-answers.ts';
 
@@ -52,40 +51,16 @@ describe('POST /completions', () => {
     });
   });
 
-  it('refuses several prompts if the other fields, times the prompts, are too large', async () => {
-    const ask = (prompts: number) =>
-      parley.call('/completions', {
-        method: 'POST',
-        headers: { authorization: `Bearer ${parley.apiKey}` },
-        body: JSON.stringify({
-          model: 'served',
-          prompt: Array.from({ length: prompts }, () => 'Go on'),
-          max_tokens: 1,
-          vendor: 'x'.repeat(1_000_000),
-        }),
-      });
-    upstream.answer(path, json(completion('hello there')));
-    expect((await ask(2)).status).toBe(200);
-    const refused = await ask(30);
-    expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ error: { code: 'invalid_input', param: 'prompt' } });
-  });
-
-  it('holds credits for the fields that are sent with each of several prompts', async () => {
+  it('refuses several prompts before the upstream is called, and says what to do', async () => {
     const n = upstream.requests.length;
-    upstream.answer(path, json(completion('hello there')));
-    const body = {
-      model: 'served',
-      prompt: Array.from({ length: 20 }, () => 'Go on'),
-      max_tokens: 1,
-      // 3,000 tokens, which the model reads twenty times.
-      vendor: 'one two three '.repeat(1_000),
-    };
-    const ask = async (credits: string) =>
-      (await parley.postJson('/completions', body, bearer(await parley.newKey({ credits })))).status;
-    expect(await ask('0.05')).toBe(402);
+    const refused = client.completions.create({ model: 'served', prompt: ['One', 'Two'] });
+    await expect(refused).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_input',
+      param: 'prompt',
+      message: expect.stringContaining('Send one text, and a request for each further text.'),
+    });
     expect(upstream.requests.length).toBe(n);
-    expect(await ask('0.1')).toBe(200);
   });
 
   it('streams pieces of text, then [DONE]', async () => {
@@ -112,39 +87,6 @@ describe('POST /completions', () => {
     const told = [];
     for await (const { choices, usage } of stream) told.push([choices.length, usage]);
     expect(told).toEqual([...[1, 1, 1].map((choices) => [choices, null]), [0, reported]]);
-  });
-
-  it('sends each of several prompts as a chat, and counts all if one has no report', async () => {
-    const n = upstream.requests.length;
-    const two = [1, 0].map((index) => ({ index, message: { content: 'hi' }, finish_reason: 'stop' }));
-    upstream.answer(
-      path,
-      json(completion('', { choices: two })),
-      json(completion('', { choices: two, usage: null })),
-    );
-    const prompt = ['One', 'Two'];
-    const { choices, usage } = await client.completions.create({
-      model: 'served',
-      prompt,
-      n: 2,
-      max_tokens: 5,
-    });
-    expect(choices.map(({ index, text }) => [index, text])).toEqual(
-      [1, 0, 3, 2].map((index) => [index, 'hi']),
-    );
-    expect(usage).toMatchObject({ completion_tokens: 4, total_tokens: (usage?.prompt_tokens ?? 0) + 4 });
-    expect(upstream.requests.slice(n).map(({ json }) => json)).toMatchObject(
-      prompt.map((content) => ({ messages: [{ role: 'user', content }], n: 2, max_tokens: 5 })),
-    );
-  });
-
-  it('throws if the upstream leaves out the answer to the second of several prompts', async () => {
-    upstream.answer(path, events(chunks('hel', 'lo')), events([]));
-    const stream = await client.completions.create({ model: 'served', prompt: ['a', 'b'], stream: true });
-    const read = async () => {
-      for await (const { choices } of stream) expect(choices[0]?.index).toBe(0);
-    };
-    await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
   });
 
   it('throws if the upstream breaks off', async () => {

@@ -100,8 +100,7 @@ export type CompletionParams = Message<"parley.completions.v1.CompletionParams">
   model?: string | undefined;
 
   /**
-   * A text, or a list of texts, each answered by a separate chat. Required: absent is `missing_input`; anything else,
-   * or more than 128 choices of all texts together, is `invalid_input`.
+   * A text, or a list of one text. Required: absent is `missing_input`; anything else is `invalid_input`.
    *
    * @generated from field: parley.chat.v1.StringOrList prompt = 2;
    */
@@ -126,7 +125,7 @@ export type CompletionParams = Message<"parley.completions.v1.CompletionParams">
   topP?: number | undefined;
 
   /**
-   * Number of answers to each text.
+   * Number of answers. From 1 to 128. Default: 1.
    *
    * @generated from field: optional double n = 6;
    */
