@@ -1,8 +1,9 @@
 /** The tables that a copy has, and the queries that read them from either database. */
+
 import { sql } from 'kysely';
-import { idBound, idOrder } from '../sql/id-order.ts';
+import type { Dialect } from '../sql/dialect.ts';
 import type { Database } from '../sql/schema.ts';
-import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
+import { query, type Statement, statement } from '../sql/statement.ts';
 
 /** Ids are texts, whole numbers bigints. */
 export type Value = bigint | string | Uint8Array | null;
@@ -56,9 +57,9 @@ function tableOf(name: Copied, key: readonly string[]): Table {
   const isById = (column: string) =>
     column === 'id' && (name === 'usage_records' || name === 'ledger_entries');
   const columns = (dialect: Dialect) =>
-    sql.join(key.map((column) => (isById(column) ? idOrder(dialect) : sql.ref(column))));
+    sql.join(key.map((column) => (isById(column) ? dialect.idOrder : sql.ref(column))));
   const values = (p: Row, dialect: Dialect) =>
-    sql.join(key.map((column) => (isById(column) ? idBound(dialect, p[column]) : sql`${p[column]}`)));
+    sql.join(key.map((column) => (isById(column) ? dialect.idBound(p[column]) : sql`${p[column]}`)));
   const rows = (_: object, dialect: Dialect) =>
     query
       .selectFrom(name)

@@ -3,11 +3,11 @@ import type { Account, AccountStore } from '../../core/entities/account.ts';
 import { limitsToText } from '../../core/entities/limits.ts';
 import type { Period } from '../../core/entities/subscription.ts';
 import type { AccountId } from '../../core/values/ids.ts';
+import { idList } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import type { SubscriptionKind } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
-import { idList, idsOf } from '../sql/texts.ts';
 import { accountLists } from './account-lists.ts';
 import { toAccount, toFacts, toUsedAccount, withLastUse, withPeriods } from './account-rows.ts';
 import { change } from './audit.ts';
@@ -21,7 +21,7 @@ const usedByName = statement((p: { name: string }) => withLastUse().where('name'
 );
 
 const namesByIds = statement((p: { ids: string }, dialect) =>
-  query.selectFrom('accounts').select(['id', 'name']).where('id', 'in', idsOf(dialect, p.ids)),
+  query.selectFrom('accounts').select(['id', 'name']).where('id', 'in', dialect.idsOf(p.ids)),
 );
 
 export const accountById = byId.map(toAccount);

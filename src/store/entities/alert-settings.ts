@@ -19,7 +19,6 @@ import {
   type WaitingAddressRow,
 } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
-import { textsOf } from '../sql/texts.ts';
 import { change } from './audit.ts';
 
 interface OfAccount {
@@ -164,7 +163,7 @@ const removeOthers = statement((p: OfAccount & { addresses: string }, dialect) =
   query
     .deleteFrom('waiting_addresses')
     .where('account_id', '=', p.accountId)
-    .where('address', 'not in', textsOf(dialect, p.addresses)),
+    .where('address', 'not in', dialect.textsOf(p.addresses)),
 );
 
 function setWaiting(p: OfAddress & Omit<WaitingAddress, 'lastFailure'>, failure: string | null | undefined) {
@@ -214,8 +213,8 @@ const hurry = statement((p: OfAccount & { nowMs: number }) =>
       ),
     ),
 );
-const confirm = statement((p: OfAddress, dialect) => {
-  const address = dialect === 'postgres' ? sql`${p.address}::text` : sql`${p.address}`;
+const confirm = statement((p: OfAddress) => {
+  const address = sql`cast(${p.address} as text)`;
   return query
     .updateTable('alert_settings')
     .set({

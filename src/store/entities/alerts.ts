@@ -39,30 +39,25 @@ interface MovedMark extends AlertMark {
  * account no longer has settings. On PostgreSQL a concurrent change of the settings waits.
  */
 const moveMark = statement(
-  (p: MovedMark, dialect) => sql<object>`
+  (p: MovedMark, { forShare }) => sql<object>`
     insert into alert_marks (account_id, kind, subject, period, basis, threshold)
-    select account_id, ${text(p.kind, dialect)}, ${text(p.subject, dialect)}, ${text(p.period, dialect)},
-      ${text(p.basis, dialect)}, ${whole(p.threshold, dialect)}
-    from alert_settings where account_id = ${p.accountId} ${dialect === 'postgres' ? sql`for share` : sql``}
+    select account_id, ${text(p.kind)}, ${text(p.subject)}, ${text(p.period)},
+      ${text(p.basis)}, ${whole(p.threshold)}
+    from alert_settings where account_id = ${p.accountId} ${forShare}
     on conflict (account_id, kind, subject) do update
     set period = excluded.period, basis = excluded.basis, threshold = excluded.threshold
     where excluded.period > alert_marks.period or (excluded.period = alert_marks.period
-      and alert_marks.basis = ${text(p.readBasis, dialect)}
-      and alert_marks.threshold = ${whole(p.readThreshold, dialect)}
+      and alert_marks.basis = ${text(p.readBasis)}
+      and alert_marks.threshold = ${whole(p.readThreshold)}
       and (excluded.basis <> alert_marks.basis or excluded.threshold > alert_marks.threshold))`,
 );
 
 /** PostgreSQL needs the types of selected parameters. */
-function text(value: string | undefined, dialect: string) {
-  return dialect === 'postgres' ? sql`${value}::text` : sql`${value}`;
-}
-
-function whole(value: number | undefined, dialect: string) {
-  return dialect === 'postgres' ? sql`${value}::bigint` : sql`${value}`;
-}
+const text = (value: string | undefined) => sql`cast(${value} as text)`;
+const whole = (value: number | undefined) => sql`cast(${value} as bigint)`;
 
 /** Pending if there is a destination now: the caller may have read older settings. */
-const insert = statement((p: InsertedAlert, dialect) => {
+const insert = statement((p: InsertedAlert) => {
   const source = sql`from alert_settings where account_id = ${p.accountId}
     and webhook_url is not null and webhook_off_at_ms is null`;
   return query
@@ -75,7 +70,7 @@ const insert = statement((p: InsertedAlert, dialect) => {
       details: p.details,
       state: sql<string>`coalesce((select 'pending' ${source}), 'none')`,
       attempts: p.attempts,
-      next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs, dialect)} ${source})`,
+      next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs)} ${source})`,
     });
 });
 

@@ -7,10 +7,11 @@ import {
   recordBytes,
 } from '../../core/entities/idempotency.ts';
 import type { AccountId } from '../../core/values/ids.ts';
+import type { Dialect } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
 import { hasChanged, type JobResult, rowOf, type Step, step } from '../sql/job.ts';
 import type { Database } from '../sql/schema.ts';
-import { type Dialect, query, statement } from '../sql/statement.ts';
+import { query, statement } from '../sql/statement.ts';
 
 /** An answer can have 8 MB, and all other writes wait while it is removed. */
 export const answersAtOnce = 20;
@@ -46,14 +47,11 @@ const newestBeyond = statement((p: { readonly accountId: AccountId; readonly byt
     .limit(1);
 });
 
-function removeSome(which: RawBuilder<unknown>, dialect: Dialect) {
-  const isSqlite = dialect === 'sqlite';
-  const row = sql.ref(isSqlite ? 'rowid' : 'ctid');
-  // Skips locked rows, as two transactions that remove at once would wait for each other.
-  const lock = isSqlite ? sql`` : sql`for update skip locked`;
+/** Skips locked rows, as two transactions that remove at once would wait for each other. */
+function removeSome(which: RawBuilder<unknown>, { rowPlace, skipLocked }: Dialect) {
   return query.deleteFrom('kept_answers').where(
-    sql<boolean>`${row} in (select ${row} from kept_answers
-      where ${which} limit ${sql.lit(answersAtOnce)} ${lock})`,
+    sql<boolean>`${rowPlace} in (select ${rowPlace} from kept_answers
+      where ${which} limit ${sql.lit(answersAtOnce)} ${skipLocked})`,
   );
 }
 
@@ -62,7 +60,7 @@ type Claim = IdempotencyClaim & { readonly nodeEpoch?: bigint };
 
 const claim = statement((p: Required<Claim> & { beforeMs: bigint }, dialect) => {
   const first = {
-    ...(dialect === 'postgres' && { node_epoch: p.nodeEpoch }),
+    ...dialect.ofNode(p.nodeEpoch),
     fingerprint: p.fingerprint,
     request_id: p.requestId,
     created_at_ms: p.nowMs,

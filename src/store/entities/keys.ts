@@ -3,12 +3,12 @@ import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { AdminScope, Key, KeyStore, Scope } from '../../core/entities/key.ts';
 import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { AccountId, KeyId } from '../../core/values/ids.ts';
+import { idList } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
-import { idList, idsOf } from '../sql/texts.ts';
 import { change, insertAudit } from './audit.ts';
 
 const keyColumns = [
@@ -40,7 +40,7 @@ const namesByIds = statement((p: { ids: string }, dialect) =>
   query
     .selectFrom('api_keys')
     .select(['id', 'name', 'last_four as lastFour'])
-    .where('id', 'in', idsOf(dialect, p.ids)),
+    .where('id', 'in', dialect.idsOf(p.ids)),
 );
 /** A page of the keys of an account. `after` is empty for the first one. */
 const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
@@ -74,10 +74,9 @@ export const liveAdminKeys = statement((p: { atMs: number }) =>
 
 const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
 /** On PostgreSQL, waits until no other transaction adds keys to the account. */
-const lockAccount = statement((p: { id: string }, dialect) => {
-  const account = query.selectFrom('accounts').select('id').where('id', '=', p.id);
-  return dialect === 'postgres' ? account.forUpdate() : account;
-});
+const lockAccount = statement((p: { id: string }, { forUpdate }) =>
+  query.selectFrom('accounts').select('id').where('id', '=', p.id).modifyEnd(forUpdate),
+);
 /** Changes nothing if the account has `liveMax` keys that are neither revoked nor expired. */
 const insertWithin = statement((p: NewKeyRow & { readonly liveMax: number }) => {
   const values = keyColumns.map((column) => sql`${p[column]}`);

@@ -4,7 +4,6 @@ import { type AccountId, type LedgerEntryId, requestOfDebit } from '../../core/v
 import { nanoCredits } from '../../core/values/money.ts';
 import { debitNumber } from '../migrations/integer-rows.ts';
 import type { Executor } from '../sql/executor.ts';
-import { idBound, idOrder } from '../sql/id-order.ts';
 import type { Addition } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { afterAll, type LedgerRow } from '../sql/schema.ts';
@@ -36,8 +35,8 @@ const entriesBefore = statement((p: { accountId: AccountId; after: string; size:
     .selectFrom('ledger_entries')
     .selectAll()
     .where('account_id', '=', p.accountId)
-    .where(idOrder(dialect), '<', idBound(dialect, p.after))
-    .orderBy(idOrder(dialect), 'desc')
+    .where(dialect.idOrder, '<', dialect.idBound(p.after))
+    .orderBy(dialect.idOrder, 'desc')
     .limit(p.size),
 ).map(toEntry);
 

@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { Prunable, PruneCut, Pruned } from '../../core/entities/usage.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
+import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
-import { idOrder, isWithin } from '../sql/id-order.ts';
 import { type Step, step } from '../sql/job.ts';
-import { type Dialect, query, statement } from '../sql/statement.ts';
+import { query, statement } from '../sql/statement.ts';
 import { insertAudit } from './audit.ts';
 import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
 import { steps } from './usage-steps.ts';
@@ -63,7 +63,7 @@ const stretchEnd = statement((p: Stretch, dialect) =>
     .selectFrom('usage_records')
     .select('id')
     .where(isPrunable(p, dialect))
-    .orderBy(idOrder(dialect))
+    .orderBy(dialect.idOrder)
     .limit(1)
     .offset(recordsAtOnce - 1),
 );
@@ -77,12 +77,7 @@ export const countOf = statement((p: Stretch, dialect) =>
     ])
     .where(isWithin(dialect, p)),
 );
-const removeRecords = statement((p: Stretch, dialect) => {
-  const prunable = isPrunable(p, dialect);
-  return dialect === 'sqlite'
-    ? sql`delete from usage_rows where id in (select id_bytes from usage_records where ${prunable})`
-    : query.deleteFrom('usage_records').where(prunable);
-});
+const removeRecords = statement((p: Stretch, dialect) => dialect.deleteRecords(isPrunable(p, dialect)));
 
 /**
  * Removes usage records and keeps their sums, while requests continue.

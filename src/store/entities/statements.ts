@@ -4,10 +4,10 @@ import { type ExpressionBuilder, sql } from 'kysely';
 import type { LedgerEntry, Statement, StatementLine, StatementPeriod } from '../../core/entities/ledger.ts';
 import { type AccountId, firstLedgerEntryId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
+import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
-import { idBound, idOrder, isWithin } from '../sql/id-order.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
-import { type Dialect, query, statement } from '../sql/statement.ts';
+import { query, statement } from '../sql/statement.ts';
 import { balanceOf } from './accounts.ts';
 
 const entriesAtOnce = 1_000;
@@ -26,8 +26,8 @@ const stepEnd = statement((p: Omit<EntryStep, 'last'>, dialect) =>
     .selectFrom('ledger_entries')
     .select('id')
     .where('account_id', '=', p.accountId)
-    .where(idOrder(dialect), '>', idBound(dialect, p.after))
-    .orderBy(idOrder(dialect))
+    .where(dialect.idOrder, '>', dialect.idBound(p.after))
+    .orderBy(dialect.idOrder)
     .limit(1)
     .offset(entriesAtOnce - 1),
 );
@@ -45,7 +45,9 @@ const linesOfStep = statement(
       .select(['kind', 'amount_nano_credits'])
       .select([
         sql<string | null>`case kind when 'debit' then reason end`.as('model'),
-        sql<string | null>`case kind when 'debit' then ${keyOfDebit(dialect)} end`.as('key_id'),
+        // Null if the record was pruned.
+        sql<string | null>`case kind when 'debit'
+          then (select key_id from usage_records where ${dialect.isOfDebit}) end`.as('key_id'),
       ])
       .where(isOfStep(p, dialect))
       .where('created_at_ms', '>=', p.fromMs)
@@ -67,13 +69,6 @@ const linesOfStep = statement(
 function isOfStep(step: EntryStep, dialect: Dialect) {
   return ({ and, eb }: ExpressionBuilder<Database, 'ledger_entries'>) =>
     and([eb('account_id', '=', step.accountId), isWithin(dialect, step)]);
-}
-
-/** The key of the usage record; null if the record was pruned. */
-function keyOfDebit(dialect: Dialect) {
-  return dialect === 'sqlite'
-    ? sql`(select key_id from usage_records where id_bytes = ${idBound(dialect, sql.ref('reference'))})`
-    : sql`(select key_id from usage_records where usage_records.id = ledger_entries.id)`;
 }
 
 /** Begins with the present balance, so that reading takes as long as the entries since `fromMs`. */

@@ -1,16 +1,17 @@
 /** Pages of usage records, newest first, by any combination of filters. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { RecordFilter, UsageRecord, UsageStore } from '../../core/entities/usage.ts';
 import { timeOfId } from '../../core/values/ids.ts';
 import type { Signal } from '../../core/values/signal.ts';
+import type { Dialect } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
-import { idBound, idOrder } from '../sql/id-order.ts';
 import { pageOf } from '../sql/page-of.ts';
-import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
+import { query, type Statement, statement } from '../sql/statement.ts';
 import { toRecord } from './usage-records.ts';
 import { firstRecordMs, idLeadMs, idsBetween, lastRecordMs } from './usage-steps.ts';
-import { dayMs, dayText, isUnsummed } from './usage-sums.ts';
+import { dayMs, dayText } from './usage-sums.ts';
 
 /** Records that a step reads at most: few at first, as most filters select many records. */
 const firstStep = 500;
@@ -109,7 +110,7 @@ const unsummedDays = statement((_: object, dialect) =>
     .selectFrom('usage_records')
     .select(sql<bigint>`started_at_ms / ${sql.lit(dayMs)}`.as('number'))
     .distinct()
-    .where(isUnsummed(dialect)),
+    .where(dialect.isUnsummed),
 ).map(({ number }) => Number(number));
 
 /** The latest start of a request whose id is below this one. */
@@ -145,7 +146,7 @@ type Given<Wanted> = Required<{ [K in keyof Wanted]: NonNullable<Wanted[K]> }>;
 export const recordsOf = byGivenFilters<RecordsWanted, UsageRecord>(
   (given) =>
     statement((p: Given<RecordsWanted>, dialect) => {
-      const id = idOrder(dialect);
+      const id = dialect.idOrder;
       let rows = inRange(given, p, dialect).selectAll().limit(p.size);
       if (given.has('keyId')) rows = rows.where('key_id', '=', p.keyId);
       if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
@@ -153,7 +154,7 @@ export const recordsOf = byGivenFilters<RecordsWanted, UsageRecord>(
       if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
       if (given.has('model')) rows = rows.where('model', '=', p.model);
       if (given.has('state')) rows = rows.where('state', '=', p.state);
-      if (given.has('id')) rows = rows.where(id, '=', idBound(dialect, p.id));
+      if (given.has('id')) rows = rows.where(id, '=', dialect.idBound(p.id));
       return rows;
     }).map(toRecord) as Statement<RecordsWanted, UsageRecord>,
 );
@@ -182,13 +183,13 @@ function accountOf(given: ReadonlySet<string>, { accountId, keyId }: Given<Recor
 }
 
 function inRange(given: ReadonlySet<string>, p: Given<RecordsWanted>, dialect: Dialect) {
-  const id = idOrder(dialect);
+  const id = dialect.idOrder;
   let rows = query.selectFrom('usage_records').orderBy(id, 'desc');
   if (given.has('accountId') || given.has('keyId')) {
     rows = rows.where('account_id', '=', accountOf(given, p));
   }
-  if (given.has('since')) rows = rows.where(id, '>=', idBound(dialect, p.since));
-  if (given.has('until')) rows = rows.where(id, '<', idBound(dialect, p.until));
+  if (given.has('since')) rows = rows.where(id, '>=', dialect.idBound(p.since));
+  if (given.has('until')) rows = rows.where(id, '<', dialect.idBound(p.until));
   return rows;
 }
 

@@ -1,7 +1,6 @@
 /** Reads usage in small steps: the process serves requests between them. */
 import { firstRequestId } from '../../core/values/ids.ts';
 import type { Queries } from '../sql/executor.ts';
-import { idBound, idOrder } from '../sql/id-order.ts';
 import { query, statement } from '../sql/statement.ts';
 
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
@@ -9,12 +8,12 @@ const recordsAtOnce = 1_000;
 
 /** The start of the oldest request. */
 export const firstRecordMs = statement((_: object, dialect) =>
-  query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect)).limit(1),
+  query.selectFrom('usage_records').select('started_at_ms').orderBy(dialect.idOrder).limit(1),
 ).map((row) => Number(row.started_at_ms));
 
 /** The start of the newest request. */
 export const lastRecordMs = statement((_: object, dialect) =>
-  query.selectFrom('usage_records').select('started_at_ms').orderBy(idOrder(dialect), 'desc').limit(1),
+  query.selectFrom('usage_records').select('started_at_ms').orderBy(dialect.idOrder, 'desc').limit(1),
 ).map((row) => Number(row.started_at_ms));
 
 interface IdRange {
@@ -29,12 +28,12 @@ export async function* steps(
   { after, until, accountId }: IdRange,
 ): AsyncGenerator<{ readonly after: string; readonly last: string }> {
   const lastOfStep = statement((p: { after: string; until: string; accountId: string }, dialect) => {
-    const id = idOrder(dialect);
+    const id = dialect.idOrder;
     const ids = query
       .selectFrom('usage_records')
       .select('id')
-      .where(id, '>', idBound(dialect, p.after))
-      .where(id, '<=', idBound(dialect, p.until))
+      .where(id, '>', dialect.idBound(p.after))
+      .where(id, '<=', dialect.idBound(p.until))
       .orderBy(id)
       .limit(1)
       .offset(recordsAtOnce - 1);

@@ -2,12 +2,13 @@
  * Sums of ended requests by day (UTC), account, key, operation, model and state. The write that ends a request adds to them, and they
  * stay when its record is pruned.
  */
-import { type RawBuilder, sql } from 'kysely';
+
+import { sql } from 'kysely';
 import type { RecordEnd, RecordStart } from '../../core/entities/usage.ts';
-import { startedNumber } from '../migrations/integer-rows.ts';
 import { amountMax, isHuge, reportedColumns } from '../migrations/shared-tables.ts';
+import type { Dialect } from '../sql/dialect.ts';
 import type { Addition } from '../sql/job.ts';
-import { type Dialect, query, type Statement, statement } from '../sql/statement.ts';
+import { query, type Statement, statement } from '../sql/statement.ts';
 
 export const dayMs = 86_400_000;
 
@@ -33,13 +34,6 @@ export type SumRow = Readonly<Record<(typeof sumKey)[number], string> & Record<S
 
 /** A record that may be pruned once it has ended. */
 export const isSummable = sql<boolean>`(${sql.raw(isHuge)}) is not true`;
-
-/** Records that are in no sum: started ones, and those with huge amounts. An index leads to them. */
-export function isUnsummed(dialect: Dialect): RawBuilder<boolean> {
-  if (dialect === 'postgres') return sql`(state = 'started' or ${sql.raw(isHuge)})`;
-  return sql`id_bytes in (select id from usage_rows where state = ${startedNumber}
-    union all select id from usage_rows where ${sql.raw(isHuge)})`;
-}
 
 export type SummedStart = Pick<
   RecordStart,
@@ -107,24 +101,12 @@ export function addSum(start: SummedStart, end: RecordEnd): Addition[] {
 
 export const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The day (UTC) of a time in milliseconds. */
-export function dayOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
-  if (dialect === 'sqlite') return sql`strftime('%Y-%m-%d', ${ms} / 1000, 'unixepoch')`;
-  return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD')`;
-}
-
-/** The first moment of the hour of a time in milliseconds. */
-export function hourOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
-  if (dialect === 'sqlite') return sql`strftime('%Y-%m-%dT%H:00:00Z', ${ms} / 1000, 'unixepoch')`;
-  return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD"T"HH24":00:00Z"')`;
-}
-
 /** Each usage record as a row of `usage_sums`. */
 export function recordsAsSums(dialect: Dialect) {
   return query
     .selectFrom('usage_records')
     .select([
-      dayOfMs(dialect, sql.ref('started_at_ms')).as('day'),
+      dialect.dayOfMs(sql.ref('started_at_ms')).as('day'),
       'account_id',
       'key_id',
       'operation',

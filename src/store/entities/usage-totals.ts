@@ -2,22 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Top, TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
+import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
-import { isWithin } from '../sql/id-order.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
-import { type Dialect, query, statement } from '../sql/statement.ts';
+import { query, statement } from '../sql/statement.ts';
 import { idsBetween, steps } from './usage-steps.ts';
-import {
-  dayMs,
-  dayOfMs,
-  dayText,
-  hourOfMs,
-  isUnsummed,
-  recordsAsSums,
-  type SumColumn,
-  sumColumns,
-  sumsOf,
-} from './usage-sums.ts';
+import { dayMs, dayText, recordsAsSums, type SumColumn, sumColumns, sumsOf } from './usage-sums.ts';
 
 const hourMs = 3_600_000;
 /** Sums that one step reads. */
@@ -113,8 +103,8 @@ async function* recordTotals(snapshot: Queries, wanted: Pass, which: 'summed' | 
   const totals = statement((p: Parameters & { readonly after: string; readonly last: string }, dialect) => {
     const isWanted =
       which === 'unsummed'
-        ? isUnsummed(dialect)
-        : sql<boolean>`${isWithin(dialect, p)} and (${isUnsummed(dialect)}) is not true`;
+        ? dialect.isUnsummed
+        : sql<boolean>`${isWithin(dialect, p)} and (${dialect.isUnsummed}) is not true`;
     let records = recordsAsSums(dialect).select('started_at_ms').where(isWanted);
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
@@ -201,11 +191,11 @@ const dimensions: Readonly<Record<TotalDimension, Dimension>> = {
 
 /** Groups records by the number of their day or hour, as writing the day of each would take half of the time. */
 function dimensionsOfTime(dialect: Dialect): Readonly<Record<'hour' | 'day' | 'month', Dimension>> {
-  const day = dayOfMs(dialect, sql`min(started_at_ms)`);
+  const day = dialect.dayOfMs(sql`min(started_at_ms)`);
   const group = sql`started_at_ms / ${sql.lit(dayMs)}`;
   return {
     hour: {
-      value: hourOfMs(dialect, sql`min(started_at_ms)`),
+      value: dialect.hourOfMs(sql`min(started_at_ms)`),
       group: sql`started_at_ms / ${sql.lit(hourMs)}`,
     },
     day: { value: day, group },
@@ -234,14 +224,7 @@ function dimensionOfOwners(
 ): Partial<Record<TotalDimension, Dimension>> {
   if (top === undefined || own === undefined) return {};
   const { value } = dimensions[top.dimension];
-  const [ids, none] =
-    dialect === 'sqlite'
-      ? [sql`select value from json_each(${p.own})`, sql`''`]
-      : [
-          sql`select substr(id, 5)::uuid from json_array_elements_text(${p.own}::json) as own (id)`,
-          sql`'00000000-0000-0000-0000-000000000000'::uuid`,
-        ];
-  const owner = sql<string>`case when ${value} in (${ids}) then ${value} else ${none} end`;
+  const owner = sql<string>`case when ${value} in ${dialect.idsOf(p.own)} then ${value} else ${dialect.noId} end`;
   // PostgreSQL takes the same expression with other parameters for another one.
   return { [top.dimension]: { value: owner, group: sql.ref(top.dimension) } };
 }

@@ -1,4 +1,5 @@
 /** Reads the values that alerts watch, for many accounts with few queries. */
+
 import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type {
@@ -12,11 +13,10 @@ import type {
 import { limitsFromText } from '../../core/entities/limits.ts';
 import type { KeyId } from '../../core/values/ids.ts';
 import type { PageRequest } from '../../core/values/page.ts';
-import { debitNumber } from '../migrations/integer-rows.ts';
+import type { Dialect } from '../sql/dialect.ts';
 import type { Queries } from '../sql/executor.ts';
 import type { AlertMarkRow } from '../sql/schema.ts';
-import { type Dialect, query, statement } from '../sql/statement.ts';
-import { textsOf } from '../sql/texts.ts';
+import { query, statement } from '../sql/statement.ts';
 import { toAccount, withPeriods } from './account-rows.ts';
 import { toSettings } from './alert-settings.ts';
 
@@ -36,13 +36,7 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
       watched
         .selectFrom('limit_counts')
         .select('used')
-        .where(
-          'owner',
-          '=',
-          dialect === 'postgres'
-            ? sql<string>`'acc_' || replace(accounts.id::text, '-', '')`
-            : sql.ref<string>('accounts.id'),
-        )
+        .where('owner', '=', dialect.ownerOfAccount)
         .where('unit', '=', sql.lit('fair_use'))
         .where('period', '=', p.month)
         .as('units'),
@@ -55,17 +49,8 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
     .orderBy('alert_settings.account_id')
     .limit(p.size),
 );
-/** Uses the index of the few entries that are not debits. By default SQLite would read all entries. */
-function latestLoad(dialect: Dialect) {
-  const [id, entries] =
-    dialect === 'sqlite'
-      ? [
-          sql`'led_' || lower(hex(id))`,
-          sql`ledger_rows indexed by ledger_rows_once where account = accounts.number
-            and kind <> ${sql.lit(debitNumber)}`,
-        ]
-      : [sql`id`, sql`ledger_entries where account_id = accounts.id and kind <> 'debit'`];
-  return sql<string | null>`(select ${id} from ${entries}
+function latestLoad({ entryId, otherEntries }: Dialect) {
+  return sql<string | null>`(select ${entryId} from ${otherEntries}
     and balance_nano_credits < balance_below and amount_nano_credits > 0
     order by created_at_ms desc, id desc limit 1)`;
 }
@@ -95,9 +80,9 @@ const usedCredits = statement((p: { owners: string; periods: string }, dialect) 
   query
     .selectFrom('limit_counts')
     .select(['owner', 'period', 'used'])
-    .where('owner', 'in', textsOf(dialect, p.owners))
+    .where('owner', 'in', dialect.textsOf(p.owners))
     .where('unit', '=', sql.lit('credits'))
-    .where('period', 'in', textsOf(dialect, p.periods)),
+    .where('period', 'in', dialect.textsOf(p.periods)),
 );
 
 export async function readWatchedAccounts(

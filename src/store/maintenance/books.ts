@@ -1,6 +1,6 @@
 /** Rules for the books of a database, SQLite or PostgreSQL. */
+import type { DatabaseKind } from '../migrations/column-types.ts';
 import { isHuge } from '../migrations/shared-tables.ts';
-import type { Dialect } from '../sql/statement.ts';
 
 /** Each query finds an account with the fault. */
 const faultQueries: Readonly<Record<string, string>> = {
@@ -18,13 +18,13 @@ const faultQueries: Readonly<Record<string, string>> = {
     select id from accounts where held_nano_credits < 0 or held_nano_credits > balance_nano_credits`,
 };
 
-const monthOfStart: Readonly<Record<Dialect, string>> = {
+const monthOfStart: Readonly<Record<DatabaseKind, string>> = {
   sqlite: "strftime('%Y-%m', started_at_ms / 1000, 'unixepoch')",
   postgres: "to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')",
 };
 
 /** The units of each account and month. SQLite has those of running requests in memory. */
-const fairUse: Readonly<Record<Dialect, string>> = {
+const fairUse: Readonly<Record<DatabaseKind, string>> = {
   sqlite: `select owner as account_id, period as month, used from limit_counts where unit = 'fair_use'`,
   postgres: `select substr(owner, 5)::uuid as account_id, period as month, used, reserved from limit_counts
     where unit = 'fair_use'`,
@@ -35,7 +35,7 @@ const running = `
   from usage_records, jsonb_array_elements(counted::jsonb) as one
   where state = 'started' and one ->> 'unit' = 'fair_use'`;
 /** The units that ended requests have used. Earlier versions have sums of pruned records only. */
-const spentUnits = (dialect: Dialect, sums: BookOptions['sums']) => {
+const spentUnits = (dialect: DatabaseKind, sums: BookOptions['sums']) => {
   const recorded = `
   select account_id, ${monthOfStart[dialect]} as month, fair_use_units as units
   from usage_records where fair_use_units > 0${sums === 'all' ? ` and (${isHuge})` : ''}`;
@@ -62,7 +62,7 @@ interface BookOptions {
  * @param find runs a query and returns the account of its first row
  */
 export async function bookFaults(
-  dialect: Dialect,
+  dialect: DatabaseKind,
   find: (sql: string) => Promise<string | undefined>,
   { sums = 'all' }: BookOptions = {},
 ): Promise<string[]> {

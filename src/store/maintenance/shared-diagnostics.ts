@@ -3,7 +3,6 @@ import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnos
 import { liveAdminKeys } from '../entities/keys.ts';
 import { lastBefore, type SchemaState } from '../migrations/migrations.ts';
 import type { Queries } from '../sql/executor.ts';
-import { idOrder } from '../sql/id-order.ts';
 import { query, statement } from '../sql/statement.ts';
 
 export interface StoreDiagnostics {
@@ -14,7 +13,7 @@ export interface StoreDiagnostics {
 
 /** Ids begin with their time: the last id is the newest. */
 const newestRequest = statement((_: object, dialect) =>
-  query.selectFrom('usage_records').select('started_at_ms as at').orderBy(idOrder(dialect), 'desc').limit(1),
+  query.selectFrom('usage_records').select('started_at_ms as at').orderBy(dialect.idOrder, 'desc').limit(1),
 ).map(({ at }) => Number(at));
 const newestChange = statement((_: object) =>
   query.selectFrom('audit_entries').select('created_at_ms as at').orderBy('id', 'desc').limit(1),

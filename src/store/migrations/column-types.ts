@@ -1,10 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import type { Dialect } from '../sql/statement.ts';
+
+/** The store that a configuration names. */
+export type DatabaseKind = 'sqlite' | 'postgres';
 
 /** The words of a database for columns and tables. */
 export interface ColumnTypes {
-  readonly dialect: Dialect;
+  readonly dialect: DatabaseKind;
   readonly id: string;
   /** Sorts by its bytes. */
   readonly text: string;
@@ -49,7 +51,7 @@ export interface Change {
 
 /** The changes as migrations of a database. */
 export function migrationsOf(
-  dialect: Dialect,
+  dialect: DatabaseKind,
   changes: Readonly<Record<string, Change>>,
 ): Record<string, Migration> {
   const types = dialect === 'sqlite' ? sqlite : postgres;

@@ -1,40 +1,9 @@
 /** Queries with named parameters. Kysely compiles each once per database; readers and writers prepare the same text. */
-import {
-  type CompiledQuery,
-  createQueryId,
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type RootOperationNode,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely';
-import type { Database } from './schema.ts';
+import { type CompiledQuery, createQueryId, type RootOperationNode } from 'kysely';
+import { type Dialect, sqlite } from './dialect.ts';
 
-export type Dialect = 'sqlite' | 'postgres';
-
-/** Builds queries. It has no connection: it only compiles. */
-export const query = new Kysely<Database>({
-  dialect: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-});
-
-/** Compiles the same queries for PostgreSQL. */
-const postgres = new Kysely<Database>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-});
+/** Builds queries that both databases compile. */
+export const { query } = sqlite;
 
 /** A parameter while a query is compiled. */
 export class Placeholder {
@@ -73,7 +42,7 @@ export class Statement<Parameters extends object = object, Value = unknown> {
   }
 
   get sql(): string {
-    return this.compiledFor('sqlite').sql;
+    return this.compiledFor(sqlite).sql;
   }
 
   /**
@@ -82,7 +51,7 @@ export class Statement<Parameters extends object = object, Value = unknown> {
    */
   bind(parameters: Parameters, values: unknown[] = []): unknown[] {
     // Appending makes arrays without holes, which are copied to another thread in half the time.
-    for (const slot of this.compiledFor('sqlite').slots) {
+    for (const slot of this.compiledFor(sqlite).slots) {
       values.push(slot instanceof Placeholder ? (parameters[slot.name as keyof Parameters] ?? null) : slot);
     }
     return values;
@@ -99,8 +68,7 @@ export class Statement<Parameters extends object = object, Value = unknown> {
     if (compiled === undefined) {
       const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(name) }) as Parameters;
       const node = this.#build(placeholders, dialect).toOperationNode();
-      const executor = (dialect === 'sqlite' ? query : postgres).getExecutor();
-      const { sql, parameters: slots } = executor.compileQuery(node, createQueryId());
+      const { sql, parameters: slots } = dialect.query.getExecutor().compileQuery(node, createQueryId());
       compiled = { sql, slots, table: tableOf(node) };
       this.#compiled.set(dialect, compiled);
     }

@@ -1,4 +1,5 @@
 import type { Pool, QueryResult } from 'pg';
+import { postgres } from '../../sql/dialect.ts';
 import type { Executor, Queries } from '../../sql/executor.ts';
 import type { Job, JobResult, Step, StepResult } from '../../sql/job.ts';
 import { Placeholder, type Statement } from '../../sql/statement.ts';
@@ -11,7 +12,7 @@ const uuidType = 2950;
 
 /** The query of a statement. A missing parameter is null. */
 export function queryOf(statement: Statement<never, unknown>, parameters: object): Query {
-  const { sql, slots } = statement.compiledFor('postgres');
+  const { sql, slots } = statement.compiledFor(postgres);
   const values: unknown[] = [];
   for (const slot of slots) {
     const isGiven = slot instanceof Placeholder;
@@ -22,7 +23,7 @@ export function queryOf(statement: Statement<never, unknown>, parameters: object
 
 /** The values of a statement's rows, with uuids converted to ids. */
 export function valuesOf<Value>(statement: Statement<never, Value>, { rows, fields }: QueryResult): Value[] {
-  const { table = '' } = statement.compiledFor('postgres');
+  const { table = '' } = statement.compiledFor(postgres);
   const ids = fields.filter(({ dataTypeID }) => dataTypeID === uuidType).map(({ name }) => name);
   for (const row of rows) {
     for (const name of ids) {
@@ -93,7 +94,7 @@ async function runSteps(transaction: Transaction, steps: readonly Step[]): Promi
     const done = await result;
     if (!('changes' in done) || done.changes > 0) continue;
     if (ifUnchanged === 'stop') break;
-    throw new Error(`nothing changed: ${statement.compiledFor('postgres').sql}`);
+    throw new Error(`nothing changed: ${statement.compiledFor(postgres).sql}`);
   }
   return Promise.all(results);
 }

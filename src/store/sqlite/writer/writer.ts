@@ -1,3 +1,4 @@
+import { sqlite } from '../../sql/dialect.ts';
 import type { Job, JobResult, Step } from '../../sql/job.ts';
 import { isStorageFailure, isViolation, WriteError } from '../database/storage-failures.ts';
 import type { WriteHealth } from '../database/write-health.ts';
@@ -89,7 +90,7 @@ export class Writer {
       const number = this.#numbers.get(statement) ?? this.#numbers.size;
       if (this.#known.has(number)) return number;
       this.#numbers.set(statement, number);
-      const { sql, slots } = statement.compiledFor('sqlite');
+      const { sql, slots } = statement.compiledFor(sqlite);
       texts.set(number, { statement: number, sql, values: slots.length });
       return number;
     };
