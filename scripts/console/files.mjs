@@ -40,12 +40,12 @@ function compactJson(file) {
   return Buffer.from(JSON.stringify(JSON.parse(readFileSync(join(root, file), 'utf8'))));
 }
 
-/** Parley's schemas, and the imported ones that protoc does not include. @returns {Record<string, Buffer>} */
+/** Parley's schemas, and those of Google that they import or that errors have, which protoc does not include. @returns {Record<string, Buffer>} */
 function schemaFiles() {
   const cwd = join(root, 'proto');
   const files = [
     ...globSync('parley/**/*.proto', { cwd }).sort(),
-    ...globSync('google/api/*.proto', { cwd }).sort(),
+    ...globSync('google/{api,rpc}/*.proto', { cwd }).sort(),
   ];
   return Object.fromEntries(files.map((path) => [path, readFileSync(join(cwd, path))]));
 }

@@ -1,7 +1,7 @@
 /** The alerts of an account, set and seen by its own keys with the scope `manage` and by administrators. */
 import { isDeepStrictEqual } from 'node:util';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
+import type * as pb from '../../../gen/parley/admin/v1/admin_alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import {
   type AccountOfCallDeps,

@@ -1,6 +1,6 @@
 /** The files of the reference, for a client that is not a browser. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,23 @@ beforeAll(async () => {
   origin = new URL(parley.baseUrl).origin;
 });
 afterAll(() => parley.close());
+
+/** The options by which generated code has the same names in each language. */
+function expectedOptions(file: string): string[] {
+  const [, subject = '', , name = ''] = file.replace('.proto', '').split('/');
+  const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+  const room = capital(subject);
+  return [
+    `option csharp_namespace = "Parley.${room}.V1";`,
+    `option go_package = "parley.example/${subject}/v1;${subject}v1";`,
+    'option java_multiple_files = true;',
+    `option java_outer_classname = "${name.split('_').map(capital).join('')}Proto";`,
+    `option java_package = "com.parley.${subject}.v1";`,
+    `option objc_class_prefix = "Parley${room}";`,
+    `option php_namespace = "Parley\\\\${room}\\\\V1";`,
+    `option ruby_package = "Parley::${room}::V1";`,
+  ];
+}
 
 describe('GET /api/v1/openapi.json', () => {
   it('is the document, without a key', async () => {
@@ -181,24 +198,26 @@ describe('/docs', () => {
     const alone = await fetch(`${origin}/docs/proto/parley/chat/v1/chat.proto`);
     expect(alone.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(await alone.text()).toContain('message ChatCompletionParams');
+  });
+
+  it('offers an archive of the schemas, which protoc compiles for every language', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-protos-'));
     const archive = Buffer.from(await (await fetch(`${origin}/docs/parley-proto.tar.gz`)).arrayBuffer());
     writeFileSync(join(folder, 'protos.tar.gz'), archive);
-    const run = (...command: [string, ...string[]]) =>
-      spawnSync(command[0], command.slice(1), { cwd: folder, encoding: 'utf8' });
-    expect(run('tar', 'xzf', 'protos.tar.gz').stderr).toBe('');
-    const protoc = run(
-      'protoc',
-      '-I',
-      '.',
-      '-o',
-      'all.pb',
-      'parley/chat/v1/chat_service.proto',
-      'parley/admin/v1/admin_service.proto',
-    );
+    const run = (command: string, ...args: string[]) => {
+      const { status, stderr } = spawnSync(command, args, { cwd: folder, encoding: 'utf8' });
+      expect({ command, status, stderr }).toEqual({ command, status: 0, stderr: '' });
+    };
+    run('tar', 'xzf', 'protos.tar.gz');
+    const files = globSync('**/*.proto', { cwd: folder });
+    // C# writes one folder, so a name that two files have would be written twice.
+    const languages = ['cpp', 'csharp', 'java', 'kotlin', 'objc', 'php', 'python', 'ruby'];
+    run('protoc', '-I', '.', ...languages.map((language) => `--${language}_out=.`), ...files);
+    const own = files.filter((file) => file.startsWith('parley/'));
+    const options = own.map((file) => readFileSync(join(folder, file), 'utf8').match(/^option .*$/gm));
     rmSync(folder, { recursive: true });
-    expect(protoc.stderr).toBe('');
-    expect(protoc.status).toBe(0);
+    expect(own.length).toBeGreaterThan(20);
+    expect(options).toEqual(own.map(expectedOptions));
   });
 
   it('answers HEAD without a body, and nothing but GET and HEAD', async () => {
