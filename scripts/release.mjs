@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { consoleFiles } from './console/files.mjs';
+import { schemaArchive } from './console/files.mjs';
 import { makeNpmPackage, makeWheel } from './release/clients.mjs';
 import { makeDebianPackage } from './release/debian.mjs';
 import { makeImage } from './release/image.mjs';
@@ -24,8 +24,7 @@ const parts = {
     await makeWheel(release);
   },
   async proto({ version, output }) {
-    const { 'docs/parley-proto.tar.gz': archive } = await consoleFiles();
-    writeFileSync(join(output, `parley-proto-${version}.tar.gz`), archive ?? '');
+    writeFileSync(join(output, `parley-proto-${version}.tar.gz`), schemaArchive());
   },
   async sbom(release) {
     const list = `${JSON.stringify(await listOfParts(release), null, 2)}\n`;

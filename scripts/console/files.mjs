@@ -23,7 +23,7 @@ export async function consoleFiles() {
   const files = {
     'api/v1/openapi.json': compactJson('reference/openapi.json'),
     'docs/rpcs.json': compactJson('reference/rpcs.json'),
-    'docs/parley-proto.tar.gz': gzipSync(tar(schemas), { level: 9 }),
+    'docs/parley-proto.tar.gz': schemaArchive(),
     ...Object.fromEntries(protos),
     ...docs,
     ...docsPages(String(docs['docs/index.html'])),
@@ -33,6 +33,10 @@ export async function consoleFiles() {
     .filter(([path, { length }]) => compressible.test(path) && length >= compressedFromBytes)
     .map(([path, content]) => [`${path}.gz`, gzipSync(content, { level: 9 })]);
   return { ...files, ...Object.fromEntries(compressed) };
+}
+
+export function schemaArchive() {
+  return gzipSync(tar(schemaFiles()), { level: 9 });
 }
 
 /** @param {string} file */

@@ -3,19 +3,20 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { schemaArchive } from '../../scripts/console/files.mjs';
 import { playingEngines } from '../conformance/play.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { readPage } from './page.ts';
-import { type Ended, shell } from './shell.ts';
+import { type Ended, mustRun, shell } from './shell.ts';
 
 interface ClientProgram {
   /** The name of the page. */
   readonly page: string;
   /** The reason why it cannot run on this machine. */
   readonly missing: string | undefined;
-  /** Generates and compiles the program, in the folder `client` of a separate home. */
-  build(home: string): Promise<void>;
+  /** Makes the program from the page, in the folder `client` of a separate home, which is `env.HOME`. */
+  build(home: string, env: Readonly<Record<string, string>>): Promise<void>;
   /** Shell commands of the page before `run`. Default: none. */
   readonly before?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -35,6 +36,19 @@ function callCommand(page: string, before: readonly string[]): string {
   const { command } = readPage(page);
   const [run = ''] = command('run').split(' speak ');
   return [...before.map(command), run].join('\n');
+}
+
+/** Takes the program from the page, and generates its code by `protoc` alone and by buf, which must write the same code. */
+export async function generateCode(page: string, env: Readonly<Record<string, string>>): Promise<void> {
+  const { command } = readPage(page);
+  for (const step of ['take', 'schemas', 'protoc']) await mustRun(command(step), { env });
+  await mustRun('mv ~/client/gen ~/by-protoc', { env });
+  await mustRun(command('generate'), { env });
+  // Not compared: the version of protoc, and the serialized schema in each file, to which buf adds names of JSON.
+  const elsewhere = ['^//.*protoc', '^ *"', '<code>', '^\\s*0x', '_serialized_', '^DESCRIPTOR'];
+  await mustRun(`diff -r ${elsewhere.map((line) => `-I '${line}'`).join(' ')} ~/by-protoc ~/client/gen`, {
+    env,
+  });
 }
 
 export function describeClientProgram(program: ClientProgram): void {
@@ -59,9 +73,12 @@ export function describeClientProgram(program: ClientProgram): void {
       const tls = { cert: join(folder, 'ca.pem'), key: join(home, 'key.pem') };
       writeFileSync(tls.cert, cert);
       writeFileSync(tls.key, key);
-      parley = await startParley({ engines: playingEngines() });
+      parley = await startParley({
+        engines: playingEngines(),
+        pages: new Map([['docs/parley-proto.tar.gz', schemaArchive()]]),
+      });
       secureParley = await startParley({ engines: playingEngines(), settings: { tls } });
-      await program.build(home);
+      await program.build(home, { HOME: home, PARLEY_BASE_URL: new URL(parley.baseUrl).origin });
     }, buildMs);
     afterAll(async () => {
       await parley.close();

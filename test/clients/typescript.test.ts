@@ -26,7 +26,7 @@ const typesOf = (folder: string) => join(folder, 'node_modules/@types');
 describeClientProgram({
   page: 'typescript',
   missing: undefined,
-  async build(home) {
+  async build(home, env) {
     const client = join(home, 'client');
     const modules = join(client, 'node_modules');
     mkdirSync(modules, { recursive: true });
@@ -34,11 +34,20 @@ describeClientProgram({
       symlinkSync(join(project, 'node_modules', scope), join(modules, scope));
     }
     await installParley(modules);
-    await mustRun(readPage('typescript').command('take'), { env: { HOME: home } });
+    const { command } = readPage('typescript');
+    await mustRun(command('take'), { env });
     writeFileSync(join(client, 'package.json'), JSON.stringify({ type: 'module' }));
     // The declarations of the package are checked too, for users with stricter settings than ours.
     const options = ['--strict', '--module nodenext', '--target es2024', '--types node', '--noEmit'];
     const strict = ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--erasableSyntaxOnly'];
-    await mustRun(['tsc', ...options, ...strict, 'client.ts'].join(' '), { cwd: client });
+    const check = ['tsc', ...options, ...strict, 'client.ts'].join(' ');
+    await mustRun(check, { cwd: client });
+    // The package that protoc writes has the same names.
+    mkdirSync(join(modules, '.bin'));
+    symlinkSync(join(project, 'node_modules/.bin/protoc-gen-es'), join(modules, '.bin/protoc-gen-es'));
+    for (const step of ['schemas', 'protoc']) await mustRun(command(step), { cwd: client, env });
+    await mustRun(`mv node_modules/parley . && ln -s ../gen node_modules/parley`, { cwd: client });
+    await mustRun(check, { cwd: client });
+    await mustRun('rm node_modules/parley && mv parley node_modules/', { cwd: client });
   },
 });

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from '../clients/page.ts';
-import { describeClientProgram } from '../clients/program.ts';
+import { describeClientProgram, generateCode } from '../clients/program.ts';
 import { mustRun } from '../clients/shell.ts';
 import { missingPrograms } from '../support/audio-files.ts';
 
@@ -20,10 +20,10 @@ function whatIsMissing(): string | undefined {
 describeClientProgram({
   page: 'go',
   missing: whatIsMissing(),
-  async build(home) {
+  async build(home, generating) {
+    await generateCode('go', generating);
     const { command } = readPage('go');
     const env = { HOME: home, GOFLAGS: '' };
-    for (const step of ['take', 'generate']) await mustRun(command(step), { env });
     await mustRun([command('debian'), command('build')].join('\n'), { env });
     const checks = 'cd ~/client\ngofmt -e -l client.go | grep . && exit 1 || go vet client.go';
     await mustRun([command('debian'), checks].join('\n'), { env });

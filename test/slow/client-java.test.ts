@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from '../clients/page.ts';
-import { describeClientProgram } from '../clients/program.ts';
+import { describeClientProgram, generateCode } from '../clients/program.ts';
 import { mustRun } from '../clients/shell.ts';
 import { missingPrograms } from '../support/audio-files.ts';
 
@@ -19,10 +19,10 @@ describeClientProgram({
   page: 'java',
   missing: whatIsMissing(),
   before: ['libraries'],
-  async build(home) {
+  async build(home, generating) {
+    await generateCode('java', generating);
     const page = readPage('java');
     const folder = join(home, 'client');
-    for (const step of ['take', 'generate']) await mustRun(page.command(step), { env: { HOME: home } });
     await mustRun([page.command('libraries'), page.command('build')].join('\n'), { cwd: folder });
   },
 });
