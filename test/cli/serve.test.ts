@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import Sqlite from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   ended,
   type Folder,
@@ -36,28 +36,50 @@ const noActivation =
   spawnSync('systemd-socket-activate', ['--version']).error &&
   ' (skipped: systemd-socket-activate is not installed)';
 
-describe('parley serve', () => {
-  let folder: Folder;
-  let dataDir: string;
-  const servers: Serving[] = [];
-  const start = async (...args: string[]) => {
-    const server = await serve(['--data-dir', dataDir, ...args]);
-    servers.push(server);
-    return server;
-  };
-  beforeEach(() => {
-    folder = scratchFolder();
-    dataDir = folder.file('data');
+let folder: Folder;
+let dataDir: string;
+const newFolder = () => {
+  folder = scratchFolder();
+  dataDir = folder.file('data');
+};
+
+describe('a server on all addresses', () => {
+  let server: Serving;
+  beforeAll(async () => {
+    newFolder();
+    const env = { PARLEY_SERVER_UNREADY_MS: '1000' };
+    server = await serve(['--data-dir', dataDir, '--host', '0.0.0.0'], { env });
   });
-  afterEach(async () => {
-    for (const server of servers.splice(0)) await server.close();
+  afterAll(async () => {
+    await server.close();
     folder.remove();
   });
 
-  it('keeps standard output empty, and its log in JSON lines on standard error', async () => {
-    const server = await start();
+  it('keeps an address that can be called in the data folder, readable by its owner only', () => {
+    const file = `${dataDir}/server.json`;
+    const { baseUrl, ...others } = JSON.parse(readFileSync(file, 'utf8'));
+    expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
+    expect(others).toEqual({ adminBaseUrl: baseUrl, pid: server.pid, reloads: { count: 0 } });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps its data folder from another server, which says so in one line and exits with 1', async () => {
+    const { code, stdout, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `Another Parley is running on the data folder ${dataDir}. Stop it first, or choose another folder with --data-dir or PARLEY_DATA_DIR. If none runs, one was killed and another program, such as a backup, still reads its database: wait until that ends.\n`,
+    );
+  });
+
+  it('ignores SIGHUP while it stops, and takes its address away', async () => {
     server.kill('SIGTERM');
-    await server.ended;
+    await until(() => server.stderr().includes('stopping'));
+    server.kill('SIGHUP');
+    expect(await server.ended).toEqual({ code: 0, signal: null });
+    expect(existsSync(`${dataDir}/server.json`)).toBe(false);
+  });
+
+  it('has kept standard output empty, and its log in JSON lines on standard error', () => {
     expect(server.stdout()).toBe('');
     const lines = server.stderr().trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
@@ -66,64 +88,76 @@ describe('parley serve', () => {
       'stopping: running requests finish first',
     ]);
   });
+});
 
-  it('keeps its address in the data folder while it runs, readable by its owner only', async () => {
-    const server = await start();
-    const file = `${dataDir}/server.json`;
-    const { baseUrl, pid } = server;
-    const expected = { baseUrl, adminBaseUrl: baseUrl, pid, reloads: { count: 0 } };
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(expected);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    server.kill('SIGTERM');
-    expect(await server.ended).toEqual({ code: 0, signal: null });
-    expect(existsSync(file)).toBe(false);
+describe('a server with a port for administration', () => {
+  let server: Serving;
+  const start = async () => {
+    // A busy machine needs more than the ten seconds that streams have by default.
+    const env = { PARLEY_SERVER_DRAIN_MS: '120000' };
+    const args = ['--data-dir', dataDir, '--demo', '--config', folder.file('parley.yaml')];
+    server = await serve(args, { env });
+  };
+  beforeAll(async () => {
+    newFolder();
+    writeFileSync(folder.file('parley.yaml'), 'admin: {port: 0}\n');
+    await start();
+  });
+  afterAll(async () => {
+    await server.close();
+    folder.remove();
   });
 
-  it('keeps an address that can be called, if it listens on all addresses', async () => {
-    await start('--host', '0.0.0.0');
-    const { baseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
-    expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
-  });
-
-  it.each(['SIGTERM', 'SIGINT'] as const)(
-    'lets a running stream finish after %s, and exits with 0',
-    async (signal) => {
-      // A busy machine needs more than the ten seconds that streams have by default.
-      const env = { PARLEY_SERVER_DRAIN_MS: '120000' };
-      const server = await serve(['--data-dir', dataDir, '--demo'], { env });
-      servers.push(server);
-      const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));
-      const speak = () =>
-        fetch(`${server.baseUrl}/audio/speech`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${apiKey}` },
-          body: JSON.stringify({ model: 'flite', input: longText, response_format: 'pcm' }),
-        });
-      const whole = (await (await speak()).arrayBuffer()).byteLength;
-      const reader = (await speak()).body?.getReader();
-      let bytes = (await reader?.read())?.value?.length ?? 0;
-      server.kill(signal);
-      await until(() => server.stderr().includes('stopping'));
-      for (;;) {
-        const part = await reader?.read();
-        if (part === undefined || part.done) break;
-        bytes += part.value.length;
-      }
-      expect(bytes).toBe(whole);
-      expect(await server.ended).toEqual({ code: 0, signal: null });
-    },
-  );
-
-  it('ignores SIGHUP while it stops', async () => {
-    const env = { PARLEY_SERVER_UNREADY_MS: '1000' };
-    const server = await serve(['--data-dir', dataDir], { env });
-    servers.push(server);
-    server.kill('SIGTERM');
+  async function finishesStream(signal: NodeJS.Signals): Promise<void> {
+    const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));
+    const speak = () =>
+      fetch(`${server.baseUrl}/audio/speech`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}` },
+        body: JSON.stringify({ model: 'flite', input: longText, response_format: 'pcm' }),
+      });
+    const whole = (await (await speak()).arrayBuffer()).byteLength;
+    const reader = (await speak()).body?.getReader();
+    let bytes = (await reader?.read())?.value?.length ?? 0;
+    server.kill(signal);
     await until(() => server.stderr().includes('stopping'));
-    server.kill('SIGHUP');
+    for (;;) {
+      const part = await reader?.read();
+      if (part === undefined || part.done) break;
+      bytes += part.value.length;
+    }
+    expect(bytes).toBe(whole);
     expect(await server.ended).toEqual({ code: 0, signal: null });
-    expect(server.stderr()).not.toContain('configuration');
+  }
+
+  it('is managed by the commands', async () => {
+    const { adminBaseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
+    expect(adminBaseUrl).not.toBe(server.baseUrl);
+    for (const flags of [[], ['--base-url', adminBaseUrl]]) {
+      expect(await printed(['account', 'list', '--data-dir', dataDir, ...flags])).toContain('demo');
+    }
+    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
   });
+
+  it('is found by the commands after it was killed and restarted', async () => {
+    const { baseUrl } = server;
+    await server.end();
+    expect(await printed(['account', 'list', '--data-dir', dataDir])).toContain('demo');
+    await start();
+    expect(server.baseUrl).not.toBe(baseUrl);
+    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
+  });
+
+  it('lets a running stream finish after SIGTERM and after SIGINT, and exits with 0', async () => {
+    await finishesStream('SIGTERM');
+    await start();
+    await finishesStream('SIGINT');
+  });
+});
+
+describe('parley serve', () => {
+  beforeEach(newFolder);
+  afterEach(() => folder.remove());
 
   it('stops cleanly while it still opens', async () => {
     mkdirSync(dataDir);
@@ -185,36 +219,6 @@ describe('parley serve', () => {
     );
     child.kill('SIGTERM');
     expect(await end).toMatchObject({ code: 0, signal: null });
-  });
-
-  it('refuses the data folder of another server, in one line, and exits with 1', async () => {
-    await start();
-    const { code, stdout, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toBe(
-      `Another Parley is running on the data folder ${dataDir}. Stop it first, or choose another folder with --data-dir or PARLEY_DATA_DIR. If none runs, one was killed and another program, such as a backup, still reads its database: wait until that ends.\n`,
-    );
-  });
-
-  it('is found by the commands after it was killed and restarted', async () => {
-    const first = await start('--demo');
-    first.kill('SIGKILL');
-    await first.ended;
-    expect(await printed(['account', 'list', '--data-dir', dataDir])).toContain('demo');
-    const second = await start();
-    expect(second.baseUrl).not.toBe(first.baseUrl);
-    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
-  });
-
-  it('is managed by the commands if administration has a port of its own', async () => {
-    writeFileSync(folder.file('parley.yaml'), 'admin: {port: 0}\n');
-    const server = await start('--demo', '--config', folder.file('parley.yaml'));
-    const { adminBaseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
-    expect(adminBaseUrl).not.toBe(server.baseUrl);
-    for (const flags of [[], ['--base-url', adminBaseUrl]]) {
-      expect(await printed(['account', 'list', '--data-dir', dataDir, ...flags])).toContain('demo');
-    }
-    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
   });
 
   it('says which port is in use, and how to choose another', async () => {

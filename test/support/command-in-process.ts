@@ -26,6 +26,9 @@ class Exit extends Error {
   }
 }
 
+/** What a command listens to until its process ends. */
+const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
 let last: Promise<unknown> = Promise.resolve();
 
 /** Commands run one after the other, because each changes the process's streams, folder and environment. */
@@ -46,6 +49,7 @@ async function runAlone(args: readonly string[], { cwd, env, input }: CommandInp
       throw new Exit(Number(code));
     },
   });
+  const heard = signals.flatMap((signal) => process.listeners(signal));
   const [folder, exitCode] = [process.cwd(), process.exitCode];
   process.exitCode = undefined;
   if (cwd !== undefined) process.chdir(cwd);
@@ -59,6 +63,11 @@ async function runAlone(args: readonly string[], { cwd, env, input }: CommandInp
   } finally {
     process.chdir(folder);
     process.exitCode = exitCode;
+    for (const signal of signals)
+      for (const listener of process.listeners(signal))
+        if (!heard.includes(listener)) process.off(signal, listener);
+    // A server that ends lets go of the channel to its parent, which is the one of the tests here.
+    process.channel?.ref();
     restore();
   }
 }
