@@ -24,6 +24,14 @@ interface Notice {
 
 const file = 'THIRD-PARTY-NOTICES.md';
 
+/** OpenAI's vocabulary, which is among the sources. */
+const vocabulary: Notice = {
+  name: 'o200k_base, the vocabulary of tiktoken',
+  version: '0.14.0',
+  license: 'MIT',
+  text: readFileSync('src/tokens/tiktoken-license.txt', 'utf8').trim(),
+};
+
 function notices(): Notice[] {
   const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
     packages: Record<string, LockedPackage>;
@@ -68,7 +76,7 @@ function render(all: readonly Notice[]): string {
 }
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-const text = render(notices());
+const text = render([...notices(), vocabulary]);
 if (!values.check) writeFileSync(file, text);
 else if (readFileSync(file, 'utf8') !== text) {
   process.stderr.write(`${file} is out of date: run \`node scripts/write-notices.ts\`.\n`);

@@ -1,7 +1,7 @@
 /** Bundles the sources and the packages that they import: one bundle for the program, and one for each worker thread. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { root } from '../setup/run.mjs';
 
@@ -50,7 +50,7 @@ export async function bundleAll({ commit, nativeFileName }) {
     builtFromCommit: JSON.stringify(commit),
     nativeFileName: JSON.stringify(nativeFileName),
   };
-  const plugins = [fromInside, opusFromInside, vocabularyAsJson];
+  const plugins = [fromInside, opusFromInside];
   const bundles = entries().map(async (entry) => {
     const code = await bundle({ entryPoints: [entry], format: 'cjs', define, plugins });
     return [basename(entry, '.ts'), `(function (require, module) {${code.replace(/^#!.*/, '')}\n})`];
@@ -121,23 +121,6 @@ const opusFromInside = {
       const parts = readFileSync(path, 'utf8').split(opusRead);
       if (parts.length !== 2) throw new Error(`${path} no longer reads its WebAssembly as expected.`);
       return { contents: parts.join("Buffer.from(require('node:sea').getRawAsset("), loader: 'js' };
-    });
-  },
-};
-
-/**
- * The tokenizer's vocabulary is a literal of 200,000 strings. As JSON it loads in half the time, and V8 needs 20 MB less to
- * parse it, which its allocator would keep.
- *
- * @type {import('esbuild').Plugin}
- */
-export const vocabularyAsJson = {
-  name: 'vocabulary as JSON',
-  setup(building) {
-    building.onLoad({ filter: /\/gpt-tokenizer\/.*\/bpeRanks\/o200k_base\.js$/ }, async ({ path }) => {
-      const { default: vocabulary } = await import(pathToFileURL(path).href);
-      const json = JSON.stringify(vocabulary);
-      return { contents: `export default JSON.parse(${JSON.stringify(json)})`, loader: 'js' };
     });
   },
 };

@@ -1,4 +1,4 @@
-/** The list of parts (SBOM) as CycloneDX: npm's packages, the sources of hearing, and Node. */
+/** The list of parts (SBOM) as CycloneDX: npm's packages, the sources of hearing, Node, and the vocabulary of tiktoken. */
 import { createHash } from 'node:crypto';
 import { hearingNotices } from '../binary/hearing.mjs';
 import { isBuildTool } from '../build-tools.mjs';
@@ -25,7 +25,7 @@ export async function listOfParts({ version, epoch }) {
   Object.assign(list.metadata.component, { type: 'application', name: 'parley' });
   // `--omit=dev` would also leave out packages that tools need as well as the server.
   list.components = list.components.filter(isPartOfServer);
-  list.components.push(...hearingSources(), node());
+  list.components.push(...hearingSources(), node(), vocabulary());
   const parts = [list.metadata.component, ...list.components];
   list.dependencies = amongParts(list.dependencies, new Set(parts.map((one) => one['bom-ref'])));
   // npm draws a new one each time.
@@ -65,6 +65,11 @@ function hearingSources() {
 function node() {
   const version = process.versions.node;
   return part({ name: 'node', version, purl: `pkg:generic/node@${version}`, license: 'MIT', properties: [] });
+}
+
+function vocabulary() {
+  const [name, version] = ['tiktoken', '0.14.0'];
+  return part({ name, version, purl: `pkg:pypi/${name}@${version}`, license: 'MIT', properties: [] });
 }
 
 /** @param {{ name: string, version: string, purl: string, license: string, properties: object[] }} facts */

@@ -14,7 +14,8 @@ export const pieceUnitsMax = 512;
  * letter, a mark or an apostrophe; before a blank that does not follow a blank. Line breaks do not count, as the
  * tokenizer joins them to punctuation.
  */
-const safePlace = /(?<=\p{N})(?=\P{N})|(?<=\p{L})(?=[^\p{L}\p{M}'])|(?<=\S)(?=[^\S\r\n])/uy;
+const safePlace =
+  /(?<=\p{N})(?=\P{N})|(?<=\p{L})(?=[^\p{L}\p{M}'])|(?<=\P{White_Space})(?=[^\P{White_Space}\r\n])/uy;
 
 /**
  * The end of the piece of `text` that starts at `start`: the last safe place within `unitsMax` code units. If the last
