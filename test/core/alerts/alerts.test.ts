@@ -1,62 +1,37 @@
 /** Alerts of a running server, from the usage of an account to its webhook. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
-import { bearer, errorOf, TestClock } from '../../support/parley.ts';
+import { type AlertedParley, startAlerted } from '../../support/alerted-parley.ts';
+import { bearer, errorOf } from '../../support/parley.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { verified } from '../../support/webhook-signature.ts';
 
 const day = 86_400_000;
 
-interface AlertJson {
-  readonly id: string;
-  readonly type: string;
-  readonly percent?: number;
-  readonly delivery: { readonly state: string; readonly attempts: number; readonly last_failure?: string };
-}
-
-let parley: LimitedParley;
+let parley: AlertedParley;
 let receiver: WebhookReceiver;
-let boss: string;
 const logged: { fields: object; message: string }[] = [];
 const note = (fields: object, message: string) => void logged.push({ fields, message });
 
 beforeEach(async () => {
   logged.length = 0;
   receiver = await startReceiver();
-  parley = await startLimited({
-    clock: new TestClock(Date.UTC(2026, 10, 28, 12)),
-    settings: { alerts: toReceivers },
-    alerts: { intervalMs: 5 },
-    log: { info: note, warn: note, error: note },
-  });
-  parley.engine.completionTokens = 1;
-  boss = await newKey(['chat', 'manage']);
+  parley = await startAlerted(toReceivers, { log: { info: note, warn: note, error: note } });
 });
 afterEach(async () => {
   await parley.close();
   await receiver.close();
 });
 
-async function newKey(scopes: readonly string[]): Promise<string> {
-  const answer = await admin('keys', { name: 'boss', scopes });
-  return ((await answer.json()) as { secret: string }).secret;
-}
-
-const admin = (path: string, body: object) =>
-  parley.postJson(`/admin/accounts/${parley.accountId}/${path}`, body, bearer(parley.adminKey));
-const post = (path: string, body: object, key = boss) => parley.postJson(path, body, bearer(key));
+const test = () => parley.manage('test', {});
 
 async function set(settings: object, more: object = {}): Promise<{ secret?: string }> {
-  const answer = await post('/alerts/settings', { settings, ...more });
+  const answer = await parley.manage('settings', { settings, ...more });
   expect(answer.status, await answer.clone().text()).toBe(200);
   return (await answer.json()) as { secret?: string };
 }
 const hook = () => `${receiver.origin}/hook?token=t`;
 
-async function list(): Promise<readonly AlertJson[]> {
-  const answer = await parley.call('/alerts', bearer(boss));
-  return ((await answer.json()) as { alerts: AlertJson[] }).alerts;
-}
+const list = () => parley.alertList();
 const types = async () => (await list()).map(({ type, percent }) => (percent ? `${type} ${percent}` : type));
 const sent = () => receiver.received.map(({ alert }) => alert);
 
@@ -147,7 +122,7 @@ describe('a balance', () => {
     await key.chat(1);
     const load = { amount: '1', reason: 'r', idempotency_key: 'second' };
     parley.clock.nowMs += 1;
-    expect((await admin('credits', load)).status).toBe(200);
+    expect((await parley.admin('credits', load)).status).toBe(200);
     await expect.poll(() => sent().filter(({ type }) => type === 'credits.low').length).toBe(2);
     expect(sent().at(-1)).toMatchObject({ balance: '8' });
   });
@@ -187,7 +162,7 @@ describe('a trial', () => {
       .poll(() => sent().at(-1))
       .toMatchObject({ type: 'trial.ended', ends_at: new Date(endsAtMs).toISOString().replace('.000', '') });
     const planEndsAt = new Date(endsAtMs + 40 * day).toISOString();
-    expect((await admin('plan', { ends_at: planEndsAt })).status).toBe(200);
+    expect((await parley.admin('plan', { ends_at: planEndsAt })).status).toBe(200);
     await swept();
     expect(sent()).toHaveLength(2);
     parley.clock.nowMs = endsAtMs + 38 * day;
@@ -256,27 +231,26 @@ describe('the delivery', () => {
     const key = await parley.keyWith({});
     await key.chat(1);
     await expect.poll(list).toMatchObject([{ delivery: { state: 'failed', attempts: 1 } }]);
-    const settings = await (await parley.call('/alerts/settings', bearer(boss))).json();
-    expect(settings).toMatchObject({ webhook_off_at: '2026-11-28T12:00:00Z' });
-    expect((await post('/alerts/test', {})).status).toBe(400);
+    expect(await parley.alertState()).toMatchObject({ webhook_off_at: '2026-11-28T12:00:00Z' });
+    expect((await test()).status).toBe(400);
     receiver.status = 200;
     expect(await set({ webhook_url: hook() })).not.toHaveProperty('secret');
-    expect(await (await post('/alerts/test', {})).json()).toMatchObject({ delivery: { state: 'delivered' } });
+    expect(await (await test()).json()).toMatchObject({ delivery: { state: 'delivered' } });
   });
 
   it('waits while the account is suspended, and is dropped when it is deleted', async () => {
     await parley.setAccountLimits({ budgets: { total: '1' } });
     const key = await parley.keyWith({});
     await key.chat(1);
-    expect((await admin('suspend', {})).status).toBe(200);
+    expect((await parley.admin('suspend', {})).status).toBe(200);
     const settings = { settings: { webhook_url: hook(), percents: [100] } };
-    expect((await admin('alerts/settings', settings)).status).toBe(200);
+    expect((await parley.admin('alerts/settings', settings)).status).toBe(200);
     const watched = () =>
       parley.app.store.alerts.watched({ month: '2026-11', nowMs: 1 }, { size: 10, after: '' });
     expect(await watched()).toEqual([]);
-    expect((await admin('resume', {})).status).toBe(200);
+    expect((await parley.admin('resume', {})).status).toBe(200);
     await expect.poll(() => sent().length).toBe(1);
-    expect((await admin('delete', {})).status).toBe(200);
+    expect((await parley.admin('delete', {})).status).toBe(200);
     expect(await watched()).toEqual([]);
     expect(await parley.app.store.alerts.settings(parley.accountId)).toBeUndefined();
     const { items } = await parley.app.store.alerts.list(parley.accountId, { size: 10, after: undefined });
@@ -285,18 +259,15 @@ describe('the delivery', () => {
 
   it('reports at once how the webhook answered a test, and allows one test in ten seconds', async () => {
     await set({ webhook_url: hook() });
-    const answer = await post('/alerts/test', {});
+    const answer = await test();
     expect(await answer.json()).toMatchObject({
       type: 'test',
       delivery: { state: 'delivered', attempts: 1 },
     });
-    expect(await errorOf(await post('/alerts/test', {}))).toMatchObject({
-      status: 429,
-      code: 'rate_limit_exceeded',
-    });
+    expect(await errorOf(await test())).toMatchObject({ status: 429, code: 'rate_limit_exceeded' });
     parley.clock.nowMs += 10_000;
     receiver.status = 500;
-    expect(await (await post('/alerts/test', {})).json()).toMatchObject({
+    expect(await (await test()).json()).toMatchObject({
       delivery: { state: 'failed', attempts: 1, last_failure: 'The webhook answered 500.' },
     });
   });

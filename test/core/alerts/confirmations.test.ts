@@ -1,8 +1,8 @@
 /** Addresses of mail are confirmed by a code before they get alerts, through a running server and a real mail server. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
+import { type AlertedParley, mailBy, startAlerted } from '../../support/alerted-parley.ts';
 import { codeIn, type MailServer, startMailServer } from '../../support/mail-server.ts';
-import { bearer, errorOf, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf } from '../../support/parley.ts';
 
 interface State {
   readonly settings?: { readonly mail_addresses?: string[] };
@@ -15,47 +15,28 @@ interface State {
 }
 
 const dayMs = 86_400_000;
-let parley: LimitedParley;
+let parley: AlertedParley;
 let mails: MailServer;
-let boss: string;
 
 beforeEach(async () => {
   mails = await startMailServer();
-  const smtp = { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com' };
-  parley = await startLimited({
-    clock: new TestClock(Date.UTC(2026, 10, 28, 12)),
-    settings: { alerts: { smtp: { ...smtp, holdersMaySet: true } } },
-    alerts: { intervalMs: 5 },
-  });
-  const path = `/admin/accounts/${parley.accountId}/keys`;
-  const made = await parley.postJson(path, { name: 'boss', scopes: ['manage'] }, bearer(parley.adminKey));
-  boss = ((await made.json()) as { secret: string }).secret;
+  parley = await startAlerted(mailBy(mails, { holdersMaySet: true }));
 });
 afterEach(async () => {
   await parley.close();
   await mails.close();
 });
 
-const post = (path: string, body: object) => parley.postJson(`/alerts/${path}`, body, bearer(boss));
+const post = (path: string, body: object) => parley.manage(path, body);
 const set = async (...mail_addresses: string[]) =>
   (await (await post('settings', { settings: { percents: [50], mail_addresses } })).json()) as State;
-const state = async () => (await (await parley.call('/alerts/settings', bearer(boss))).json()) as State;
+const state = () => parley.alertState<State>();
 const confirm = (code: string) => post('addresses/confirm', { code });
 const sendAgain = (address: string) => post('addresses/code', { address });
 const invalidCode = { status: 400, code: 'invalid_parameter', param: 'code' };
 
-async function delivery(): Promise<object> {
-  const answer = await parley.call('/alerts', bearer(boss));
-  const { alerts } = (await answer.json()) as { alerts: { delivery: object }[] };
-  return alerts[0]?.delivery ?? {};
-}
-
-/** Uses half of a budget, which raises an alert. */
-async function raise(): Promise<void> {
-  await parley.setAccountLimits({ budgets: { month: '2' } });
-  parley.engine.completionTokens = 1;
-  expect((await (await parley.keyWith({})).chat(1)).status).toBe(200);
-}
+const delivery = async () => (await parley.alertList())[0]?.delivery ?? {};
+const raise = () => parley.useHalf();
 
 it('get a code, and no alert before it is entered', async () => {
   expect(await set('ops@example.com')).toMatchObject({

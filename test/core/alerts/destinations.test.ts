@@ -1,25 +1,13 @@
 /** Alerts of a running server, by mail, to Slack and to Matrix. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
+import { type AlertedParley, type AlertJson, mailBy, startAlerted } from '../../support/alerted-parley.ts';
 import { codeIn, type MailServer, startMailServer } from '../../support/mail-server.ts';
-import { bearer, errorOf, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf } from '../../support/parley.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
-interface AlertJson {
-  readonly id: string;
-  readonly delivery: {
-    readonly state: string;
-    readonly attempts: number;
-    readonly last_failure?: string;
-    readonly next_attempt_at?: string;
-  };
-}
-
-let parley: LimitedParley;
+let parley: AlertedParley;
 let receiver: WebhookReceiver;
 let mails: MailServer;
-let boss: string;
-const startedAtMs = Date.UTC(2026, 10, 28, 12);
 
 beforeEach(async () => {
   receiver = await startReceiver();
@@ -32,48 +20,23 @@ afterEach(async () => {
 });
 
 async function start(alerts: object = {}): Promise<void> {
-  parley = await startLimited({
-    clock: new TestClock(startedAtMs),
-    settings: { alerts: { ...toReceivers, ...alerts } },
-    alerts: { intervalMs: 5 },
-  });
-  const answer = await admin('keys', { name: 'boss', scopes: ['manage'] });
-  boss = ((await answer.json()) as { secret: string }).secret;
+  parley = await startAlerted({ ...toReceivers, ...alerts });
 }
 
-const smtp = (more: object = {}) => ({
-  smtp: { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com', ...more },
-});
-const admin = (path: string, body: object) =>
-  parley.postJson(`/admin/accounts/${parley.accountId}/${path}`, body, bearer(parley.adminKey));
-const post = (path: string, body: object) => parley.postJson(path, body, bearer(boss));
-const set = (settings: object) => post('/alerts/settings', { settings });
-const setByOperator = (settings: object) => admin('alerts/settings', { settings });
+const smtp = (more: object = {}) => mailBy(mails, more);
+const set = (settings: object) => parley.manage('settings', { settings });
+const setByOperator = (settings: object) => parley.admin('alerts/settings', { settings });
 /** Confirms the addresses of all mails so far, and forgets these. */
 async function confirmAll(): Promise<void> {
   for (const mail of mails.received.splice(0))
-    expect((await post('/alerts/addresses/confirm', { code: codeIn(mail) })).status).toBe(200);
+    expect((await parley.manage('addresses/confirm', { code: codeIn(mail) })).status).toBe(200);
 }
 const refusal = async (answer: Promise<Response>) => errorOf(await answer);
 
-async function settings(): Promise<unknown> {
-  const answer = await parley.call('/alerts/settings', bearer(boss));
-  return ((await answer.json()) as { settings?: unknown }).settings;
-}
-
-async function list(): Promise<readonly AlertJson[]> {
-  const answer = await parley.call('/alerts', bearer(boss));
-  return ((await answer.json()) as { alerts: AlertJson[] }).alerts;
-}
-
-const test = async () => (await (await post('/alerts/test', {})).json()) as AlertJson;
-
-/** Uses half of a budget, which raises an alert. */
-async function raise(): Promise<void> {
-  await parley.setAccountLimits({ budgets: { month: '2' } });
-  parley.engine.completionTokens = 1;
-  expect((await (await parley.keyWith({})).chat(1)).status).toBe(200);
-}
+const settings = async () => (await parley.alertState<{ settings?: unknown }>()).settings;
+const list = () => parley.alertList();
+const raise = () => parley.useHalf();
+const test = async () => (await (await parley.manage('test', {})).json()) as AlertJson;
 const half = { percents: [50] };
 const words = '50% of the budget for the month of the account is used: 1 of 2';
 const advice =
@@ -142,7 +105,7 @@ describe('Slack', () => {
     expect(await test()).toMatchObject({
       delivery: { state: 'failed', last_failure: 'Slack answered 410 and is turned off.' },
     });
-    expect(await refusal(post('/alerts/test', {}))).toMatchObject({ status: 400 });
+    expect(await refusal(parley.manage('test', {}))).toMatchObject({ status: 400 });
     const audit = await (await parley.call('/admin/audit', bearer(parley.adminKey))).text();
     expect(audit).toContain(`slack\\":\\"${new URL(receiver.origin).host}`);
     expect(audit).not.toContain('T0/B0');
@@ -237,8 +200,7 @@ describe('Matrix', () => {
     const token = { status: 400, param: 'settings.matrix.access_token' };
     expect(await refusal(set({ matrix: room() }))).toMatchObject(token);
     await setRoom();
-    const told = await parley.call('/alerts/settings', bearer(boss));
-    expect(await told.text()).not.toContain('syt_secret');
+    expect(JSON.stringify(await parley.alertState())).not.toContain('syt_secret');
     expect(await (await set({ matrix: room() })).json()).toMatchObject({ settings: { matrix: room() } });
     await test();
     expect(receiver.received.at(-1)?.headers.authorization).toBe('Bearer syt_secret');
@@ -356,7 +318,7 @@ describe('mail', () => {
   it('of an account with any name has the headers that the server wrote', async () => {
     await start(smtp());
     const name = 'Müller\r\nBcc: victim@example.com\r\n\r\nHello <b>';
-    expect((await admin('rename', { name })).status).toBe(200);
+    expect((await parley.admin('rename', { name })).status).toBe(200);
     await setByOperator(ops);
     expect(mails.received[0]?.source).not.toContain('Hello');
     await confirmAll();
