@@ -10,17 +10,15 @@ import { createMoonshine } from './moonshine/recogniser.ts';
 
 /** Checks the modules of the models: flite for speech, the decoder and the recogniser for transcription. */
 export async function diagnoseBuiltin({ models }: Diagnosis): Promise<Diagnostic[]> {
-  const speech = models.filter(({ type }) => type === 'speech');
-  const [fliteFound, recognitionFound] = await Promise.all([
-    speech.length === 0 ? [] : diagnoseFlite(),
-    models.some(({ type }) => type === 'transcription') ? diagnoseHearing() : [],
-  ]);
+  const ofType = (wanted: string) => models.filter(({ type }) => type === wanted);
+  const speech = ofType('speech');
   const ids = fliteVoices.map(({ id }) => id);
-  const voices = speech.map((model) => voicesDiagnostic(model, ids));
-  const chats = models
-    .filter(({ type }) => type === 'chat')
-    .map(({ id }) => ok(`model ${id}`, 'It is part of the program.'));
-  return [...fliteFound, ...voices, ...recognitionFound, ...chats];
+  const [flite, hearing] = await Promise.all([
+    speech.length === 0 ? [] : diagnoseFlite(),
+    ofType('transcription').length === 0 ? [] : diagnoseHearing(),
+  ]);
+  const chats = ofType('chat').map(({ id }) => ok(`model ${id}`, 'It is part of the program.'));
+  return [...flite, ...speech.map((model) => voicesDiagnostic(model, ids)), ...hearing, ...chats];
 }
 
 async function diagnoseFlite(): Promise<Diagnostic[]> {

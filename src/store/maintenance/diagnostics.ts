@@ -21,7 +21,10 @@ export interface StoreDiagnosis {
   readonly checksPages: boolean;
 }
 
-export async function diagnoseStore(dataDir: string, diagnosis: StoreDiagnosis): Promise<StoreDiagnostics> {
+export async function diagnoseStore(
+  dataDir: string,
+  { signal, checksPages }: StoreDiagnosis,
+): Promise<StoreDiagnostics> {
   const path = join(dataDir, databaseName);
   if (!existsSync(path)) {
     const found = `There is no ${path} yet. The first start creates it.`;
@@ -29,10 +32,15 @@ export async function diagnoseStore(dataDir: string, diagnosis: StoreDiagnosis):
   }
   try {
     const log = diagnoseLog(path);
-    const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
+    const connection = openReadOnly(path, busyMs);
     try {
-      const { diagnostics, newestRecordMs } = await diagnose(connection, path, diagnosis);
-      return { diagnostics: [...diagnostics, ...log], newestRecordMs };
+      const schema = schemaState(connection);
+      connection.exec('begin');
+      const contents = await diagnoseContents(schema, queriesOf(connection));
+      connection.exec('commit');
+      const integrity = checksPages ? [await diagnosePages(connection, path, signal)] : [];
+      const readable = ok('database', `${path} can be read.`);
+      return { ...contents, diagnostics: [readable, ...contents.diagnostics, ...integrity, ...log] };
     } finally {
       connection.close();
     }
@@ -50,15 +58,13 @@ export function diagnoseLog(path: string): Diagnostic[] {
   const log = `${path}-wal`;
   // Checked first, as SQLite creates an empty log.
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0) return [];
-  const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: 0 });
+  const connection = openReadOnly(path, 0);
   const value = (name: string) => connection.pragma(name, { simple: true });
   try {
     if (value('journal_mode') !== 'wal') return [];
     if (tableNames(connection).length === 0) {
-      const advice = 'Copy both files, or restore a backup that `parley backup` wrote.';
-      return [
-        problem('log', `${path} has no tables, and ${log}, which could have them, is missing.`, advice),
-      ];
+      const found = `${path} has no tables, and ${log}, which could have them, is missing.`;
+      return [problem('log', found, 'Copy both files, or restore a backup that `parley backup` wrote.')];
     }
     if (value('user_version') === 0) return [];
     const found = `${path} comes from a server that runs or was killed, and ${log} is missing: the newest changes may be lost.`;
@@ -74,20 +80,8 @@ export function diagnoseLog(path: string): Diagnostic[] {
   }
 }
 
-async function diagnose(
-  connection: Sqlite.Database,
-  path: string,
-  { signal, checksPages }: StoreDiagnosis,
-): Promise<StoreDiagnostics> {
-  const schema = schemaState(connection);
-  connection.exec('begin');
-  const { diagnostics, newestRecordMs } = await diagnoseContents(schema, queriesOf(connection));
-  connection.exec('commit');
-  const integrity = checksPages ? [await pages(connection, path, signal)] : [];
-  return {
-    diagnostics: [ok('database', `${path} can be read.`), ...diagnostics, ...integrity],
-    newestRecordMs,
-  };
+function openReadOnly(path: string, timeout: number): Sqlite.Database {
+  return new Sqlite(path, { readonly: true, fileMustExist: true, timeout });
 }
 
 /** Keeps the errors of SQLite, which the findings name. */
@@ -114,24 +108,26 @@ function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>
 }
 
 /** Checks the pages table by table, so that the check can stop in between. */
-async function pages(connection: Sqlite.Database, path: string, signal: AbortSignal): Promise<Diagnostic> {
-  const subject = 'integrity';
+async function diagnosePages(
+  connection: Sqlite.Database,
+  path: string,
+  signal: AbortSignal,
+): Promise<Diagnostic> {
   const advice = `Check a copy of it: sqlite3 ${path} ".backup copy.db"; sqlite3 copy.db "pragma quick_check"`;
+  const unchecked = (found: string) => warning('integrity', found, advice);
   if (statSync(path).size > checkedBytesMax) {
-    return warning(subject, 'The database is too large for this check (over 1 GiB).', advice);
+    return unchecked('The database is too large for this check (over 1 GiB).');
   }
   const tables = tableNames(connection);
   for (const name of tables) {
-    if (signal.aborted) return warning(subject, 'There was no time to check all tables.', advice);
+    if (signal.aborted) return unchecked('There was no time to check all tables.');
     const damage = damageOf(connection, name);
     if (damage !== undefined) {
-      const found = `The table ${name} is damaged: ${damage}.`;
       const restore = 'Stop the server, keep a copy of the data folder, and restore a backup.';
-      return problem(subject, found, restore);
+      return problem('integrity', `The table ${name} is damaged: ${damage}.`, restore);
     }
     await nextTurn();
   }
-  if (tables.length === 0)
-    return warning(subject, 'There are no tables to check.', 'See the finding before.');
-  return ok(subject, `All ${tables.length} tables are intact.`);
+  if (tables.length > 0) return ok('integrity', `All ${tables.length} tables are intact.`);
+  return warning('integrity', 'There are no tables to check.', 'See the finding before.');
 }
