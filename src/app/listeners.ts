@@ -1,53 +1,41 @@
 /** The ports of a server. REST, gRPC, Connect and gRPC-Web share each port. */
 import type { Config } from '../config/config.ts';
-import type { Gate } from '../core/access/gate.ts';
-import type { Sessions } from '../core/access/sessions.ts';
-import type { Tracer } from '../core/entities/tracer.ts';
 import { sessionLimits } from '../core/realtime/session-timers.ts';
 import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
 import { basePath } from '../core/values/base-path.ts';
-import type { Clock } from '../core/values/clock.ts';
 import { requestTimeLimit } from '../core/values/deadline.ts';
-import type { Log } from '../core/values/log.ts';
 import { rawAudio } from '../engines/live-media.ts';
-import type { ByteBudget } from '../transports/byte-budget.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { meantForRpcs } from '../transports/connect/wrong-path.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
-import type { TlsPair } from '../transports/http/tls-pair.ts';
 import { realtimeHandler, realtimePath } from '../transports/realtime/upgrade.ts';
 import { pathOf, takeKeyHeader } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
 import { type PageFiles, pageRoutes } from '../transports/rest/page-routes.ts';
-import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
+import { probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { withSessions } from '../transports/rest/session-cookies.ts';
 import { type SessionPort, sessionRoutes } from '../transports/rest/session-routes.ts';
-import { type SignIn, signInRoutes } from '../transports/rest/sign-in-routes.ts';
+import { signInRoutes } from '../transports/rest/sign-in-routes.ts';
 import { rivaRpcs } from '../transports/riva/rpcs.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
 import { rpcPath } from '../transports/rpc/rpcs.ts';
+import type { Access } from './access.ts';
+import type { Base } from './base.ts';
+import type { Offer } from './offer.ts';
 
 interface Wiring {
   readonly config: Config;
+  readonly base: Base;
+  readonly offer: Offer;
   readonly services: Services;
-  readonly gate: Gate;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly tls: TlsPair | undefined;
-  readonly tracer: Tracer;
-  readonly probes: Probes;
+  readonly access: Access;
   /** The files for browsers, by path. */
   readonly pages: PageFiles;
-  /** Undefined for no console. */
-  readonly sessions: Sessions | undefined;
-  /** Undefined for no identity provider. */
-  readonly signIn: SignIn | undefined;
-  readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
 
@@ -118,7 +106,7 @@ async function openPort(
   const { server: limits } = wiring.config;
   const transports = openTransports(wiring, audience);
   const { host, port, fd } = address;
-  const server = await startServer({ host, port, fd, limits, tls: wiring.tls, ...transports });
+  const server = await startServer({ host, port, fd, limits, tls: wiring.base.tls, ...transports });
   const leave = () => server.leave();
   const close = () => server.close(limits.drainMs);
   return { baseUrl: server.origin + basePath, leave, close };
@@ -126,31 +114,39 @@ async function openPort(
 
 /** The transports of a port, all made from the one table of RPCs, and Riva's RPCs. */
 function openTransports(wiring: Wiring, audience: Audience) {
-  const { config, services, probes, pages, sessions, signIn, ...shared } = wiring;
+  const { config, base, offer, services, access, pages } = wiring;
+  const { clock, log, tracer, readiness } = base;
+  const { bytes, engines, metrics } = offer;
+  const { gate, sessions, signIn } = access;
   const { server, limits } = config;
   const { requestMsMax } = server;
   const deps = {
-    ...shared,
+    gate,
+    clock,
+    log,
+    tracer,
+    bytes,
     timeLimit: requestTimeLimit(requestMsMax),
     sessionTimeLimit: requestTimeLimit(sessionLimits.sessionMsMax + requestMsMax),
   };
   const isServed = ({ kind }: Rpc) => audience === 'all' || (kind === 'admin') === (audience === 'admins');
   const table = rpcTable(services);
   // A port without administration does not show its metrics either.
-  const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
+  const metricsAccess = audience === 'clients' ? 'off' : config.metrics.access;
+  const probes = { readiness, engines: () => engines.counts(), metrics, metricsAccess };
   const areVoicesOpen = config.voices.access === 'open';
   const keyless = areVoicesOpen ? openVoices(table, services) : new Map();
   const sessionPort = sessions && { sessions, provider: signIn?.name, ...audiences[audience] };
   const all = [...allRpcs(table), ...rivaRpcs(services, rawAudio, { areVoicesOpen })];
   const served = all.filter(isServed);
-  const rpcs = [...served, ...openRpcs(served, probes.readiness)];
+  const rpcs = [...served, ...openRpcs(served, readiness)];
   const rpcLimits = {
     messageBytesMax: limits.rpcMessageBytesMax,
     requestElementsMax: limits.requestElementsMax,
   };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const overRest = restHandler(
-    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown)],
+    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(probes)],
     [
       ...pageRoutes(pages),
       ...(sessionPort ? sessionRoutes(sessionPort) : []),

@@ -1,0 +1,50 @@
+/** The models that can be called: their engines, the catalog, and the metrics of both. */
+import type { Config } from '../config/config.ts';
+import { Catalog } from '../core/catalog/catalog.ts';
+import type { TokenCounter } from '../core/entities/engine.ts';
+import type { EngineSet } from '../engines/engine-set.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
+import { createTokenCounter } from '../tokens/counter.ts';
+import { ByteBudget } from '../transports/byte-budget.ts';
+import type { Base } from './base.ts';
+import { byteLimits } from './byte-limits.ts';
+import { Engines } from './engines.ts';
+import { logLinesLost } from './log-output.ts';
+import { openSupervisor } from './programs.ts';
+import { version } from './version.ts';
+
+export interface OfferOverrides {
+  /** Engines by configured name, which replace the configured ones. */
+  readonly engines?: Readonly<Record<string, EngineSet>>;
+  /** The caller closes it. Default: the server opens and closes its own. */
+  readonly tokens?: TokenCounter;
+}
+
+export interface Offer {
+  readonly tokens: TokenCounter;
+  readonly engines: Engines;
+  readonly catalog: Catalog;
+  readonly metrics: Metrics;
+  /** Bounds the bytes of requests that are in memory. */
+  readonly bytes: ByteBudget;
+}
+
+export async function openOffer(config: Config, base: Base, overrides: OfferOverrides): Promise<Offer> {
+  const { clock, log, tracer, readiness, opened } = base;
+  const tokens = overrides.tokens ?? opened.adopt(createTokenCounter(), (counter) => counter.close());
+  const supervisor = openSupervisor(config, log);
+  const bytes = new ByteBudget(byteLimits(config.limits));
+  const metrics = createMetrics({
+    version,
+    bufferedBytes: () => bytes.bytes,
+    logLinesLost,
+    isReady: () => readiness.whyNot() === undefined,
+    isModel: (id) => catalog.has(id),
+    engines: () => engines.readings(),
+  });
+  const replaced = overrides.engines && { engines: overrides.engines };
+  const engines = new Engines({ clock, tokens, log, tracer, supervisor, metrics, ...replaced });
+  opened.defer(() => engines.close());
+  const catalog = new Catalog(await engines.use(config), config.realtime);
+  return { tokens, engines, catalog, metrics, bytes };
+}
