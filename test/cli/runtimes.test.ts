@@ -1,6 +1,7 @@
 /** `parley runtimes`, with a script in the place of llama-server. */
 import { createHash } from 'node:crypto';
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -9,9 +10,17 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { mustRun } from '../clients/shell.ts';
-import { parley, printed, printedJson, scratchFolder } from '../support/command-line.ts';
+import {
+  noTerminal,
+  parley,
+  parleyAtTerminal,
+  printed,
+  printedJson,
+  scratchFolder,
+  until,
+} from '../support/command-line.ts';
 
 let folder: ReturnType<typeof scratchFolder>;
 beforeEach(() => {
@@ -125,4 +134,32 @@ it.each([
   expect(readdirSync(folder.path).includes('data') ? readdirSync(folder.file('data/runtimes')) : []).toEqual(
     [],
   );
+});
+
+describe('a runtime whose licence is not permissive', () => {
+  const install = async () => ['runtimes', 'install', 'sherpa', ...(await archive())];
+  const begun = 'The archive has no sherpa-onnx-node';
+
+  it('is refused where nobody can answer, and says how to go on', async () => {
+    const { code, stderr } = await parley(await install(), options());
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/GPL-3\.0 inside.* Nobody can answer here: repeat the command with --yes\.$/m);
+    expect(existsSync(folder.file('data/runtimes'))).toBe(false);
+  });
+
+  it('is installed with --yes', async () => {
+    const { code, stderr } = await parley([...(await install()), '--yes'], options());
+    expect([code, stderr]).toEqual([1, expect.stringContaining(begun)]);
+  });
+
+  it.skipIf(noTerminal !== undefined).each([
+    ['n', 'Nothing was changed.'],
+    ['y', begun],
+  ])(`is asked about at a terminal: %s${noTerminal ? ` (${noTerminal})` : ''}`, async (answer, end) => {
+    const terminal = parleyAtTerminal(await install(), options());
+    await until(() => terminal.shown().includes('[y/N]'));
+    terminal.type(`${answer}\r`);
+    expect(await terminal.ended).toBe(1);
+    expect(terminal.shown()).toContain(end);
+  });
 });

@@ -12,7 +12,7 @@ import { recogniserTokens, tinyStreamingRecogniser, tinyVoice, voiceTokens } fro
 import { processesWith } from '../support/tiny-program.ts';
 
 const folder = scratchFolder();
-const { missing, runtimes } = await installSherpa(folder, ['runtimes', 'install', 'sherpa']);
+const { missing, runtimes } = await installSherpa(folder, ['runtimes', 'install', 'sherpa', '--yes']);
 afterAll(() => folder.remove());
 
 const spoken = 'the quick brown fox jumps over a lazy dog';

@@ -5,12 +5,13 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Archive, Runtime, RuntimePlaces } from '../../runtimes/runtime.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
+import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 type Flags = ConfigFlags & JsonFlag;
 
-interface InstallFlags extends Flags {
+interface InstallFlags extends Flags, YesFlag {
   readonly archive?: string;
   readonly sha256?: string;
 }
@@ -23,10 +24,12 @@ export function runtimesCommand(): Command {
       runtimeCommand('list', 'List the runtimes and where they are.', 'parley runtimes list').action(list),
     )
     .addCommand(
-      runtimeCommand(
-        'install',
-        'Install a runtime in the data folder, from archives with known hashes.',
-        'parley runtimes install llama --archive https://example.com/llama-linux-x64.tar.gz --sha256 …',
+      withYes(
+        runtimeCommand(
+          'install',
+          'Install a runtime in the data folder, from archives with known hashes.',
+          'parley runtimes install llama --archive https://example.com/llama-linux-x64.tar.gz --sha256 …',
+        ),
       )
         .argument('<runtime>', 'its name in `parley runtimes list`')
         .option(
@@ -104,7 +107,10 @@ async function install(name: string, { archive, sha256, ...flags }: InstallFlags
   const { runtimes, places, installRuntime } = await load(flags);
   const runtime = named(runtimes, name);
   const archives = chosenArchives(runtime, archive, sha256);
-  if (runtime.notice !== undefined) printStatus(runtime.notice);
+  if (runtime.notice !== undefined) {
+    printStatus(runtime.notice);
+    await confirm(`Install ${name} (${runtime.licence})?`, flags);
+  }
   await interruptible(async (signal) => {
     const path = await installRuntime(runtime, archives, places.folder, signal);
     if (flags.json) await printJson({ name, path, version: versionOf(runtime, path) ?? null });
