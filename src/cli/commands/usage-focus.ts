@@ -18,22 +18,7 @@ interface FocusFlags extends UsageFilterFlags {
   readonly creditPrice: bigint;
 }
 
-/** Usage of an account, a key and a model on a day (UTC). */
-interface DayUsage {
-  readonly dayMs: number;
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly operation: string;
-  readonly model: string;
-  requests: number;
-  consumed: number;
-  promptTokens: number;
-  cachedTokens: number;
-  completionTokens: number;
-  nanoCredits: bigint;
-}
-
-const nothing: DayUsage = {
+const nothing = {
   dayMs: 0,
   accountId: '',
   keyId: '',
@@ -46,6 +31,9 @@ const nothing: DayUsage = {
   completionTokens: 0,
   nanoCredits: 0n,
 };
+
+/** Usage of an account, a key and a model on a day (UTC). */
+type DayUsage = typeof nothing;
 
 /** The id of a record is created up to an hour before its request starts, and records come in the order of their ids. */
 const lateMs = 2 * 3_600_000;
