@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { assets, nativeCode } from './binary/assets.mjs';
 import { bundleAll, bundleBoot } from './binary/bundles.mjs';
 import { makeExecutable, tool } from './binary/executable.mjs';
+import { provideRecogniser } from './binary/hearing.mjs';
 import { packed } from './binary/packed.mjs';
 import { targetFor } from './binary/target.mjs';
 import { consoleFiles } from './console/files.mjs';
@@ -48,6 +49,7 @@ async function writeAssets(folder, target) {
 async function buildBinary(output, arch) {
   if (process.platform !== 'linux') throw new SetupFailure('The executable can be built on Linux only.');
   const target = await targetFor(arch);
+  await provideRecogniser();
   mkdirSync(dirname(output), { recursive: true });
   // Not beside the output: what the program finds above its folder as it runs decides what V8 caches.
   const folder = mkdtempSync(join(tmpdir(), 'parley-binary-'));

@@ -70,7 +70,8 @@ function render(all: readonly Notice[]): string {
     'authors. Its text below is the one that the package contains.\n',
     'For transcription set-up compiles PocketSphinx with its model (BSD) and FFmpeg (LGPL) from the source packages of the',
     'distribution, and LAME (LGPL) for MP3. Their notices, and how to use a changed FFmpeg or LAME, are beside what it built, in',
-    '`.hearing/notices.md`. The executable contains all of them, and shows these notices below.\n',
+    '`.hearing/notices.md`. It also fetches Moonshine, a recogniser (MIT). The executable contains the decoder, the encoder and',
+    'Moonshine or, where that cannot be fetched, PocketSphinx, and shows their notices below.\n',
     ...sections,
   ].join('\n');
 }

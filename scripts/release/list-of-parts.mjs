@@ -1,7 +1,9 @@
-/** The list of parts (SBOM) as CycloneDX: npm's packages, the sources of hearing, Node, and the vocabulary of tiktoken. */
+/** The list of parts (SBOM) as CycloneDX: npm's packages, sources and models of hearing, Node, and the vocabulary of tiktoken. */
 import { createHash } from 'node:crypto';
-import { hearingNotices } from '../binary/hearing.mjs';
+import { hearingNotices, provideRecogniser } from '../binary/hearing.mjs';
 import { isBuildTool } from '../build-tools.mjs';
+import { isMoonshineFetched } from '../setup/moonshine.mjs';
+import { runtimePackage, weights, wheel } from '../setup/moonshine-files.mjs';
 import { root } from '../setup/run.mjs';
 import { mustRun } from './scratch.mjs';
 
@@ -18,6 +20,7 @@ const licenses = {
 
 /** @param {import('./version.mjs').Release} release */
 export async function listOfParts({ version, epoch }) {
+  await provideRecogniser();
   const npm = ['npm', 'sbom', '--sbom-format=cyclonedx', '--package-lock-only'];
   const list = JSON.parse(await mustRun(npm, { epoch, cwd: root }));
   list.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString();
@@ -25,7 +28,7 @@ export async function listOfParts({ version, epoch }) {
   Object.assign(list.metadata.component, { type: 'application', name: 'parley' });
   // `--omit=dev` would also leave out packages that tools need as well as the server.
   list.components = list.components.filter(isPartOfServer);
-  list.components.push(...hearingSources(), node(), vocabulary());
+  list.components.push(...hearingSources(), ...moonshine(), node(), vocabulary());
   const parts = [list.metadata.component, ...list.components];
   list.dependencies = amongParts(list.dependencies, new Set(parts.map((one) => one['bom-ref'])));
   // npm draws a new one each time.
@@ -60,6 +63,30 @@ function hearingSources() {
     const purl = `pkg:deb/debian/${name}@${version}?arch=source`;
     return part({ name, version, purl, license: licenses[name] ?? '', properties });
   });
+}
+
+/** Empty if the executables are built without it. */
+function moonshine() {
+  if (!isMoonshineFetched()) return [];
+  const [, version = ''] = wheel.split('==');
+  const properties = weights.map(({ name, sha256 }) => ({ name: `parley:sha256-of-${name}`, value: sha256 }));
+  const [runtime = '', runtimeVersion = ''] = runtimePackage.split('@');
+  return [
+    part({
+      name: 'moonshine-tiny-en',
+      version,
+      purl: `pkg:pypi/${wheel.replace('==', '@')}`,
+      license: 'MIT',
+      properties,
+    }),
+    part({
+      name: runtime,
+      version: runtimeVersion,
+      purl: `pkg:npm/${runtimePackage}`,
+      license: 'MIT',
+      properties: [],
+    }),
+  ];
 }
 
 function node() {

@@ -54,9 +54,9 @@ export function moonshineCache() {
   return join(hearingCache(), '..', 'moonshine', 'tiny-en');
 }
 
-/** Whether the cache has all files. */
+/** Whether the cache has all files, and the operator does not do without them. */
 export function isMoonshineFetched() {
-  return areIn(moonshineCache());
+  return process.env['SETUP_MOONSHINE'] !== 'none' && areIn(moonshineCache());
 }
 
 /** Puts the files into the clone, whose server uses them from then on. */
@@ -74,7 +74,7 @@ export async function provideMoonshine() {
 /** Fetches the files into the cache. @returns {Promise<boolean>} whether they are there */
 export async function fetchMoonshine() {
   const cache = moonshineCache();
-  if (areIn(cache)) return true;
+  if (isMoonshineFetched()) return true;
   if (isUnwanted()) return false;
   let lock;
   try {

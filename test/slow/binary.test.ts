@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isMoonshineFetched } from '../../scripts/setup/moonshine.mjs';
 import { buildExecutable, buildMsMax, builtExecutable } from '../support/built-executable.ts';
 import { ended, scratchFolder, until } from '../support/command-line.ts';
 import { notNow } from '../support/tier.ts';
@@ -121,8 +122,12 @@ describe('the executable', () => {
 
   it('shows the licences of its parts, including Node', async () => {
     const { stdout } = await run(['notices']);
-    for (const name of ['better-sqlite3', 'PocketSphinx', 'apt-get source', 'GNU LESSER', 'Node.js v'])
+    const [inside, outside] = isMoonshineFetched()
+      ? ['onnxruntime-web', '- pocketsphinx_']
+      : ['- pocketsphinx_', 'onnxruntime-web'];
+    for (const name of ['better-sqlite3', inside, 'apt-get source', 'GNU LESSER', 'Node.js v'])
       expect(stdout).toContain(name);
+    expect(stdout).not.toContain(outside);
   });
 
   it('uses nothing from a node_modules in the same folder', async () => {
@@ -259,10 +264,18 @@ describe.skipIf(noCleanRoot !== undefined)(
       );
     });
 
+    it('hears with Moonshine, with capitals and full stops', async ({ skip }) => {
+      skip(!isMoonshineFetched(), 'it is built with pocketsphinx, as Moonshine could not be fetched');
+      const { stdout } = await parley('transcribe', '/tmp/said.wav');
+      expect(stdout).toMatch(/^[A-Z].* weather is fine today,? and everybody is going to the park\.\n$/);
+    });
+
     it('finds no problem in doctor', async () => {
       const { stdout } = await parley('doctor');
       expect(stdout).not.toMatch(/^problem/m);
-      expect(stdout).toMatch(/ok +hearing: /);
+      expect(stdout).toMatch(
+        isMoonshineFetched() ? /ok +hearing: .*: Moonshine\./ : /ok +hearing: .*: pocketsphinx\./,
+      );
       expect(stdout).toMatch(/ok +integrity/);
       expect(stdout).toMatch(/ok +open files: The running server can open/);
     });

@@ -143,7 +143,7 @@ describe.skipIf((noPackage ?? noSystemd) !== undefined)(
           `cd /tmp && PARLEY_API_KEY=${key} parley ${command} --base-url http://127.0.0.1:8080/api/v1`,
         );
       asHolder('speak "Good morning." --format wav -o /tmp/said.wav');
-      expect(asHolder('transcribe /tmp/said.wav')).toMatch(/good morning/);
+      expect(asHolder('transcribe /tmp/said.wav')).toMatch(/good morning/i);
       expect(asHolder('chat "Hello there."')).toMatch(/\w/);
     });
 
@@ -237,7 +237,7 @@ describe.skipIf(noPodman !== undefined)(`the image${why(noPodman)}`, () => {
       '-o',
       '/tmp/said.wav',
     );
-    expect(podman.run('exec', 'parley', 'parley', 'transcribe', '/tmp/said.wav')).toMatch(/good morning/);
+    expect(podman.run('exec', 'parley', 'parley', 'transcribe', '/tmp/said.wav')).toMatch(/good morning/i);
     podman.run('stop', '--time=60', 'parley');
     expect(podman.run('inspect', 'parley', '--format', '{{.State.ExitCode}}')).toBe('0');
   });

@@ -1,12 +1,10 @@
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
-import { OwnSignal } from '../../core/values/signal.ts';
-import { hasMoonshine, missingHearing } from '../../media/hearing-files.ts';
+import { hasMoonshine, missingHearing, readMoonshine } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 import { compileFlite } from './flite/module.ts';
 import { FliteProgram } from './flite/program.ts';
 import { fliteVoices } from './flite/voices.ts';
-import { createMoonshine } from './moonshine/recogniser.ts';
 
 /** Checks the modules of the models: flite for speech, the decoder and the recogniser for transcription. */
 export async function diagnoseBuiltin({ models }: Diagnosis): Promise<Diagnostic[]> {
@@ -39,7 +37,7 @@ async function diagnoseHearing(): Promise<Diagnostic[]> {
     const isMoonshine = hasMoonshine();
     await Promise.all([
       hearingModule('decoder'),
-      isMoonshine ? startMoonshine() : hearingModule('recogniser'),
+      isMoonshine ? compileRuntime() : hearingModule('recogniser'),
     ]);
     const recogniser = isMoonshine ? 'Moonshine' : 'pocketsphinx';
     return [ok('hearing', `The decoder and the recogniser load: ${recogniser}.`)];
@@ -48,13 +46,7 @@ async function diagnoseHearing(): Promise<Diagnostic[]> {
   }
 }
 
-/** Loads it in a thread, whose memory is free afterwards. */
-async function startMoonshine(): Promise<void> {
-  const recogniser = createMoonshine(1);
-  try {
-    const recognise = await recogniser.openFile(new OwnSignal(), undefined);
-    await recognise({ samples: new Int16Array(0), stretches: [] });
-  } finally {
-    await recogniser.close();
-  }
+/** The runtime of Moonshine. */
+async function compileRuntime(): Promise<void> {
+  await WebAssembly.compile(await readMoonshine('ort.wasm'));
 }
