@@ -45,6 +45,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   missing_messages: asCommented,
   invalid_messages: asCommented,
   invalid_parameter: ({ hasParameters }) => hasParameters,
+  context_length_exceeded: ['chat'],
   guard_refused: ['chat'],
   too_many_keys: asCommented,
   invalid_api_key: always,

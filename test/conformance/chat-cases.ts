@@ -162,6 +162,13 @@ const refusals: Case[] = [
     'messages[1].role',
   ),
   ...refusal(
+    'longer than the model accepts',
+    { model: 'eliza', messages: saying('hello '.repeat(5_000)) },
+    'context_length_exceeded',
+    'messages',
+    'eliza',
+  ),
+  ...refusal(
     'of a model that there is not',
     { ...worried, model: 'gpt-4o' },
     'unknown_model',

@@ -5,7 +5,7 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { Affordable } from '../limits/affordable.ts';
-import { ParleyError } from '../values/errors.ts';
+import { contextLengthExceeded } from '../values/context-length.ts';
 import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
 
@@ -135,10 +135,7 @@ async function refuseTooLong(facts: HoldFacts): Promise<void> {
   const { model } = facts;
   const tokens = await facts.countText();
   if (tokens <= model.contextTokens) return;
-  throw new ParleyError('invalid_messages', {
-    message: `The prompt is longer than the ${model.contextTokens} tokens that the model accepts. Send less.`,
-    param: 'messages',
-  });
+  throw contextLengthExceeded({ prompt: tokens, maximum: model.contextTokens }, { param: 'messages' });
 }
 
 /**

@@ -81,6 +81,8 @@ export class ResponseOperations {
 
 /** The error of a prompt that is too long names the field that contains it. */
 function inOwnWords(error: unknown): unknown {
-  if (!(error instanceof ParleyError) || error.code !== 'invalid_messages') return error;
-  return new ParleyError('invalid_input', { message: error.message, param: 'input' });
+  if (!(error instanceof ParleyError)) return error;
+  const { code, message, cause } = error;
+  if (code === 'context_length_exceeded') return new ParleyError(code, { message, cause, param: 'input' });
+  return code === 'invalid_messages' ? new ParleyError('invalid_input', { message, param: 'input' }) : error;
 }

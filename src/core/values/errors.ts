@@ -75,6 +75,7 @@ export const errorTable = {
   ),
   missing_messages: badRequest('Send `messages`, the conversation so far.'),
   invalid_messages: badRequest('`messages` is not a conversation of objects with a role and content.'),
+  context_length_exceeded: badRequest('The prompt is too long for the model. Send less.'),
   invalid_parameter: badRequest('A parameter has a value that is not allowed.'),
   guard_refused: badRequest('The operator of this server does not allow this chat.'),
   too_many_keys: badRequest('The account has the maximum number of keys. Revoke one first.'),

@@ -56,10 +56,14 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
       return readAnswer(await answer.json(chatAnswerBytesMax(params)), report);
     },
     stream: (params, signal) => {
-      const chunks = new ChunkReader(report);
+      let hasBegun = false;
+      const reportWithin = (body: string) => upstream.reportedError(body, hasBegun);
+      const chunks = new ChunkReader(reportWithin);
       const toChunk = ({ name, data }: SseEvent) => {
-        if (name === 'error') throw report(data);
-        return chunks.read(data);
+        if (name === 'error') throw reportWithin(data);
+        const chunk = chunks.read(data);
+        hasBegun = true;
+        return chunk;
       };
       return chunksOf(() => post(params, true, signal), chatAnswerBytesMax(params), toChunk);
     },

@@ -7,6 +7,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
 import { forOperator, upstreamMessages } from '../upstream-messages.ts';
 import { withoutKeys } from '../without-keys.ts';
+import { contextError } from './context/context-error.ts';
 import { clientError } from './parley-errors.ts';
 
 /** The longest time that RetryInfo can carry: 10,000 years. */
@@ -84,11 +85,15 @@ export function timeUp(totalMs: number): ParleyError {
  * The error of an answer that began with status 200 and then reports an error.
  * @param body the JSON of the error
  * @param ownKey the key of the engine, which the log must not have
+ * @param hasBegun whether some of the answer came before it. Default: false
  */
-export function reportedError(body: string, ownKey: string | undefined): ParleyError {
+export function reportedError(body: string, ownKey: string | undefined, hasBegun = false): ParleyError {
+  const cause = new Error(`the upstream reports an error${inBrackets(errorName(body, ownKey))}`);
+  const tooLong = hasBegun ? undefined : contextError(body, { cause });
+  if (tooLong) return tooLong;
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model failed on this request. Try again.',
-    cause: new Error(`the upstream reports an error${inBrackets(errorName(body, ownKey))}`),
+    cause,
   });
 }
 
@@ -125,7 +130,7 @@ const messagesOfNames: Readonly<Record<string, string>> = {
   engine_unavailable: forOperator('cannot do this'),
 };
 
-const refusingStatuses: ReadonlySet<number> = new Set([400, 422]);
+const refusingStatuses: ReadonlySet<number> = new Set([400, 413, 422]);
 const limitName = /max_tokens|max_completion_tokens/;
 /** Words for an unknown parameter. Complaints about a parameter's value contain none of them. */
 const notTaken =
@@ -168,6 +173,8 @@ export function statusError(answer: ErrorResponse, hasNotRun: boolean): ParleyEr
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
   const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
   const details = { cause, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  const tooLong = refusingStatuses.has(status) && !cause.isLimitNameRefused && contextError(body, details);
+  if (tooLong) return tooLong;
   const forClient = isParley && clientError(body, details);
   if (forClient) return forClient;
   const message = cause.clientMessage ?? statusMessage(status);

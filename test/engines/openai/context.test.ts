@@ -1,10 +1,10 @@
 /** The context of a chat model without `contextTokens`: the one that the upstream reports, or none. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { servedModel, startBehind } from '../../support/behind-upstream.ts';
-import { completion, question } from '../../support/chat-answers.ts';
+import { chunks, completion, question } from '../../support/chat-answers.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { type Answer, startScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { json } from '../../support/upstream-answers.ts';
+import { events, json } from '../../support/upstream-answers.ts';
 
 const upstream = await startScriptedUpstream();
 afterAll(() => upstream.stop());
@@ -80,8 +80,8 @@ describe('a prompt over the context', () => {
   it('is refused before the engine if the count is certain, and costs nothing', async () => {
     const parley = await startParley();
     const response = await parley.postJson('/chat/completions', long);
-    expect(await errorOf(response.clone())).toMatchObject({ status: 400, code: 'invalid_messages' });
-    expect((await errorOf(response)).message).toMatch(/longer than the 4096 tokens/);
+    expect(await errorOf(response.clone())).toMatchObject({ status: 400, code: 'context_length_exceeded' });
+    expect((await errorOf(response)).message).toMatch(/prompt is too long: \d+ tokens > 4096 maximum/);
     await parley.close();
   });
 
@@ -103,5 +103,88 @@ describe('a prompt over the context', () => {
     const response = await parley.postJson('/chat/completions', { ...long, model: 'served' });
     expect(response.status).toBe(200);
     await parley.close();
+  });
+});
+
+describe('an upstream that refuses a prompt because of its length', () => {
+  const vllm = `This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion).`;
+  const numbers = 'prompt is too long: 5000 tokens > 4096 maximum';
+  const refusals: readonly [server: string, error: object, words?: string][] = [
+    ['OpenAI', { message: 'Secret words', type: 'invalid_request_error', code: 'context_length_exceeded' }],
+    ['vLLM', { message: vllm, type: 'BadRequestError', code: 400 }, numbers],
+    ['llama.cpp', { type: 'exceed_context_size_error', n_prompt_tokens: 5000, n_ctx: 4096 }, numbers],
+    [
+      'SGLang',
+      { message: `The input (5000 tokens) is longer than the model's context length (4096 tokens).` },
+      numbers,
+    ],
+    [
+      'Mistral',
+      { message: 'Prompt contains 5000 tokens, too large for a model with 4096 maximum context length' },
+      numbers,
+    ],
+    [
+      'Gemini',
+      { message: 'The input token count (5000) exceeds the maximum number of tokens allowed (4096).' },
+      numbers,
+    ],
+    ['Kimi', { message: 'Your request exceeded model token limit: 4096' }],
+    ['Qwen', { message: 'Range of input length should be [1, 4096]' }],
+    ['Anthropic', { message: 'prompt is too long: 5000 tokens > 4096 maximum' }, numbers],
+  ];
+
+  it.each(refusals)(
+    'is understood, as %s says so, and the client pays nothing',
+    async (_server, error, words) => {
+      await using closing = new AsyncDisposableStack();
+      const parley = await startBehind(upstream.baseUrl);
+      closing.defer(() => parley.close());
+      for (const [answer, body] of [
+        [json({ error }, { status: 400 }), question],
+        [json({ error }, { status: 400 }), { ...question, stream: true }],
+        [events([{ error }]), { ...question, stream: true }],
+      ] as const) {
+        upstream.answer('/chat/completions', answer);
+        const response = await parley.postJson('/chat/completions', body);
+        const refused = await errorOf(response.clone());
+        expect(refused).toMatchObject({ status: 400, code: 'context_length_exceeded' });
+        expect(refused.message).toContain(words ?? 'prompt is too long');
+        expect(refused.message).not.toContain('Secret words');
+        const record = await parley.recordOf(response);
+        expect(record).toMatchObject({ state: 'refused', code: 'context_length_exceeded', cost: undefined });
+      }
+    },
+  );
+
+  it('is told on every path of chats in the words of its clients', async () => {
+    await using closing = new AsyncDisposableStack();
+    const parley = await startBehind(upstream.baseUrl);
+    closing.defer(() => parley.close());
+    upstream.answer('/chat/completions', json({ error: { message: vllm } }, { status: 400 }));
+    const { model } = question;
+    for (const stream of [false, true]) {
+      const response = await parley.postJson('/responses', { model, input: 'Hi', stream });
+      expect(await errorOf(response)).toMatchObject({ status: 400, code: 'context_length_exceeded' });
+      const message = await parley.postJson('/messages', { ...question, max_tokens: 9, stream });
+      expect(await message.json()).toMatchObject({
+        type: 'error',
+        error: { type: 'invalid_request_error', message: expect.stringContaining(numbers) },
+      });
+    }
+  });
+
+  it('is not meant by a limit of the answer, and not by an error after some output', async () => {
+    await using closing = new AsyncDisposableStack();
+    const parley = await startBehind(upstream.baseUrl);
+    closing.defer(() => parley.close());
+    const limit = 'max_tokens is too large: 9000 exceeds the context length of 4096';
+    upstream.answer('/chat/completions', json({ error: { message: limit } }, { status: 400 }));
+    expect(await ask(parley)).toMatchObject({ status: 400, code: 'upstream_error' });
+    upstream.answer(
+      '/chat/completions',
+      events([...chunks('Hello').slice(0, 1), { error: { message: vllm } }]),
+    );
+    const streamed = await parley.postJson('/chat/completions', { ...question, stream: true });
+    expect(await streamed.text()).toContain('upstream_error');
   });
 });

@@ -259,6 +259,6 @@ describe('POST /responses', () => {
     closing.defer(() => builtin.close());
     const response = await builtin.postJson('/responses', { model: 'eliza', input: 'word '.repeat(5000) });
     expect(response.status).toBe(400);
-    expect(await errorOf(response)).toMatchObject({ code: 'invalid_input', param: 'input' });
+    expect(await errorOf(response)).toMatchObject({ code: 'context_length_exceeded', param: 'input' });
   });
 });

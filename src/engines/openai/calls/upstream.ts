@@ -147,9 +147,9 @@ export class Upstream {
     });
   }
 
-  /** The error of an answer that began with status 200 and then reports an error. @param body the JSON of the error */
-  reportedError(body: string): ParleyError {
-    return reportedError(body, this.#deps.apiKey);
+  /** The error of an answer that began with status 200 and then reports an error. The parameters are those of its function. */
+  reportedError(body: string, hasBegun?: boolean): ParleyError {
+    return reportedError(body, this.#deps.apiKey, hasBegun);
   }
 
   /** The error of an event on a WebSocket. @param body JSON with the member `error` */
