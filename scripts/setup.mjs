@@ -2,7 +2,7 @@
  * Sets up a clone. Finished steps are skipped within milliseconds. Commands run at the same time.
  *
  *   node scripts/setup.mjs program  installs what the server needs, with Node where the one at hand is too old, and bundles it
- *   node scripts/setup.mjs start    program; hear goes on in the background
+ *   node scripts/setup.mjs start    program; then hear in the background
  *   node scripts/setup.mjs tools    installs all packages of package.json
  *   node scripts/setup.mjs build    tools, program, the check of the types, and the generated code for clients
  *   node scripts/setup.mjs hear     builds and fetches what transcription needs, with a compiler from the distribution
@@ -12,7 +12,7 @@ import { spawn } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { bundles, types } from './setup/build.mjs';
-import { isHearingBuilt, provideHearing } from './setup/hearing.mjs';
+import { isHearingBuilt, noteHearing, provideHearing } from './setup/hearing.mjs';
 import { fetchMoonshine, isMoonshineSettled, provideMoonshine } from './setup/moonshine.mjs';
 import { examplePackages, program, runtime, runtimeLink, testPackages, tools } from './setup/npm.mjs';
 import { packages, provide } from './setup/programs.mjs';
@@ -26,8 +26,9 @@ const buildProgram = () => doSteps([[program, runtime], runtimeLink, bundles]);
 const commands = {
   program: buildProgram,
   async start() {
-    if (!isHearingBuilt() || !isMoonshineSettled()) inBackground('hear');
     await buildProgram();
+    // Not before: it would take network and processors from what a start waits for.
+    if (!isHearingBuilt() || !isMoonshineSettled()) inBackground('hear');
   },
   tools: () => doSteps(installTools),
   build: () => doSteps([...installTools, [bundles, types]]),
@@ -58,9 +59,10 @@ async function provideForTests() {
 function inBackground(command) {
   const self = fileURLToPath(import.meta.url);
   const child = spawn(process.execPath, [self, command], { stdio: ['ignore', 'ignore', 'inherit'] });
-  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   child.unref();
-  process.once('exit', (code) => code === 0 || child.kill());
+  if (child.pid === undefined) return;
+  setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  noteHearing(child.pid);
 }
 
 for (const signal of ['SIGINT', 'SIGTERM']) {

@@ -49,10 +49,16 @@ const stepOf = (number, name) =>
     renameSync(`${state}.next`, state);
   });
 
-export async function provideHearing() {
+/** Notes a process that has just started to provide hearing, for a server that starts beside it. @param {number} pid */
+export function noteHearing(pid) {
   if (isHearingBuilt()) return;
   mkdirSync(notes, { recursive: true });
-  writeFileSync(state, `building ${process.pid} waiting for another set-up`);
+  writeFileSync(state, `building ${pid} step 1 of 3, starting`);
+}
+
+export async function provideHearing() {
+  if (isHearingBuilt()) return;
+  noteHearing(process.pid);
   await build();
   if (isHearingBuilt()) rmSync(state, { force: true });
   else writeFileSync(state, 'failed');
