@@ -1,4 +1,5 @@
 /** Sign-in by OpenID Connect: the authorization code flow with PKCE, and back-channel logout. */
+
 import { createRemoteJWKSet, customFetch, type errors, type JWTPayload, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import { providerId } from '../core/access/people.ts';
@@ -8,8 +9,30 @@ import type {
   ProviderLogout,
   SignInAttempt,
 } from '../core/entities/identity-provider.ts';
+import { CollectedBytes } from '../core/values/collected-bytes.ts';
 import { ParleyError } from '../core/values/errors.ts';
-import { answerMsMax, boundedFetch } from './bounded-fetch.ts';
+import { isSafeUrl } from '../core/values/safe-url.ts';
+
+const answerBytesMax = 262_144;
+const answerMsMax = 10_000;
+
+/** Fetches over TLS, within a time and a number of bytes. @throws TypeError as `fetch`; Error for an unsafe URL or an answer that is too large */
+async function boundedFetch(url: string, options: object): Promise<Response> {
+  if (!isSafeUrl(url)) throw new Error('the provider names a URL without TLS');
+  const signal = AbortSignal.timeout(answerMsMax);
+  const response = await fetch(url, { ...options, redirect: 'manual', signal });
+  const body = new CollectedBytes();
+  for await (const piece of response.body ?? []) {
+    if (body.length + piece.length > answerBytesMax)
+      throw new Error('the answer of the provider is too large');
+    body.add(piece);
+  }
+  const { status } = response;
+  const headers = new Headers(response.headers);
+  // The body is decoded, and its length may differ.
+  for (const name of ['content-encoding', 'content-length']) headers.delete(name);
+  return new Response(body.length === 0 ? null : new Uint8Array(body.bytes), { status, headers });
+}
 
 /** Clocks of the provider and this server may differ by this. */
 const clockToleranceSeconds = 30;

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgramState } from '../core/entities/server.ts';
-import type { ParleyError } from '../core/values/errors.ts';
+import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { Signal } from '../core/values/signal.ts';
 import { untilAborted } from '../core/values/until-aborted.ts';
@@ -10,7 +10,6 @@ import { type Address, freePort } from './address.ts';
 import type { Admission, Admitted } from './admission.ts';
 import { Backoff } from './backoff.ts';
 import { Child } from './child.ts';
-import { stopped, unavailable } from './program-errors.ts';
 import { commandFor, needsSocket, type ProgramSettings } from './program-settings.ts';
 
 interface ProgramDeps {
@@ -289,4 +288,21 @@ export class Program implements Admitted {
   #unavailable(): ParleyError {
     return unavailable(this.name, this.#failure ?? 'it ended', this.#backoff.waitMs);
   }
+}
+
+// Requests whose program does not run have not run, so another engine may serve them.
+
+/** The error of a start that was given up. */
+function stopped(): ParleyError {
+  const message = 'The program of this model is being ended. Try again.';
+  return new ParleyError('engine_unavailable', { message, retryAfterSeconds: 1, hasNotRun: true });
+}
+
+/** @param waitMs until it may be started again */
+function unavailable(name: string, reason: string, waitMs: number): ParleyError {
+  return new ParleyError('engine_unavailable', {
+    message: `The program of the engine ${name} failed (${reason}). Try again later, or ask the operator.`,
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+    hasNotRun: true,
+  });
 }

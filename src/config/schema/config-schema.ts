@@ -1,17 +1,77 @@
 import * as z from 'zod';
-import { alerts } from './alerts.ts';
+import { readNetwork } from '../../core/values/addresses.ts';
 import { engines } from './engines.ts';
-import { guard } from './guard.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
 import { oidc } from './oidc.ts';
-import { programs } from './programs.ts';
 import { realtime } from './realtime.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
-import { group, path, wholeNumber } from './setting-types.ts';
+import { group, oneOf, path, wholeNumber } from './setting-types.ts';
+import { smtp } from './smtp.ts';
 import { store } from './store.ts';
+import { apiKeySettings, httpUrl } from './upstream-engine.ts';
+
+const networkAllowed = 'an address or a network such as 10.0.0.0/8';
+
+const alerts = group({
+  allowedNetworks: z
+    .array(
+      z
+        .string({ error: networkAllowed })
+        .refine((text) => readNetwork(text) !== undefined, { error: networkAllowed }),
+      { error: 'a list of networks such as 10.0.0.0/8' },
+    )
+    .max(100, { error: 'at most 100 networks' })
+    .default([])
+    .describe(
+      'Networks into which webhooks, Slack and Matrix may lead although they are not public, such as 10.0.0.0/8. Plain HTTP is allowed into these only. Default: none.',
+    ),
+  sealingKeyFile: path()
+    .optional()
+    .describe(
+      'A file with at least 32 characters, with which the secrets of webhooks, Slack and Matrix are sealed in the database. All servers of one database need the same. Default: they are not sealed.',
+    ),
+  smtp,
+})
+  .prefault({})
+  .describe('Alerts of accounts, by webhook, mail, Slack or Matrix.');
 
 const mebibyte = 1_048_576;
+
+const programs = group({
+  memoryBytesMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
+    .optional()
+    .describe(
+      'Memory for all programs together, in bytes. For a program that has requests, others that have none are ended, the least recently used first. Default: three quarters of the memory of the machine or its cgroup.',
+    ),
+  socketDir: path('the path of a folder')
+    .optional()
+    .describe(
+      'The folder of their Unix sockets. Its path may have some 60 characters. Default: `sockets` in the data folder.',
+    ),
+  llamaServer: path()
+    .optional()
+    .describe(
+      'The program llama-server, for engines of the kind `local`. Default: the one that `parley runtimes install` put into the data folder, else the one in PATH.',
+    ),
+})
+  .prefault({})
+  .describe('The programs of all engines of the kinds `process` and `local`.');
+
+const guard = group({
+  url: httpUrl.describe('Its URL, such as http://127.0.0.1:9000/check. Each chat is posted to it as JSON.'),
+  ...apiKeySettings,
+  totalMs: wholeNumber(10, 60_000).default(2_000).describe('How long a check may take, in milliseconds.'),
+  failure: oneOf(['closed', 'open'])
+    .default('closed')
+    .describe(
+      'What happens if the guard does not answer in time and as documented: a chat gets 503 guard_unavailable (closed), or runs (open).',
+    ),
+})
+  .optional()
+  .describe(
+    "The operator's own program, which is asked before each chat and may refuse it with a reason. Default: none, nothing is called.",
+  );
 
 const retention = group({
   usageDays: wholeNumber(1, 36_500)

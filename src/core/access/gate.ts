@@ -4,10 +4,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { Rights } from '../billing/rights.ts';
 import { type AccountFacts, isSuspended } from '../entities/account.ts';
-import type { AdminScope, Key, KeyHolder } from '../entities/key.ts';
+import { type AdminScope, type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
 import type { Store } from '../entities/store.ts';
-import { entitlementAt } from '../entities/subscription.ts';
+import { entitlementAt, isEntitled } from '../entities/subscription.ts';
 import type { Operation, RecordStart, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
@@ -15,10 +15,32 @@ import { newRequestId, type RequestId } from '../values/ids.ts';
 import type { Signal } from '../values/signal.ts';
 import { andThen, type Soon } from '../values/soon.ts';
 import { hasAdminScope } from './admin-rights.ts';
-import { checkAllowed, isIncludedInPlan } from './allowed.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller, Turns } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
+
+/** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
+const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
+
+function isIncludedInPlan(operation: Operation): boolean {
+  return includedInPlan.has(operation);
+}
+
+/** @throws `insufficient_scope` without the operation's scope; `subscription_required` without a plan that includes it */
+function checkAllowed(caller: Caller, operation: Operation): void {
+  if (isScope(operation) && !caller.scopes.includes(operation)) {
+    throw new ParleyError('insufficient_scope', {
+      message: `This API key does not have the scope \`${operation}\`.`,
+    });
+  }
+  if (isIncludedInPlan(operation) && !isEntitled(caller.entitlement)) {
+    throw new ParleyError('subscription_required');
+  }
+}
+
+function isScope(operation: Operation): operation is Scope {
+  return scopes.some((scope) => scope === operation);
+}
 
 /** The sender of a request, as the connection shows it. */
 export interface Client {

@@ -2,11 +2,13 @@
  * The account API: one function for each RPC. If keys may call it as well as administrators, one function serves both,
  * and the call says which account it is about.
  */
+import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { bounds } from '../values/bounds.ts';
+import { invalid } from '../values/parameters.ts';
 import { accountFunctions, lifeFunctions } from './accounts.ts';
 import { creditFunctions } from './credits.ts';
 import type { AccountsDeps } from './deps.ts';
 import { adminKeyFunctions, keyFunctions } from './keys.ts';
-import { nameFunctions } from './names.ts';
 import { planFunctions } from './plans.ts';
 import { serverFunctions } from './server.ts';
 import { statementFunctions } from './statements.ts';
@@ -25,4 +27,25 @@ export function accountsApi(deps: AccountsDeps) {
     ...nameFunctions(deps),
     ...serverFunctions(deps),
   };
+}
+
+/** The names of accounts and keys by their ids, which usage records and totals have. */
+function nameFunctions({ store }: AccountsDeps) {
+  return {
+    async listNames({ accountIds, keyIds }: pb.ListNamesRequest) {
+      checkCount('account_ids', accountIds);
+      checkCount('key_ids', keyIds);
+      const [accounts, keys] = await Promise.all([
+        store.accounts.names(accountIds),
+        store.keys.names(keyIds),
+      ]);
+      return { accounts: [...accounts], keys: [...keys] };
+    },
+  };
+}
+
+/** @throws `invalid_parameter` */
+function checkCount(param: string, ids: readonly string[]): void {
+  const { maxItems } = bounds.namedIds;
+  if (ids.length > maxItems) throw invalid(param, `\`${param}\` takes at most ${maxItems} ids.`);
 }

@@ -6,10 +6,10 @@
 import { type Amounts, type CountedAmount, fairUseCount } from '../entities/count.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
 import type { RequestObserver } from '../entities/request-observer.ts';
-import type { LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
+import type { Hold, LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
 import { ratedTokens } from '../entities/shared-rates.ts';
 import type { Store } from '../entities/store.ts';
-import type { RecordEnd, RecordStart } from '../entities/usage.ts';
+import type { RecordEnd, RecordStart, TokenUsage } from '../entities/usage.ts';
 import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import { limitError } from '../limits/refusals.ts';
@@ -19,10 +19,8 @@ import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
-import type { Counted, Reserve } from './reserve.ts';
 import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';
-import type { Used } from './used.ts';
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
 const modelNameMax = 200;
@@ -295,4 +293,33 @@ export class Metering {
       'the cost exceeds the hold, the available credits and the budgets',
     );
   }
+}
+
+/** The amounts that a request reserves before it runs. */
+interface Reserve {
+  /** Undefined for a session whose requests have their own. */
+  readonly model?: string;
+  readonly characters?: number;
+  /** Units of fair use, and the month's allowance; undefined if the operation spends none. */
+  readonly fairUse?: { readonly units: number; readonly limitUnits: number };
+  readonly hold?: Hold;
+  /** Seconds of audio to transcribe, if known. */
+  readonly audioSeconds?: number;
+  /** The most tokens that a chat can use. */
+  readonly tokens?: number;
+}
+
+/** Amounts that limits count. */
+type Counted = Pick<Reserve, 'hold' | 'characters' | 'audioSeconds'> & {
+  /** Units of fair use. */
+  readonly units?: number | undefined;
+};
+
+/** Usage so far. Operations update it as they run, so that a request that ends early can be settled, too. */
+interface Used {
+  audioMsIn?: number | undefined;
+  audioMsOut?: number | undefined;
+  tokens?: TokenUsage | undefined;
+  /** The cost of the tokens, even if it exceeds the hold. */
+  cost?: NanoCredits | undefined;
 }

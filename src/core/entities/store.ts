@@ -4,7 +4,6 @@ import type { AuditStore } from './audit.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { KeyStore } from './key.ts';
 import type { LedgerStore } from './ledger.ts';
-import type { NodeStore } from './node.ts';
 import type { RequestStore } from './reservation.ts';
 import type { SessionStore } from './session.ts';
 import type { UsageStore } from './usage.ts';
@@ -41,4 +40,24 @@ export interface Store {
   /** Whether the store has neither accounts nor keys. */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;
+}
+
+/** A server that shares the database with others. */
+interface NodeState {
+  /** Host and process of the server. */
+  readonly name: string;
+  readonly version: string;
+  /** `late`: its lease has ended. `dead`: others release its requests. */
+  readonly state: 'alive' | 'late' | 'dead';
+  /** When its lease ends or ended, by the clock of the database. */
+  readonly leaseEndsAtMs: number;
+  /** Time since the end of its lease. 0 while it is alive. */
+  readonly lateMs: number;
+  /** Whether it is this process. */
+  readonly isOwn: boolean;
+}
+
+interface NodeStore {
+  /** Nodes in the order in which they registered. Empty if one process owns the database. */
+  list(): Promise<readonly NodeState[]>;
 }

@@ -2,6 +2,8 @@
  * `Idempotency-Key`: stores the first successful answer under a key and replays it, free of charge, when the request is
  * repeated. A failure frees the key.
  */
+
+import { createHash } from 'node:crypto';
 import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../access/call.ts';
 import { type IdempotencyClaim, keptMs, recordBytes } from '../entities/idempotency.ts';
@@ -11,7 +13,6 @@ import { breathe } from '../values/breathe.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
-import { fingerprintOf } from './fingerprint.ts';
 
 /** A larger answer is not stored. The key is freed, and a repeated request runs again. */
 const answerBytesMax = 8 * 1024 * 1024;
@@ -193,4 +194,23 @@ function splitParts(joined: Uint8Array): Uint8Array[] {
     offset += 4 + length;
   }
   return parts;
+}
+
+/** A hash of a request's fields, 256 bits in hexadecimal. The order of members in an object does not matter. */
+function fingerprintOf(fields: unknown): string {
+  return sha256(JSON.stringify(canonical(fields)));
+}
+
+/** The value with sorted members, and with hashes in place of bytes. */
+function canonical(value: unknown): unknown {
+  if (value instanceof Uint8Array) return sha256(value);
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return value.map(canonical);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, canonical(member)]));
+}
+
+function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
 }

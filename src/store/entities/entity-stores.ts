@@ -3,6 +3,7 @@ import type { IdempotencyStore } from '../../core/entities/idempotency.ts';
 import type { KeyStore } from '../../core/entities/key.ts';
 import type { LedgerStore } from '../../core/entities/ledger.ts';
 import type { Store } from '../../core/entities/store.ts';
+import type { UsageStore } from '../../core/entities/usage.ts';
 import { type Executor, reporting } from '../sql/executor.ts';
 import { query, statement } from '../sql/statement.ts';
 import { accountStore } from './accounts.ts';
@@ -11,8 +12,10 @@ import { auditStore } from './audit.ts';
 import { idempotencyStore } from './idempotency.ts';
 import { keyStore } from './keys.ts';
 import { ledgerStore } from './ledger.ts';
+import { countPrunable, prune } from './prune.ts';
 import { sessionStore } from './sessions.ts';
-import { usageStore } from './usage.ts';
+import { usageLists } from './usage-lists.ts';
+import { readTotals } from './usage-totals.ts';
 
 /** The operations that each database implements in its own way. */
 interface OwnOperations {
@@ -44,5 +47,14 @@ export function entityStores(executor: Executor, own: OwnOperations): EntityStor
     audit: auditStore(executor),
     alerts: alertStore(executor),
     isEmpty: async () => (await executor.get(anything, {})) === undefined,
+  };
+}
+
+function usageStore(executor: Executor): UsageStore {
+  return {
+    ...usageLists(executor),
+    totals: (wanted) => readTotals(executor, wanted),
+    countPrunable: (cut) => countPrunable(executor, cut),
+    prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
   };
 }

@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { outcomeBefore } from '../../core/books/enter.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { ClaimOutcome, IdempotencyClaim, IdempotencyStore } from '../../core/entities/idempotency.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
 import type { Store } from '../../core/entities/store.ts';
 import type { UsageStore } from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
@@ -8,15 +12,35 @@ import { entityStores } from '../entities/entity-stores.ts';
 import { claimKey, claimOutcome, endClaim } from '../entities/idempotency.ts';
 import { prune } from '../entities/prune.ts';
 import type { Executor } from '../sql/executor.ts';
+import { statement } from '../sql/statement.ts';
 import type { Node } from './database/node.ts';
 import { soon } from './database/patience.ts';
-import { enteringOf } from './entries.ts';
 import type { KeyCache } from './key-cache.ts';
-import { nodesInOrder } from './node-list.ts';
 import type { Partitions } from './partitions.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
-import type { Groups } from './requests/groups.ts';
+import type { Groups, Operation } from './requests/groups.ts';
 import { Requests } from './requests/requests.ts';
+
+interface NodeRow {
+  readonly epoch: bigint;
+  readonly name: string;
+  readonly version: string;
+  readonly dead: boolean;
+  readonly lease_ends_at_ms: number;
+  readonly late_ms: number;
+}
+
+const nodesInOrder = statement(
+  (_: object) => sql<NodeRow>`select epoch, name, version, dead,
+    (extract(epoch from lease_until) * 1000)::float8 as lease_ends_at_ms,
+    greatest(extract(epoch from clock_timestamp() - lease_until) * 1000, 0)::float8 as late_ms
+  from nodes order by epoch`,
+).map(({ lease_ends_at_ms, late_ms, dead, ...row }) => ({
+  ...row,
+  state: dead ? ('dead' as const) : late_ms > 0 ? ('late' as const) : ('alive' as const),
+  leaseEndsAtMs: Math.round(lease_ends_at_ms),
+  lateMs: Math.round(late_ms),
+}));
 
 export interface PostgresStoreDeps {
   readonly executor: Executor;
@@ -126,4 +150,23 @@ class Claims implements Pick<IdempotencyStore, 'claim'> {
       }
     }
   }
+}
+
+/** A load or an adjustment. */
+function enteringOf(entry: LedgerEntry, audit: AuditEntry): Operation<EntryOutcome> {
+  const { accountId, amount } = entry;
+  return {
+    accountId,
+    entry,
+    decide(rows, writes) {
+      const funds = rows.funds(accountId);
+      const outcome = outcomeBefore(funds, entry, rows.entry(entry));
+      if (outcome) return outcome;
+      funds.balance += amount;
+      rows.addEntry(entry);
+      writes.insertedEntries.push(entry);
+      writes.audits.push(audit);
+      return 'entered';
+    },
+  };
 }

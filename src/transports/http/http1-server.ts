@@ -5,10 +5,30 @@ import type { TLSSocket } from 'node:tls';
 import type { Client } from '../../core/access/gate.ts';
 import { pathOf } from '../request-head.ts';
 import { closeIdle, isClosing, refuseBadRequests, refusePlainHttp, refuseRequest } from './bad-request.ts';
-import { faultOf } from './http1-request.ts';
 import type { ServerLimits } from './limits.ts';
 import { afterAnswers, unanswered } from './pipeline.ts';
 import type { TlsPair } from './tls-pair.ts';
+
+// Node leaves these rules of HTTP/1 for a request's head to the handler, or enforces them without an answer in JSON.
+
+/** `host`, `host:port`, or empty (RFC 9110, 7.2, and RFC 3986, 3.2). */
+const hostPattern = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~%!$&'()*+,;=]*)(:\d*)?$/;
+const versions: readonly string[] = ['1.0', '1.1'];
+
+/** The status with which the request is refused; undefined for a valid one. */
+function faultOf(request: IncomingMessage, headerCountMax: number): 400 | 431 | 505 | undefined {
+  const { httpVersion, rawHeaders } = request;
+  if (!versions.includes(httpVersion)) return 505;
+  if (rawHeaders.length / 2 > headerCountMax) return 431;
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index])) hosts++;
+  const isHostMissing = hosts === 0 && httpVersion === '1.1';
+  return hosts > 1 || isHostMissing || !hostPattern.test(request.headers.host ?? '') ? 400 : undefined;
+}
+
+function isHost(name = ''): boolean {
+  return name.length === 4 && name.toLowerCase() === 'host';
+}
 
 /** Takes over the connection of a request for another protocol. @param head bytes that came after the request's head */
 export type UpgradeHandler = (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;

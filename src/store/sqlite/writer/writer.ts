@@ -1,9 +1,8 @@
 import { sqlite } from '../../sql/dialect.ts';
-import type { Job, JobResult, Step } from '../../sql/job.ts';
+import type { Addition, Job, JobResult, Step } from '../../sql/job.ts';
 import { isStorageFailure, isViolation, WriteError } from '../database/storage-failures.ts';
 import type { WriteHealth } from '../database/write-health.ts';
 import type { Batch, BatchOutcome, WireAddition, WireGroup, WireResult, WireText } from './messages.ts';
-import { summedUp } from './summed-up.ts';
 
 /** Writes batches one at a time, on the writing connection. */
 export interface BatchExecutor {
@@ -136,4 +135,32 @@ function toGroup(group: readonly Pending[], numberOf: (statement: AnyStatement) 
     ({ statement, amounts, row }): WireAddition => [numberOf(statement), amounts, row],
   );
   return { jobs, statements, ifUnchanged: effects, values, additions };
+}
+
+interface Sum extends Addition {
+  readonly amounts: bigint[];
+}
+
+/** One addition for each row, in the order of their first additions. */
+function summedUp(jobs: readonly Job[]): readonly Addition[] {
+  const all: Sum[] = [];
+  const sums = new Map<Addition['statement'], Map<string, Sum>>();
+  for (const { additions = [] } of jobs) {
+    for (const { statement, amounts, row, name = row.join(' ') } of additions) {
+      let ofStatement = sums.get(statement);
+      if (ofStatement === undefined) {
+        ofStatement = new Map();
+        sums.set(statement, ofStatement);
+      }
+      const sum = ofStatement.get(name);
+      if (sum === undefined) {
+        const first = { statement, amounts: [...amounts], row };
+        ofStatement.set(name, first);
+        all.push(first);
+      } else {
+        for (const [at, amount] of amounts.entries()) sum.amounts[at] = (sum.amounts[at] ?? 0n) + amount;
+      }
+    }
+  }
+  return all;
 }
