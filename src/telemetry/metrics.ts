@@ -46,12 +46,22 @@ interface MetricsSources {
 /** Gauges of the library that are named like counters. They only sum others, such as `nodejs_active_handles`. */
 const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
+/** All servers in a process share these: to collect them takes a timer every 10 ms and an observer of the heap, which nothing stops. */
+let ofProcess: Registry | undefined;
+
+function collectOfProcess(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of misnamed) registry.removeSingleMetric(name);
+  return registry;
+}
+
 /** Metrics of requests and engines, and of this process's memory, CPU and event loop. Each call has its own registry. */
 export function createMetrics(sources: MetricsSources): Metrics {
   const { version, isModel, engines } = sources;
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const name of misnamed) registry.removeSingleMetric(name);
+  ofProcess ??= collectOfProcess();
+  for (const metric of ofProcess.getMetricsAsArray()) registry.registerMetric(metric);
   const metrics = metricsIn(registry);
   const { gauge } = metrics;
   gauge('parley_info', 'The version of this server.', ['version'], (info) => info.set({ version }, 1));
