@@ -59,9 +59,8 @@ function collectOfProcess(): Registry {
 /** Metrics of requests and engines, and of this process's memory, CPU and event loop. Each call has its own registry. */
 export function createMetrics(sources: MetricsSources): Metrics {
   const { version, isModel, engines } = sources;
-  const registry = new Registry();
   ofProcess ??= collectOfProcess();
-  for (const metric of ofProcess.getMetricsAsArray()) registry.registerMetric(metric);
+  const registry = Registry.merge([ofProcess]);
   const metrics = metricsIn(registry);
   const { gauge } = metrics;
   gauge('parley_info', 'The version of this server.', ['version'], (info) => info.set({ version }, 1));
