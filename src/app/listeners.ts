@@ -11,7 +11,7 @@ import { meantForRpcs } from '../transports/connect/wrong-path.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
-import { realtimeHandler, realtimePath } from '../transports/realtime/upgrade.ts';
+import { realtimeHandler, realtimePaths } from '../transports/realtime/upgrade.ts';
 import { pathOf, takeKeyHeader } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
@@ -169,6 +169,9 @@ function openTransports(wiring: Wiring, audience: Audience) {
     upgrade:
       audience === 'admins'
         ? undefined
-        : { path: realtimePath, take: realtimeHandler(services, table.streamTranscribe, deps, sessionPort) },
+        : {
+            paths: realtimePaths,
+            take: realtimeHandler(services, table.streamTranscribe, deps, sessionPort),
+          },
   };
 }

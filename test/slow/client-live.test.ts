@@ -28,7 +28,9 @@ describe.skipIf(missing !== undefined)(`live sessions in Python${missing ? ` (${
     };
     const spoken = await parley.postJson('/audio/speech', body);
     writeFileSync(folder.file('speech.pcm'), Buffer.from(await spoken.arrayBuffer()));
-    writeFileSync(folder.file('live.py'), readPage('../realtime').file('live.py'));
+    const page = readPage('../realtime');
+    writeFileSync(folder.file('live.py'), page.file('live.py'));
+    writeFileSync(livekit.replace('client.py', 'livekit_model.py'), page.file('livekit_model.py'));
   });
   afterAll(async () => {
     await parley.close();
@@ -51,6 +53,13 @@ describe.skipIf(missing !== undefined)(`live sessions in Python${missing ? ` (${
   });
 
   it('of LiveKit get the text of a turn', async () => {
-    expect(JSON.parse(await run(livekit, 'speech.pcm'))).toEqual({ heard: 'it is good to hear from you' });
+    expect(JSON.parse(await run(livekit, 'listen', 'speech.pcm'))).toEqual({
+      heard: 'it is good to hear from you',
+    });
+  });
+
+  it('of LiveKit talk in a conversation', async () => {
+    const fact = { said: expect.stringMatching(/\w+/), spoken: true };
+    expect(JSON.parse(await run(livekit, 'talk', 'speech.pcm'))).toEqual(fact);
   });
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../src/media/hearing-files.ts';
+import { readPage } from '../clients/page.ts';
 import { shell } from '../clients/shell.ts';
 import { play, playingEngines } from '../conformance/play.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -160,6 +161,19 @@ describe('clients in Python', () => {
         ]);
       },
     );
+
+    it.skipIf(missingHearing() !== undefined)('pipecat talks in a conversation', async () => {
+      if ('missing' in sdks) throw new Error(sdks.missing);
+      const parley = await startParley();
+      const program = 'pipecat_llm.py';
+      writeFileSync(join(sdks.folder, program), readPage('../realtime').file(program));
+      const body = { model: 'flite', voice: 'rms', input: 'It is good to hear from you.' };
+      const speech = await parley.postJson('/audio/speech', { ...body, response_format: 'pcm' });
+      writeFileSync(samples, Buffer.from(await speech.arrayBuffer()));
+      const facts = await run(sdks, parley, 'pipecat', JSON.stringify([['talk', samples]]));
+      await parley.close();
+      expect(facts).toEqual([{ part: 'talk' }, { said: expect.stringMatching(/\w+/), spoken: true }]);
+    });
 
     it('pipecat streams an answer, and reports a failure as a frame', async () => {
       const parts = [

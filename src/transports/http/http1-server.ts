@@ -34,8 +34,8 @@ function isHost(name = ''): boolean {
 export type UpgradeHandler = (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
 
 export interface Upgrades {
-  /** The only path at which a connection may become a WebSocket. Elsewhere the request is answered as any other. */
-  readonly path: string;
+  /** The only paths at which a connection may become a WebSocket. Elsewhere the request is answered as any other. */
+  readonly paths: RegExp;
   readonly take: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 }
 
@@ -69,7 +69,7 @@ export function createHttp1Server(
     shouldUpgradeCallback: (request: IncomingMessage) =>
       request.method === 'GET' &&
       request.headers.upgrade?.toLowerCase() === 'websocket' &&
-      pathOf(request.url) === upgrades?.path,
+      upgrades?.paths.test(pathOf(request.url)) === true,
   };
   const server = tls ? tlsServer(options, limits, tls) : createServer(options);
   server.timeout = limits.stallMsMax;

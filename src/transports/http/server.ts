@@ -33,7 +33,7 @@ export interface ServerOptions {
   /** Handles gRPC. */
   readonly grpc: StreamHandler;
   /** Takes over connections that become WebSockets, at one path. Default: none. */
-  readonly upgrade?: { readonly path: string; readonly take: UpgradeHandler } | undefined;
+  readonly upgrade?: { readonly paths: RegExp; readonly take: UpgradeHandler } | undefined;
 }
 
 export type PortHandler = (
@@ -107,7 +107,7 @@ function createServers({ limits, tls, handle, grpc, upgrade }: ServerOptions, co
     limits,
     (request, response) => handle(request, response, connections.clientOf(request.socket, request.headers)),
     upgrade && {
-      path: upgrade.path,
+      paths: upgrade.paths,
       take: (request, socket, head) => {
         const client = connections.clientOf(socket, request.headers);
         // From now on the socket is closed, rather than answered, to make room.

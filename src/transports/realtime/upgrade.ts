@@ -17,7 +17,9 @@ import { PageSession } from './page-session.ts';
 import { readUpdate, settingsFor } from './session-settings.ts';
 
 /** The path of OpenAI's Realtime API. */
-export const realtimePath = `${basePath}/realtime`;
+const realtimePath = `${basePath}/realtime`;
+/** LiveKit and pipecat take a base URL as it is, without adding `/realtime`. */
+export const realtimePaths = new RegExp(`^${basePath}(/|/realtime)?$`);
 
 /** Bytes of one message: some ten seconds of audio. */
 export const messageBytesMax = 1_048_576;

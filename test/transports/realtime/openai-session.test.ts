@@ -317,6 +317,20 @@ describe('a hostile client', () => {
     raw.close();
   });
 
+  it.each([
+    ['/api/v1', 101],
+    ['/api/v1/?model=any', 101],
+    ['/api/v1/realtime/', 404],
+    ['/api/v1/models', 200],
+  ])('opens where a client takes the base URL as it is, and nowhere else: %s', async (path, status) => {
+    const raw = await RawClient.open(new URL(parley.baseUrl).origin);
+    const socket = `sec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n`;
+    const head = `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${parley.apiKey}\r\n${socket}`;
+    await raw.write(`${head}connection: Upgrade\r\nupgrade: websocket\r\n\r\n`);
+    await expect.poll(() => raw.received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    raw.close();
+  });
+
   it('that upgrades to HTTP/2 gets the answer of HTTP/1', async () => {
     const raw = await RawClient.open(new URL(parley.baseUrl).origin);
     const head = `GET /api/v1/realtime HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${parley.apiKey}\r\n`;

@@ -1,5 +1,6 @@
 """
-Sends speech to LiveKit's plugin for Realtime servers, at its own pace, and prints what is heard as JSON: `client.py <file of samples>`.
+Sends speech to LiveKit's plugin for Realtime servers and prints as JSON what is heard, or what a conversation answers:
+`client.py listen|talk <file of samples>`.
 """
 
 import asyncio
@@ -17,11 +18,11 @@ def out(**fact):
     print(json.dumps(fact), flush=True)
 
 
-def parts(file):
+def parts(file, silence_seconds=1):
     """Samples of 16 bits in parts, with a silence that ends the turn."""
     size = int(2 * RATE * PART_SECONDS)
     with open(file, "rb") as samples:
-        spoken = samples.read() + bytes(2 * RATE)
+        spoken = samples.read() + bytes(2 * RATE * silence_seconds)
     return [spoken[at : at + size] for at in range(0, len(spoken) - size + 1, size)]
 
 
@@ -51,4 +52,22 @@ async def listen(file):
         await model.aclose()
 
 
-asyncio.run(listen(sys.argv[1]))
+async def talk(file):
+    """Talks to the model of docs/realtime.md."""
+    from livekit import rtc
+    from livekit_model import model
+
+    session = model.session()
+    answered = asyncio.get_running_loop().create_future()
+    session.on("generation_created", answered.set_result)
+    # Without other settings the server judges by meaning, which waits longer.
+    for part in parts(file, silence_seconds=3):
+        session.push_audio(rtc.AudioFrame(part, RATE, 1, len(part) // 2))
+    async for message in (await answered).message_stream:
+        text = "".join([text async for text in message.text_stream])
+        out(said=text, spoken=sum([len(frame.data) async for frame in message.audio_stream]) > RATE)
+    await session.aclose()
+    await model.aclose()
+
+
+asyncio.run({"listen": listen, "talk": talk}[sys.argv[1]](sys.argv[2]))

@@ -251,6 +251,28 @@ class Pipecat:
             if isinstance(frame, TranscriptionFrame):
                 out(heard=frame.text)
 
+    def talk(self, file):
+        asyncio.run(self._talk(file))
+
+    async def _talk(self, file):
+        """Talks to the service of docs/realtime.md."""
+        from pipecat.frames.frames import InputAudioRawFrame, LLMTextFrame, TTSAudioRawFrame
+        from pipecat.tests.utils import SleepFrame, run_test
+        from pipecat_llm import llm
+
+        with open(file, "rb") as samples:
+            spoken = samples.read() + bytes(2 * RATE)
+        # It opens its session before it takes audio.
+        frames = [SleepFrame(2)]
+        for at in range(0, len(spoken), RATE // 5):
+            frames.append(InputAudioRawFrame(audio=spoken[at : at + RATE // 5], sample_rate=RATE, num_channels=1))
+        frames.append(SleepFrame(20))
+        down, _ = await run_test(llm, frames_to_send=frames)
+        out(
+            said="".join(frame.text for frame in down if isinstance(frame, LLMTextFrame)),
+            spoken=any(isinstance(frame, TTSAudioRawFrame) for frame in down),
+        )
+
 
 clients = {"openai": OpenAi, "anthropic": Anthropic, "litellm": LiteLlm, "pipecat": Pipecat}
 name, parts = sys.argv[1:]
