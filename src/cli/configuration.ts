@@ -9,6 +9,7 @@ import {
   loadValidPart,
   type PartialConfig,
 } from '../config/config.ts';
+import { hasMoonshine } from '../media/hearing-files.ts';
 import type { ConfigFlags, ServeConfigFlags } from './flags.ts';
 import { printStatus } from './terminal/terminal.ts';
 
@@ -30,7 +31,12 @@ export function loadValidWithFlags(flags: ConfigFlags): PartialConfig | undefine
 /** The sources of settings for a command. */
 function configOptions({ config, dataDir, host, port, logLevel }: ServeConfigFlags): ConfigOptions {
   const overrides = { server: { host, port }, dataDir, log: { level: logLevel } };
-  return { env: process.env, file: config, overrides };
+  return { env: process.env, file: config, overrides, recogniser: recogniserId() };
+}
+
+/** The id of the recogniser inside Parley. It changes when set-up has fetched Moonshine. */
+export function recogniserId(): string {
+  return hasMoonshine() ? 'moonshine-tiny-en' : 'pocketsphinx';
 }
 
 /** A command may read the configuration more than once, but warns once. */

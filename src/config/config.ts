@@ -43,6 +43,8 @@ export interface ConfigOptions {
   readonly file?: string | undefined;
   /** Settings from the command line. Default: none. */
   readonly overrides?: ConfigOverrides | undefined;
+  /** The id of the transcription model among the default models. Default: `pocketsphinx`. */
+  readonly recogniser?: string | undefined;
 }
 
 export interface LoadedConfig {
@@ -130,15 +132,15 @@ function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): bool
 }
 
 /** Reads all sources. The findings so far are those that no schema has. */
-function readTree({ env, file, overrides = {} }: ConfigOptions, added?: AddedLines) {
+function readTree({ env, file, overrides = {}, recogniser }: ConfigOptions, added?: AddedLines) {
   const found = findConfigFile(file, env);
   const tree = new SettingsTree(found);
   added?.addTo(tree);
   // Defaults come before the variables, which can then set the default engine, and before the checks.
   tree.root['engines'] ??= structuredClone(defaultEngines);
   const hasOwnModels = (tree.root['models'] ?? overrides.models) !== undefined;
-  if (!hasOwnModels) tree.root['realtime'] ??= structuredClone(defaultConversations);
-  tree.root['models'] ??= structuredClone(defaultModels);
+  if (!hasOwnModels) tree.root['realtime'] ??= defaultConversations(recogniser);
+  tree.root['models'] ??= defaultModels(recogniser);
   dropSettings(tree);
   applyVariables(tree, env);
   applyOverrides(tree, overrides);

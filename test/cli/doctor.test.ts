@@ -642,6 +642,7 @@ engines:
 models:
   - {id: anna, type: speech, engine: good, defaultVoice: slt}
   - {id: gpt, type: chat, engine: [good, locked, gone], contextTokens: 10, price: {input: 0, output: 0}}
+  - {id: otto, type: transcription, engine: good}
 `,
       { GOOD_KEY: gateway.apiKey, BAD_KEY: 'pk_wrong' },
     );
@@ -653,6 +654,7 @@ models:
       ['upstream', 'ok', `${baseUrl} answers.`],
       ['model anna', 'ok', 'It lists flite.'],
       ['model gpt', 'problem', 'It does not list gpt, but flite, pocketsphinx, eliza.'],
+      ['model otto', 'ok', 'It transcribes, whatever the name.'],
       ['voices of anna', 'ok', 'It has 5: rms, slt, awb, kal16, kal.'],
     ]);
     expect(states('locked')).toEqual([

@@ -114,6 +114,12 @@ describe('the defaults', () => {
     });
   });
 
+  it('name the recogniser that there is', () => {
+    const { models, realtime } = loadConfig({ env: {}, recogniser: 'moonshine-tiny-en' });
+    expect(models.map(({ id }) => id)).toEqual(['flite', 'moonshine-tiny-en', 'eliza']);
+    expect(realtime).toMatchObject([{ id: 'eliza-live', transcription: 'moonshine-tiny-en' }]);
+  });
+
   it('offer one model of each type, and chat at a price', () => {
     expect(config.models).toEqual([
       { id: 'flite', type: 'speech', engine: 'builtin', ownedBy: 'parley' },

@@ -270,6 +270,11 @@ describe.skipIf(noCleanRoot !== undefined)(
       expect(stdout).toMatch(/^[A-Z].* weather is fine today,? and everybody is going to the park\.\n$/);
     });
 
+    it('names its recogniser', async () => {
+      const { stdout } = await parley('models', '--type', 'transcription');
+      expect(stdout).toMatch(isMoonshineFetched() ? /^moonshine-tiny-en /m : /^pocketsphinx /m);
+    });
+
     it('finds no problem in doctor', async () => {
       const { stdout } = await parley('doctor');
       expect(stdout).not.toMatch(/^problem/m);

@@ -122,7 +122,8 @@ async function diagnoseEngine(
       return diagnoseLocal(settings, config, diagnosis);
     case 'openai':
     case 'remote':
-      return (await diagnoseOpenAi(settings, diagnosis)).diagnostics;
+      return (await diagnoseOpenAi({ ...settings, isParley: settings.kind === 'remote' }, diagnosis))
+        .diagnostics;
     case 'process':
       return diagnoseProcess(settings, programSurroundings(config), diagnosis);
   }

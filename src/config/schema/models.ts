@@ -140,21 +140,27 @@ const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, cha
     issue.code === 'invalid_union' ? `one of ${modelTypes.join(', ')}` : 'a map of settings',
 });
 
-/** The chat has a small price, so that people who try it see the metering. */
-export const defaultModels: z.input<typeof model>[] = [
-  { id: 'flite', type: 'speech', engine: 'builtin' },
-  { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' },
-  {
-    id: 'eliza',
-    type: 'chat',
-    engine: 'builtin',
-    price: { input: 0.1, output: 0.4 },
-    contextTokens: contextTokensDefault,
-    outputTokensMax: contextTokensDefault,
-  },
-];
+/**
+ * The chat has a small price, so that people who try it see the metering.
+ *
+ * @param recogniser the id of the transcription model
+ */
+export function defaultModels(recogniser = 'pocketsphinx'): z.input<typeof model>[] {
+  return [
+    { id: 'flite', type: 'speech', engine: 'builtin' },
+    { id: recogniser, type: 'transcription', engine: 'builtin' },
+    {
+      id: 'eliza',
+      type: 'chat',
+      engine: 'builtin',
+      price: { input: 0.1, output: 0.4 },
+      contextTokens: contextTokensDefault,
+      outputTokensMax: contextTokensDefault,
+    },
+  ];
+}
 
 export const models = z
   .array(model, { error: 'a list of models' })
-  .prefault(defaultModels)
+  .prefault(defaultModels())
   .describe('The catalog: the models that clients can call. At most one is for transcription.');

@@ -12,9 +12,10 @@ const conversation = group({
     .describe('The voice, unless the client names one. Default: the one of the speech model.'),
 }).describe('A conversation: speech is transcribed, answered by a chat, and the answer is spoken.');
 
-export const defaultConversations: z.input<typeof conversation>[] = [
-  { id: 'eliza-live', transcription: 'pocketsphinx', chat: 'eliza', speech: 'flite' },
-];
+/** @param recogniser the id of the transcription model */
+export function defaultConversations(recogniser = 'pocketsphinx'): z.input<typeof conversation>[] {
+  return [{ id: 'eliza-live', transcription: recogniser, chat: 'eliza', speech: 'flite' }];
+}
 
 export const realtime = z
   .array(conversation, { error: 'a list of conversations' })

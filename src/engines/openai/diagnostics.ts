@@ -65,11 +65,12 @@ export async function diagnoseOpenAi(
 }
 
 function diagnoseModel(
-  { id }: DiagnosedModel,
-  { models }: OpenAiSettings,
+  { id, type }: DiagnosedModel,
+  { models, isParley = false }: OpenAiSettings,
   listed: readonly string[],
 ): Diagnostic {
   const name = models[id] ?? id;
+  if (isParley && type === 'transcription') return ok(`model ${id}`, 'It transcribes, whatever the name.');
   if (listed.includes(name)) return ok(`model ${id}`, `It lists ${name}.`);
   const others = listed.length === 0 ? ', nor any other' : `, but ${shortened(listed)}`;
   const advice = `Load it there, or write its name there in the engine: models: {${id}: NAME}.`;

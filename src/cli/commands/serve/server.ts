@@ -10,7 +10,7 @@ import type { Config } from '../../../config/config.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { dataFolderError } from '../../client/data-folder.ts';
 import { localUrl, removeServerFile, type ServerFile, writeServerFile } from '../../client/server-file.ts';
-import { checkLinesWithFlags, loadWithFlags } from '../../configuration.ts';
+import { checkLinesWithFlags, loadWithFlags, recogniserId } from '../../configuration.ts';
 import type { ServeFlags } from '../../flags.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
@@ -57,6 +57,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
     });
   };
   process.on('SIGHUP', reload);
+  if (file === undefined) onNewRecogniser(config, opened, reload);
   try {
     if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
     else writeAddresses(config, addresses, { count });
@@ -209,7 +210,7 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<bool
   return false;
 }
 
-const transcriptionPollMs = 1_000;
+const setUpPollMs = 1_000;
 
 /** Set-up goes on beside the server until transcription works. */
 function printOnceTranscribing(config: Config, app: App, text: string): void {
@@ -217,7 +218,16 @@ function printOnceTranscribing(config: Config, app: App, text: string): void {
     if (firstModels(config, app).transcription === undefined) return;
     clearInterval(timer);
     process.stdout.write(text);
-  }, transcriptionPollMs).unref();
+  }, setUpPollMs).unref();
+}
+
+/** Calls back once set-up has provided a recogniser whose id the default models do not have yet. */
+function onNewRecogniser({ models }: Config, app: App, change: () => void): void {
+  const timer = setInterval(() => {
+    if (models.some(({ id }) => id === recogniserId()) || app.unavailable().length > 0) return;
+    clearInterval(timer);
+    change();
+  }, setUpPollMs).unref();
 }
 
 /** The first model of each type that works on this machine. */
