@@ -78,7 +78,7 @@ class UploadedTurn implements LiveTurn {
     const request = { audio: this.#file(), fileName: 'turn.wav', language, signal: this.#dropped };
     for await (const event of this.#engine.transcribe({
       ...request,
-      words: this.#engine.tellsTimes !== false,
+      words: this.#engine.reportsTimes !== false,
     })) {
       if (event.kind === 'segment') {
         texts.push(event.segment.text.trim());

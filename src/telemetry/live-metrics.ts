@@ -24,7 +24,7 @@ export function observeLive(metrics: Metrics) {
     began: ({ live }: RecordStart): void => {
       if (live === 'session') sessions++;
     },
-    heard: (delayMs: number): void => delays.observe(delayMs / 1000),
+    recognised: (delayMs: number): void => delays.observe(delayMs / 1000),
     ended: (model: string, { live }: RecordStart, { state, audioMsIn = 0 }: RecordEnd): void => {
       if (live === 'session') {
         sessions--;

@@ -66,7 +66,7 @@ class Tally<Label extends string> {
 }
 
 /** Observes live speech. */
-interface LiveObserver extends Pick<RequestObserver, 'began' | 'heard'> {
+interface LiveObserver extends Pick<RequestObserver, 'began' | 'recognised'> {
   ended(model: string, start: RecordStart, end: RecordEnd): void;
 }
 
@@ -91,7 +91,7 @@ export function observeRequests(
       live.began(start);
     },
     held,
-    heard: live.heard,
+    recognised: live.recognised,
     ended: (start, end, hold) => {
       const model = modelOf(start);
       released(start, hold);

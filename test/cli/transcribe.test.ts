@@ -85,7 +85,7 @@ describe('parley transcribe', () => {
 
   it('is refused times before the work by a model that is known to give none', async () => {
     const transcription = fakeTranscription({
-      tellsTimes: false,
+      reportsTimes: false,
       transcribe: () => {
         throw new Error('the engine was asked');
       },

@@ -86,7 +86,7 @@ function checkState(was: SessionState, { kind }: SessionEvent, [state, effects]:
   for (const effect of effects) {
     if (effect.do !== 'fail') continue;
     must(
-      effect.isTold === (kind !== 'clear' && kind !== 'gone'),
+      effect.isReported === (kind !== 'clear' && kind !== 'gone'),
       'a client knows what it has dropped',
       effect,
     );

@@ -55,7 +55,7 @@ export interface Turns {
    */
   open(request?: { readonly operation: Operation; readonly signal: Signal }): Promise<Call>;
   /** Notes for metrics how long after its last audio a turn has its text. */
-  noteHeard(delayMs: number): void;
+  noteRecognised(delayMs: number): void;
   /** Checks that the key, the account and the plan are still as they must be. @throws the errors of the gate */
   checkAgain(): Promise<void>;
 }

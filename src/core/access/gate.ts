@@ -104,7 +104,7 @@ export class Gate {
     const turnOf = () => ({ ...arrival, id: newRequestId(clock.now()), idempotencyKey: undefined });
     const turns: Turns = {
       open: async (request) => this.#open({ ...turnOf(), ...request }, request ? 'response' : 'turn'),
-      noteHeard: (delayMs) => this.#deps.observer.heard(delayMs),
+      noteRecognised: (delayMs) => this.#deps.observer.recognised(delayMs),
       checkAgain: () => this.#checkAgain(arrival),
     };
     return { ...(await this.#open(arrival, 'session')), turns };

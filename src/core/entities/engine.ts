@@ -133,9 +133,9 @@ export type TranscriptionEvent =
 
 export interface TranscriptionEngine extends Engine {
   /** Whether its transcripts have times of segments and words, not only text. Default: true. */
-  readonly tellsTimes?: boolean;
+  readonly reportsTimes?: boolean;
   /** Whether its segments name speakers; if so, they have no times of words. Undefined: only another server knows. */
-  readonly tellsSpeakers?: boolean | undefined;
+  readonly reportsSpeakers?: boolean | undefined;
   /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
   transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
   /** Recognises speech while it is spoken. Default: each turn is transcribed as a file. */

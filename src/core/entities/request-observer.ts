@@ -10,7 +10,7 @@ export interface RequestObserver {
   /** The request has ended and its record is written. `held` is the released hold. */
   ended(start: RecordStart, end: RecordEnd, held: NanoCredits | undefined): void;
   /** A turn of live speech has its text, this long after its last audio. */
-  heard(delayMs: number): void;
+  recognised(delayMs: number): void;
   /** A request without a valid key was refused. */
   refusedKey(wire: Wire): void;
 }
@@ -19,6 +19,6 @@ export const noObserver: RequestObserver = {
   began: () => undefined,
   held: () => undefined,
   ended: () => undefined,
-  heard: () => undefined,
+  recognised: () => undefined,
   refusedKey: () => undefined,
 };

@@ -219,7 +219,7 @@ export class LiveSession {
         this.#endTurn(turn, complete(turn));
         break;
       case 'fail':
-        this.#endTurn(turn, fail(turn, effect.error, effect.isTold));
+        this.#endTurn(turn, fail(turn, effect.error, effect.isReported));
     }
   }
 

@@ -89,7 +89,12 @@ export type SessionEffect =
    * Returns the recogniser, and voids the turn's record with the error. Reports it to the client, unless that has
    * cleared the turn or left.
    */
-  | { readonly do: 'fail'; readonly turn: TurnNumber; readonly error: ParleyError; readonly isTold: boolean }
+  | {
+      readonly do: 'fail';
+      readonly turn: TurnNumber;
+      readonly error: ParleyError;
+      readonly isReported: boolean;
+    }
   /** The last effect: closes the wire once all records are durable. */
   | { readonly do: 'end'; readonly reason: ParleyError | undefined };
 
@@ -219,7 +224,7 @@ function clear(state: SessionState, error: ParleyError): Step {
   if (state.phase === 'ending') return [state, nothing];
   const { open } = state;
   const effects: SessionEffect[] = [];
-  if (open) effects.push({ do: 'fail', turn: open.turn, error, isTold: false });
+  if (open) effects.push({ do: 'fail', turn: open.turn, error, isReported: false });
   effects.push({ do: 'cleared' });
   return withoutTurn({ ...state, open: undefined, hasCommitted: false }, effects);
 }
@@ -230,7 +235,7 @@ function isKnown({ open, pending }: SessionState, turn: TurnNumber): boolean {
 
 /** A recogniser can fail while the turn is still open. */
 function fail(state: SessionState, turn: TurnNumber, error: ParleyError): Step {
-  const failed: SessionEffect = { do: 'fail', turn, error, isTold: true };
+  const failed: SessionEffect = { do: 'fail', turn, error, isReported: true };
   if (state.open?.turn !== turn) return finishTurn(state, turn, failed);
   return withoutTurn({ ...state, open: undefined, hasCommitted: true }, [failed]);
 }
@@ -247,7 +252,7 @@ function finish(state: SessionState): Step {
   if (open === undefined) return endIfDone({ ...state, phase: 'ending' }, nothing);
   const closing: SessionState = { ...state, phase: 'closing' };
   if (open.reservedMs > 0 || reason === undefined) return commit(closing, open);
-  const dropped: SessionEffect = { do: 'fail', turn: open.turn, error: reason, isTold: true };
+  const dropped: SessionEffect = { do: 'fail', turn: open.turn, error: reason, isReported: true };
   return withoutTurn({ ...closing, open: undefined }, [dropped]);
 }
 
@@ -258,8 +263,8 @@ function endIfDone(state: SessionState, effects: readonly SessionEffect[]): Step
 
 function leave(state: SessionState, error: ParleyError): Step {
   const turns = state.open ? [...state.pending, state.open.turn] : state.pending;
-  const isTold = error.code !== 'request_cancelled';
-  const dropped = turns.map((turn): SessionEffect => ({ do: 'fail', turn, error, isTold }));
+  const isReported = error.code !== 'request_cancelled';
+  const dropped = turns.map((turn): SessionEffect => ({ do: 'fail', turn, error, isReported }));
   const ended: SessionState = { ...state, phase: 'ended', open: undefined, pending: [], reason: error };
   return [ended, [...dropped, { do: 'end', reason: error }]];
 }

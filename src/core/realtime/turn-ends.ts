@@ -15,8 +15,8 @@ export async function complete(turn: Turn): Promise<SessionReport> {
 export async function fail(
   turn: Turn,
   error: ParleyError,
-  isTold: boolean,
+  isReported: boolean,
 ): Promise<SessionReport | undefined> {
   await turn.fail(error);
-  return isTold ? { kind: 'failed', turn: turn.number, id: turn.id, error } : undefined;
+  return isReported ? { kind: 'failed', turn: turn.number, id: turn.id, error } : undefined;
 }

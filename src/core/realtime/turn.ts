@@ -116,7 +116,7 @@ export class Turn {
     if (this.#live === undefined) throw new ParleyError('internal_error');
     const endedAtMs = performance.now();
     this.#text = await this.#live.finish();
-    this.#deps.turns.noteHeard(performance.now() - endedAtMs);
+    this.#deps.turns.noteRecognised(performance.now() - endedAtMs);
   }
 
   /** Settles the turn for its recognised audio. Its text may leave then. */

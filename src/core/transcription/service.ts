@@ -139,9 +139,9 @@ export class TranscriptionOperations {
     const needs = needsOf(request, call.answerForm);
     const withWords = request.timestampGranularities.includes('word');
     const model = activeModel(this.#catalog);
-    if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
-    if (model.engine.tellsSpeakers === false) refuseWithoutSpeakers(needs);
-    if (model.engine.tellsSpeakers === true) refuseWords(needs);
+    if (model.engine.reportsTimes === false) refuseWithoutTimes(needs);
+    if (model.engine.reportsSpeakers === false) refuseWithoutSpeakers(needs);
+    if (model.engine.reportsSpeakers === true) refuseWords(needs);
     await metering.reserve({ model: model.id, fairUse: this.#units(0, call), audioSeconds: 0 });
     const events = model.engine.transcribe({
       audio,

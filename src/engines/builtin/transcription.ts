@@ -56,7 +56,7 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
       const reason = missingHearing();
       return reason === undefined ? { available: true } : { available: false, reason };
     },
-    tellsSpeakers: false,
+    reportsSpeakers: false,
     openSpeaker: () => recogniser().openSpeaker(),
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
     waiting: () => Math.max(0, work.requests.size - recognisers),

@@ -7,7 +7,7 @@ import { detectContainer, type MediaContainer } from '../../media/formats/file-f
 import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { RelaySpeaker, type RelaySpeakerDeps } from './realtime/speaker.ts';
-import { type TranscriptionFormat, toldBy } from './transcription/format.ts';
+import { reportedIn, type TranscriptionFormat } from './transcription/format.ts';
 import { languageName } from './transcription/language-name.ts';
 import { type FormBody, type FormField, multipartForm } from './transcription/multipart-form.ts';
 import { readTranscript } from './transcription/transcript.ts';
@@ -41,7 +41,7 @@ export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): Transc
   const { relay } = deps;
   return {
     availability: () => ({ available: true }),
-    ...toldBy(deps.format),
+    ...reportedIn(deps.format),
     transcribe: (request) => transcribe(deps, request),
     ...(relay && { openSpeaker: () => new RelaySpeaker(relay) }),
   };

@@ -10,7 +10,7 @@ import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
 import type { OpenAiSettings } from '../openai/index.ts';
-import { toldBy } from '../openai/transcription/format.ts';
+import { reportedIn } from '../openai/transcription/format.ts';
 import { configuredVoices } from '../openai/voices/voice-source.ts';
 import { uploadSpeaker } from '../upload-speaker.ts';
 import { patientBatches } from './patient-batches.ts';
@@ -126,7 +126,7 @@ function transcription(
 ): TranscriptionEngine {
   const engine: TranscriptionEngine = {
     availability: () => ({ available: true }),
-    ...toldBy(transcriptionFormat),
+    ...reportedIn(transcriptionFormat),
     transcribe: async function* (request) {
       yield* (await open()).transcribe(request);
     },

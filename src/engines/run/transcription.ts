@@ -15,8 +15,8 @@ export function runTranscription(engines: ModelEngines<TranscriptionEngine>): Tr
   const isLive = all.some(({ openSpeaker }) => openSpeaker !== undefined);
   return {
     availability: () => engines.availability(),
-    tellsTimes: all.every(({ tellsTimes }) => tellsTimes !== false),
-    tellsSpeakers: sharedAnswer(all.map(({ tellsSpeakers }) => tellsSpeakers)),
+    reportsTimes: all.every(({ reportsTimes }) => reportsTimes !== false),
+    reportsSpeakers: sharedAnswer(all.map(({ reportsSpeakers }) => reportsSpeakers)),
     transcribe: (request) => {
       const { signal } = request;
       return new RunStream(engines.orderFor(signal.owner), signal, (engine) => engine.transcribe(request), {

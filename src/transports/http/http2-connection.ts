@@ -4,7 +4,7 @@ import { Http2Stream } from './http2-stream.ts';
 import { lingerMsMax, type ServerLimits } from './limits.ts';
 
 /** Requests in about a second above which resets count as abuse. Clients may cancel fewer at will. */
-const judgedRequestsMin = 200;
+const countedRequestsMin = 200;
 /** PING and SETTINGS frames in about a second. Clients that measure bandwidth send one each round trip. */
 const controlFramesMax = 1_000;
 
@@ -76,7 +76,7 @@ export class Http2Connection {
 
   #countReset(): void {
     this.#resets += 1;
-    if (this.#requests > judgedRequestsMin && this.#resets > this.#requests / 2) this.#refuse();
+    if (this.#requests > countedRequestsMin && this.#resets > this.#requests / 2) this.#refuse();
   }
 
   #countControlFrame(): void {

@@ -41,7 +41,7 @@ export class OpenAiSession {
   /** Turns whose items the client knows. */
   readonly #added = new Set<number>();
   /** The error that was sent for a turn without an item. */
-  #told: ParleyError | undefined;
+  #sentError: ParleyError | undefined;
 
   constructor(socket: WebSocket, settings: Settings, served: ServedCall) {
     this.#socket = new EventSocket(socket, served, (code) => this.#close(code));
@@ -185,13 +185,13 @@ export class OpenAiSession {
 
   async #fail(error: ParleyError): Promise<void> {
     if (error.code === 'request_cancelled') return this.#socket.terminate();
-    if (error !== this.#told) await this.#sendError(error, undefined);
+    if (error !== this.#sentError) await this.#sendError(error, undefined);
     this.#socket.close(closeCodeOf(error), error.code);
   }
 
   /** Reports a turn that failed before it became an item. Its error may also end the session. */
   #tell(error: ParleyError): Promise<void> {
-    this.#told = error;
+    this.#sentError = error;
     return this.#sendError(error, undefined);
   }
 

@@ -42,7 +42,7 @@ function openSession() {
   const reports = new Reports();
   const session = new LiveSession({
     reports,
-    turns: { open: async () => unmeteredCall(), noteHeard: () => undefined, checkAgain },
+    turns: { open: async () => unmeteredCall(), noteRecognised: () => undefined, checkAgain },
     signal: new OwnSignal(),
     model: 'm',
     speaker: ear.openSpeaker(),

@@ -85,9 +85,11 @@ const mutants: Readonly<Record<string, Machine>> = {
     kind === 'finish' ? { ...state, pending: [] } : state,
   ),
   'reports what the client has dropped': changing((effect) =>
-    effect.do === 'fail' ? [{ ...effect, isTold: true }] : [effect],
+    effect.do === 'fail' ? [{ ...effect, isReported: true }] : [effect],
   ),
-  'hides a failure': changing((effect) => (effect.do === 'fail' ? [{ ...effect, isTold: false }] : [effect])),
+  'hides a failure': changing((effect) =>
+    effect.do === 'fail' ? [{ ...effect, isReported: false }] : [effect],
+  ),
   'forgives every commit': seeing((state) => ({ ...state, hasCommitted: true })),
   'forgives no commit': seeing((state) => ({ ...state, hasCommitted: false })),
 };

@@ -381,7 +381,7 @@ describe('transcription by a remote', () => {
 describe('a remote whose model reports no times', () => {
   it('is asked for text, and fails for subtitles', async () => {
     const transcription = fakeTranscription({
-      tellsTimes: false,
+      reportsTimes: false,
       async *transcribe() {
         yield { kind: 'done', durationMs: 900, language: 'english', text: 'Hello.' };
       },

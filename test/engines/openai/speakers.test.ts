@@ -18,7 +18,7 @@ const parley = await startBehind(upstream.baseUrl, {
 });
 const timesOnly = await startBehind(upstream.baseUrl, { engine, models });
 const silent = fakeTranscription({
-  tellsSpeakers: false,
+  reportsSpeakers: false,
   async *transcribe() {
     yield { kind: 'done', durationMs: 1, language: '' };
   },

@@ -350,19 +350,19 @@ describe('a speech model with several engines', () => {
 
 describe('a transcription model with several engines', () => {
   it('has times only if all of its engines do', () => {
-    const engine = (tellsTimes?: boolean) =>
-      fakeTranscription(tellsTimes === undefined ? {} : { tellsTimes });
+    const engine = (reportsTimes?: boolean) =>
+      fakeTranscription(reportsTimes === undefined ? {} : { reportsTimes });
     const several = (one: TranscriptionEngine, other: TranscriptionEngine) =>
-      runTranscription(new ModelEngines([candidate(one), candidate(other)])).tellsTimes;
+      runTranscription(new ModelEngines([candidate(one), candidate(other)])).reportsTimes;
     expect(several(engine(), engine(true))).toBe(true);
     expect(several(engine(), engine(false))).toBe(false);
   });
 
   it('has speakers if all of its engines do, and none if one has none', () => {
     const several = (...[one, other]: [boolean | undefined, boolean | undefined]) => {
-      const engine = (tellsSpeakers?: boolean) => fakeTranscription({ tellsSpeakers });
+      const engine = (reportsSpeakers?: boolean) => fakeTranscription({ reportsSpeakers });
       const engines = new ModelEngines([candidate(engine(one)), candidate(engine(other))]);
-      return runTranscription(engines).tellsSpeakers;
+      return runTranscription(engines).reportsSpeakers;
     };
     expect(several(true, true)).toBe(true);
     expect(several(true, false)).toBe(false);

@@ -164,7 +164,7 @@ describe.skipIf(missing)(`StreamingRecognize${missing ? `: ${missing}` : ''}`, (
 describe('Recognize', () => {
   it('is refused if the model reports no times, in the words of Riva', async () => {
     const other = await startParley({
-      engines: withFakes({ transcription: fakeTranscription({ tellsTimes: false }) }),
+      engines: withFakes({ transcription: fakeTranscription({ reportsTimes: false }) }),
     });
     const config = { enableWordTimeOffsets: true };
     const error: unknown = await speechRecognition(other)

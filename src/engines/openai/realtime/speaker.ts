@@ -52,7 +52,7 @@ class RelayTurn implements LiveTurn, RelayedTurn {
   #waiting: Samples[] = [];
   #waitingSamples = 0;
   #samples = 0;
-  #heard = '';
+  #partial = '';
   #encoder: UpstreamEncoder | undefined;
   #isLast = false;
   #isOver = false;
@@ -102,8 +102,8 @@ class RelayTurn implements LiveTurn, RelayedTurn {
     if (this.#isOver) return;
     if (this.#isLast) this.#waitFor('idle', this.#deps.idleMs);
     if (event.kind === 'delta') {
-      this.#heard += event.text;
-      this.#options.onPartial(this.#heard.trim());
+      this.#partial += event.text;
+      this.#options.onPartial(this.#partial.trim());
     }
     if (event.kind !== 'completed') return;
     this.#text.resolve({ text: event.text.trim(), words: [] });
@@ -153,12 +153,12 @@ class RelayTurn implements LiveTurn, RelayedTurn {
     this.#giveUp(new ParleyError('overloaded', { retryAfterSeconds }));
   }
 
-  #giveUp(error: ParleyError, isTold = true): void {
+  #giveUp(error: ParleyError, isReported = true): void {
     if (this.#isOver) return;
     this.#connection.drop(this);
     this.#text.reject(error);
     this.#end();
-    if (isTold) this.#options.onFailure(error);
+    if (isReported) this.#options.onFailure(error);
   }
 
   #end(): void {

@@ -2,7 +2,7 @@
 export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
 
 /** Whether transcripts of a format have times and speakers. Undefined: only the other server knows. */
-export const toldBy = (format: TranscriptionFormat | undefined) => ({
-  tellsTimes: format !== 'json',
-  tellsSpeakers: format && format === 'diarized_json',
+export const reportedIn = (format: TranscriptionFormat | undefined) => ({
+  reportsTimes: format !== 'json',
+  reportsSpeakers: format && format === 'diarized_json',
 });
