@@ -5,7 +5,7 @@ export const later: Readonly<Record<string, readonly string[]>> = {
   'Programs that are started again and again': [
     'test/app/log-secrets.test.ts',
     'test/cli/{alerts,completion,config,config-apply,confirm,doctor,exports,first-admin-key,first-commands}.test.ts',
-    'test/cli/{keys,listen,live-serve,loaded-packages,local-model-states,local-models,prune,restart}.test.ts',
+    'test/cli/{keys,listen,live-serve,loaded-packages,local-model-states,local-models,prune,restart,runtimes}.test.ts',
     'test/cli/{speak,table,talk}.test.ts',
     'test/config/team-keys.test.ts',
     'test/engines/builtin/transcription-later.test.ts',
