@@ -58,8 +58,10 @@ export class Moonshine {
     runtime.env.wasm.wasmBinary = await readMoonshine('ort.wasm');
     const open = async (name: 'encoder_model.ort' | 'decoder_model_merged.ort') =>
       runtime.InferenceSession.create(await readMoonshine(name), sessionOptions);
-    const encoder = await open('encoder_model.ort');
+    // The larger one first: the other then fits into the space that the first took only to load.
     const decoder = await open('decoder_model_merged.ort');
+    const encoder = await open('encoder_model.ort');
+    runtime.env.wasm.wasmBinary = undefined;
     return new Moonshine(runtime, encoder, decoder, readVocabulary(await readMoonshine('tokenizer.bin')));
   }
 

@@ -15,7 +15,7 @@ export interface ModelSession {
 }
 
 export interface Runtime {
-  readonly env: { readonly wasm: { numThreads?: number; wasmBinary?: Uint8Array } };
+  readonly env: { readonly wasm: { numThreads?: number; wasmBinary?: Uint8Array | undefined } };
   readonly Tensor: new (type: 'float32' | 'int64' | 'bool', data: Data, shape: readonly number[]) => Tensor;
   readonly InferenceSession: { create(bytes: Uint8Array, options: object): Promise<ModelSession> };
 }
