@@ -11,12 +11,19 @@ export const later: Readonly<Record<string, readonly string[]>> = {
     'test/engines/builtin/transcription-later.test.ts',
     'test/engines/local/*.test.ts',
     'test/engines/process/{process,settings}.test.ts',
-    'test/scripts/{deploy,deploy-cluster,deploy-prometheus,release,setup}.test.ts',
+    'test/scripts/{deploy,deploy-cluster,deploy-prometheus,release,setup,setup-packages}.test.ts',
     'test/supervisor/{program,supervisor}.test.ts',
   ],
   'Full disks, upgrades and owners of a database': [
     'test/store/migrations/*.test.ts',
     'test/store/sqlite/{disk-full,ownership}.test.ts',
+  ],
+  'Recordings of every container, attacks and memory': [
+    'test/app/idle-memory.test.ts',
+    'test/engines/lying-files.test.ts',
+    'test/engines/builtin/moonshine/moonshine.test.ts',
+    'test/transports/http/attacks.test.ts',
+    'test/transports/heavy-requests.test.ts',
   ],
   'The console in a browser': ['test/console/{playground-*,sign-in}.test.ts'],
   'Other SDKs, guides and examples': [
