@@ -157,7 +157,7 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       chat.streamChatCompletion.bind(chat),
       // `create` would cost a tenth of what encoding costs.
       ({ message: chunk }) => ({ $typeName: StreamChatCompletionResponseSchema.typeName, chunk }),
-      ({ hasOutput }) => hasOutput,
+      outputIsNoted,
     ),
     ...unaryRpcs('chat', { createResponse }, responses),
     streamResponse: serverStream(
@@ -165,8 +165,7 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       streamResponse,
       responses.streamResponse.bind(responses),
       (event) => create(StreamResponseResponseSchema, { event }),
-      // The events that begin an answer contain nothing of it yet.
-      ({ response }) => response === undefined,
+      outputIsNoted,
     ),
     ...unaryRpcs('chat', { createMessage, countMessageTokens }, messages),
     streamMessage: serverStream(
@@ -174,7 +173,7 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       streamMessage,
       messages.streamMessage.bind(messages),
       (event) => create(StreamMessageResponseSchema, { event }),
-      ({ type }) => type !== 'message_start',
+      outputIsNoted,
     ),
     ...unaryRpcs('chat', { createCompletion }, completions),
     streamCompletion: serverStream(
@@ -182,10 +181,13 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       streamCompletion,
       completions.streamCompletion.bind(completions),
       (completion) => create(StreamCompletionResponseSchema, { completion }),
-      ({ choices }) => choices.some(({ text }) => text !== ''),
+      outputIsNoted,
     ),
   };
 }
+
+/** Chats note their first output themselves: some of it has no form in some of their APIs. */
+const outputIsNoted = () => false;
 
 function audioRpcs({ speech, transcription, realtime, clientSecrets }: Services) {
   const {

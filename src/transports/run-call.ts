@@ -221,6 +221,7 @@ export class ServedCall {
   ): AsyncGenerator<readonly Part[], void, void> {
     const isOutput = (parts: readonly Part[]) => parts.some((part) => rpc.isOutput(part));
     const call = this.#begin();
+    this.#deadline.askFirst((reason) => call.cutShort?.(reason));
     const batches = meteredParts(call, rpc.run(request, call), isOutput);
     return this.#trace ? this.#trace.stream(batches) : batches;
   }

@@ -14,6 +14,7 @@ import { messageCases } from './message-cases.ts';
 import { responseCases } from './response-cases.ts';
 import { rivaCases, rivaRecognitionCases } from './riva-cases.ts';
 import { speechCases } from './speech-cases.ts';
+import { timeLimitCases } from './time-limit-cases.ts';
 import { recognitionCases, transcriptionCases } from './transcription-cases.ts';
 import { unknownFieldCases } from './unknown-field-cases.ts';
 
@@ -33,6 +34,7 @@ export const table: readonly Case[] = [
   ...responseCases,
   ...messageCases,
   ...completionCases,
+  ...timeLimitCases,
   ...rivaCases,
   ...accountCases,
   ...adminCases,

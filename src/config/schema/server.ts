@@ -40,7 +40,9 @@ export const server = group({
     .describe('How long a stopping server waits for running requests to end.'),
   requestMsMax: wholeNumber(100, 24 * hour)
     .default(600_000)
-    .describe('How long a request may take in total. Then it ends with 503 overloaded.'),
+    .describe(
+      'How long a request may take in total. Then it ends with 503 overloaded, or whole if it is a stream of a chat with output.',
+    ),
   connectionsMax: wholeNumber(1, 1_000_000)
     .default(1024)
     .describe(

@@ -40,6 +40,11 @@ export interface Call {
   answerForm: string | undefined;
   /** Whether the answer is that of an earlier request with the same Idempotency-Key. */
   isReplay: boolean;
+  /**
+   * Ends the work when the time of the request is up, if the answer can still end whole. Returns the milliseconds until the signal
+   * aborts nevertheless. Default: the signal aborts at once.
+   */
+  cutShort?: (reason: unknown) => number | undefined;
   /** The request's usage record and its reservation. */
   readonly metering: Metering;
   /** Only for a session, which holds a place among the concurrent requests: its turns are requests of their own. */

@@ -51,8 +51,8 @@ export async function* meteredParts<T>(
     for await (const part of source) {
       signal.throwIfAborted();
       if (!metering.hasOutput) {
-        await metering.whenStarted();
-        if (isOutput(part)) metering.markOutput();
+        if (isOutput(part)) await metering.beginOutput();
+        else await metering.whenStarted();
       }
       yield part;
     }

@@ -191,14 +191,15 @@ export class Metering {
     this.#answer = answer;
   }
 
-  /** Notes that the first output is about to leave. */
-  markOutput(): void {
+  /** Notes that the first output is about to leave, once the started record is durable. */
+  async beginOutput(): Promise<void> {
+    await this.whenStarted();
     this.#firstOutputMs ??= this.#elapsedMs();
   }
 
-  /** Ends a successful request and spends its costs. Durable when it resolves; if it rejects, nothing was spent. */
-  settle(): Promise<void> {
-    const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
+  /** Ends a successful request, perhaps one that a limit cut short, and spends its costs. If it rejects, nothing was spent. */
+  settle(code?: 'deadline_exceeded'): Promise<void> {
+    const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code }, true);
     return this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
   }
 

@@ -67,3 +67,13 @@ export function boundedReport(reported: TokenUsage, bounds: TokenBounds, counted
 function withinBound(reported: number, bound: number, counted: number): number {
   return Math.max(Math.min(reported, bound), reported > bound ? counted : 0);
 }
+
+/** The larger counts of the last report and our own count, for an answer that was cut short. */
+export function largerTokens(reported: TokenUsage | undefined, counted: TokenUsage): TokenUsage {
+  if (reported === undefined) return counted;
+  const promptTokens = Math.max(reported.promptTokens, counted.promptTokens);
+  const completionTokens = Math.max(reported.completionTokens, counted.completionTokens);
+  const totalTokens = promptTokens + completionTokens;
+  const source = totalTokens > reported.totalTokens ? 'estimated' : reported.source;
+  return { ...reported, promptTokens, completionTokens, totalTokens, source };
+}

@@ -5,15 +5,20 @@ import { OwnSignal, type Signal } from '../values/signal.ts';
 
 /** Maximum time that an answer is read for its usage after the client has left. The limit of its tokens bounds it, too. */
 const readOnMsMax = 60_000;
+/** Time to count the tokens of an answer that is cut short, and to send its end. */
+const endingMsMax = 10_000;
 
 /**
- * The chunks of an engine, which stops when the client leaves. Once detached it continues, so that its usage can still be read. Ends
- * with `close`.
+ * The chunks of an engine, which stops when the client leaves or the time is up. Once detached it continues, so that its usage can
+ * still be read. Ends with `close`.
  */
 export class DetachableChunks {
   readonly #client: Signal;
+  /** Ends the wait for chunks. */
+  readonly #left = new OwnSignal();
+  /** Ends the engine. */
   readonly #stop = new OwnSignal();
-  readonly #follow = () => this.#stop.abort(this.#client.reason);
+  readonly #follow = () => this.#leave(this.#client.reason);
   readonly #chunks: AsyncIterator<readonly ChatChunk[]>;
   #isDetached = false;
   /** A read that was interrupted when the client left. */
@@ -29,16 +34,26 @@ export class DetachableChunks {
 
   detach(): void {
     this.#isDetached = true;
-    this.#client.removeEventListener('abort', this.#follow);
+  }
+
+  /** Ends the wait for chunks by an error. @returns the milliseconds until the answer has ended */
+  cutShort(reason: unknown): number {
+    this.#leave(reason);
+    return endingMsMax + (this.#isDetached ? readOnMsMax : 0);
+  }
+
+  #leave(reason: unknown): void {
+    if (!this.#isDetached) this.#stop.abort(reason);
+    this.#left.abort(reason);
   }
 
   /**
-   * The chunks while the client is connected.
-   * @throws the reason of the client's signal
+   * The chunks while the client is connected and has time.
+   * @throws the reason of the client's signal or of `cutShort`
    */
   async *whileAwaited(): AsyncGenerator<readonly ChatChunk[]> {
     for (;;) {
-      const next = this.#isDetached ? orAborted(this.#next(), this.#client) : this.#chunks.next();
+      const next = this.#isDetached ? orAborted(this.#next(), this.#left) : this.#chunks.next();
       const { done, value } = await next;
       if (done) return;
       yield value;
@@ -48,7 +63,7 @@ export class DetachableChunks {
   /** If detached, reads to the end without the client, but at most for `readOnMsMax`. Never rejects. */
   async readOn(take: (chunks: readonly ChatChunk[]) => void): Promise<void> {
     if (!this.#isDetached) return;
-    const timer = setTimeout(() => this.#stop.abort(this.#client.reason), readOnMsMax);
+    const timer = setTimeout(() => this.#stop.abort(this.#left.reason), readOnMsMax);
     try {
       for (;;) {
         const { done, value } = await this.#next();

@@ -1,7 +1,15 @@
+import { boundedReport, isPossible, type TokenBounds } from '../billing/token-report.ts';
+import type { TokenUsage } from '../entities/usage.ts';
 import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
 
 const everyMs = 60_000;
+
+interface Reporting {
+  readonly model: { readonly id: string };
+  readonly call: { readonly id: string };
+  readonly bounds: TokenBounds;
+}
 
 interface Warned {
   readonly atMs: number;
@@ -23,7 +31,18 @@ export class ReportWarnings {
     this.#clock = clock;
   }
 
-  warn(model: string, facts: object): void {
+  /** The report, bounded and logged if it is impossible, as the operator may have to correct the model's settings. */
+  believed(
+    { model, call, bounds }: Reporting,
+    reported: TokenUsage | undefined,
+    counted: TokenUsage,
+  ): TokenUsage | undefined {
+    if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
+    this.#warn(model.id, { requestId: call.id, reported, counted, bounds });
+    return boundedReport(reported, bounds, counted);
+  }
+
+  #warn(model: string, facts: object): void {
     const nowMs = this.#clock.now();
     const last = this.#warned.get(model);
     if (last && Math.abs(nowMs - last.atMs) < everyMs) {

@@ -10,7 +10,7 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
 import { planHold } from '../billing/hold.ts';
-import { boundedReport, isPossible, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
+import { isPossible, largerTokens, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
 import type { ChatOutput } from '../entities/chat-output.ts';
@@ -25,6 +25,7 @@ import { affordableCredits } from '../limits/affordable.ts';
 import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import type { Clock } from '../values/clock.ts';
+import { toParleyError } from '../values/errors.ts';
 import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
@@ -116,17 +117,26 @@ export class ChatOperations {
     return this.#deps.tokens.count(promptText(params), { signal: call.signal, tokensMax });
   }
 
-  /** The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart. */
-  async *stream(params: ChatCompletionParams | undefined, call: Call): AsyncGenerator<readonly ChatChunk[]> {
+  /**
+   * The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart.
+   * @param isSpoken whether the text leaves with its speech: then the caller notes the first output
+   */
+  async *stream(
+    params: ChatCompletionParams | undefined,
+    call: Call,
+    isSpoken = false,
+  ): AsyncGenerator<readonly ChatChunk[]> {
     const job = await this.#reserve(params, call);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
     const source = new DetachableChunks((signal) => job.model.engine.stream(job.params, signal), call.signal);
     if (refersElsewhere(job.params)) source.detach();
+    call.cutShort = (reason) => (call.metering.hasOutput ? source.cutShort(reason) : undefined);
     let failure: unknown;
     try {
       for await (const chunks of source.whileAwaited()) {
         const ready = answer.take(chunks);
         if (answer.isOpaque) source.detach();
+        if (!isSpoken && ready.some(({ hasOutput }) => hasOutput)) await call.metering.beginOutput();
         if (isNews(ready, chunks)) yield ready;
       }
       const last = answer.finish();
@@ -135,7 +145,8 @@ export class ChatOperations {
       yield withUsage(last, usage, job.params.streamOptions?.includeUsage === true);
     } catch (error) {
       failure = error;
-      throw error;
+      if (!toParleyError(error).isTimeLimit || call.signal.aborted || !call.metering.hasOutput) throw error;
+      yield await this.#endCut(job, answer, source);
     } finally {
       const isGone = call.signal.aborted ? hasLeft(call.signal) : failure === undefined;
       const isCut = call.metering.used.tokens === undefined && answer.hasOutput;
@@ -144,11 +155,20 @@ export class ChatOperations {
     }
   }
 
+  /** Charges an answer that a time limit of the server cut short after some output. @returns its last chunks */
+  async #endCut(job: ChatJob, answer: StreamedAnswer, source: DetachableChunks): Promise<ChatChunk[]> {
+    const last = answer.cut();
+    const tokens = await this.#meterCut(job, answer, source);
+    await job.call.metering.settle('deadline_exceeded');
+    const usage = usageOf(tokens, tokens.source === 'reported' ? answer.usage : undefined);
+    return withUsage(last, usage, job.params.streamOptions?.includeUsage === true);
+  }
+
   /**
    * Records the tokens of a truncated answer: the larger of the last report and our own count. Where prompt or answer cannot be
    * counted here, the answer is read on for a report after the client has left.
    */
-  async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachableChunks | undefined): Promise<void> {
+  async #meterCut(job: ChatJob, answer: StreamedAnswer, left?: DetachableChunks): Promise<TokenUsage> {
     const { hasOutput } = job.call.metering;
     if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
     // The count continues after the client, who pays for it, has left.
@@ -156,7 +176,12 @@ export class ChatOperations {
     signal.owner = job.call.signal.owner;
     const counted = await this.#count(job, answer, signal);
     // A report from before the end may have no output tokens yet.
-    noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, false), counted), counted));
+    const tokens = largerTokens(
+      this.#warnings.believed(job, readReport(answer.usage, false), counted),
+      counted,
+    );
+    noteTokens(job, tokens);
+    return tokens;
   }
 
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
@@ -211,21 +236,10 @@ export class ChatOperations {
     answer: ChatOutput,
   ): Promise<Usage> {
     const counted = await this.#count(job, answer, job.call.signal);
-    const tokens = this.#believed(job, reported, counted) ?? counted;
+    const tokens = this.#warnings.believed(job, reported, counted) ?? counted;
     noteTokens(job, tokens);
     // Drops the details of an impossible report.
     return usageOf(tokens, tokens.source === 'reported' ? usage : undefined);
-  }
-
-  /** Bounds an impossible report, and logs it, as the operator may have to correct the model's settings. */
-  #believed(
-    { model, call, bounds }: ChatJob,
-    reported: TokenUsage | undefined,
-    counted: TokenUsage,
-  ): TokenUsage | undefined {
-    if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
-    this.#warnings.warn(model.id, { requestId: call.id, reported, counted, bounds });
-    return boundedReport(reported, bounds, counted);
   }
 
   async #count({ params, model }: ChatJob, answer: ChatOutput, signal: Signal): Promise<TokenUsage> {
@@ -264,13 +278,4 @@ function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerH
 function noteTokens({ model, call: { metering } }: ChatJob, tokens: TokenUsage): void {
   metering.used.tokens = tokens;
   metering.used.cost = cost(model.price, tokens);
-}
-
-function largerTokens(reported: TokenUsage | undefined, counted: TokenUsage): TokenUsage {
-  if (reported === undefined) return counted;
-  const promptTokens = Math.max(reported.promptTokens, counted.promptTokens);
-  const completionTokens = Math.max(reported.completionTokens, counted.completionTokens);
-  const totalTokens = promptTokens + completionTokens;
-  const source = totalTokens > reported.totalTokens ? 'estimated' : reported.source;
-  return { ...reported, promptTokens, completionTokens, totalTokens, source };
 }

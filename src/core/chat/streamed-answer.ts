@@ -15,6 +15,7 @@ export class StreamedAnswer implements ChatOutput {
   #text = '';
   #pieces: string[] = [];
   #held: ChatChunk | undefined;
+  #latest: ChatChunk | undefined;
   /** Choices that have begun, by index, and whether each has its finish reason. */
   readonly #finished = new Map<number, boolean>();
   #isFinished = false;
@@ -47,8 +48,19 @@ export class StreamedAnswer implements ChatOutput {
     throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
   }
 
+  /** The last chunk of an answer that is cut short: its open choices end as if by their length. */
+  cut(): ChatChunk {
+    if (this.#held !== undefined) return this.#held;
+    const { object, model } = this.#head;
+    const { id = this.#head.id, created = BigInt(this.#head.created) } = this.#latest?.message ?? {};
+    const open = [...this.#finished].filter(([, isFinished]) => !isFinished);
+    const choices = open.map(([index]) => ({ index, delta: {}, finishReason: 'length' }));
+    return messageChunk(create(ChatCompletionChunkSchema, { id, object, created, model, choices }));
+  }
+
   #take(chunk: ChatChunk, ready: ChatChunk[]): void {
     chunk.setHead(this.#head);
+    this.#latest = chunk;
     this.usage = chunk.takeUsage() ?? this.usage;
     const { text, hasOutput, choices } = chunk;
     // Some models send their usage with an empty choice that has already ended.

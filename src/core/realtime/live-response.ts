@@ -141,9 +141,7 @@ export class LiveResponse {
     this.#chat = call.metering;
     this.#chatId = call.id;
     call.requestBytes = toBinary(ChatCompletionParamsSchema, params).length;
-    // Text that is spoken leaves with its speech.
-    const isOutput = (chunks: readonly ChatChunk[]) => !isSpoken && chunks.some(({ hasOutput }) => hasOutput);
-    for await (const chunks of meteredParts(call, chat.stream(params, call), isOutput)) {
+    for await (const chunks of meteredParts(call, chat.stream(params, call, isSpoken), () => false)) {
       for (const chunk of chunks) this.#take(chunk);
       if (this.#textUnits > textUnitsMax) this.#incomplete = 'max_output_tokens';
       if (this.#textUnits > textUnitsMax) break;
@@ -215,10 +213,7 @@ export class LiveResponse {
 
   /** The client has some of the chat's output once it has the text of a clause. */
   async #beginClause(text: string): Promise<void> {
-    if (this.#chat && !this.#chat.hasEnded) {
-      await this.#chat.whenStarted();
-      this.#chat.markOutput();
-    }
+    if (this.#chat && !this.#chat.hasEnded) await this.#chat.beginOutput();
     this.#output.addText(text);
     this.#output.noteSpoken(text, this.#spokenMs + text.length * msPerUnit, true);
   }

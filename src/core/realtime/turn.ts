@@ -106,7 +106,7 @@ export class Turn {
   partial(): Promise<{ readonly text: string; readonly stableWords: number }> {
     const text = this.hypothesis;
     return this.#then(async () => {
-      await this.#markOutput();
+      await this.#call?.metering.beginOutput();
       return { text, stableWords: this.#stable.add(text) };
     });
   }
@@ -126,7 +126,7 @@ export class Turn {
       if (call === undefined || heard === undefined) throw new ParleyError('internal_error');
       try {
         await this.#keepHeard();
-        await this.#markOutput();
+        await call.metering.beginOutput();
         await call.metering.settle();
       } catch (error) {
         await call.metering.void(error);
@@ -165,13 +165,6 @@ export class Turn {
       transcriptionUnits(this.#deps.fairUse, this.#heardMs),
       Math.ceil(this.#heardMs / 1000),
     );
-  }
-
-  async #markOutput(): Promise<void> {
-    const metering = this.#call?.metering;
-    if (metering === undefined || metering.hasOutput) return;
-    await metering.whenStarted();
-    metering.markOutput();
   }
 
   #then<T>(work: () => Promise<T>): Promise<T> {

@@ -6,6 +6,7 @@ export function requestTimeLimit(requestMsMax: number): TimeLimit {
   const seconds = Math.round(requestMsMax / 1000);
   const timeUp = () =>
     new ParleyError('overloaded', {
+      isTimeLimit: true,
       message: `The request took longer than ${seconds} seconds and was ended. Send less at once, or try again later.`,
       retryAfterSeconds: 10,
     });
@@ -16,6 +17,7 @@ export function requestTimeLimit(requestMsMax: number): TimeLimit {
 export class Deadline {
   readonly #signal: TimedSignal;
   #isOver = false;
+  #ending: NodeJS.Timeout | undefined;
 
   constructor(limit: TimeLimit) {
     this.#signal = limit.begin();
@@ -36,8 +38,19 @@ export class Deadline {
     if (!this.#isOver) this.#signal.abort(new ParleyError('request_cancelled'));
   }
 
+  /** Asks `cut` when the time is up. If it returns a time in milliseconds, the signal aborts only after it. */
+  askFirst(cut: (reason: unknown) => number | undefined): void {
+    this.#signal.onTimeUp = (reason) => {
+      const endingMs = this.#isOver ? undefined : cut(reason);
+      const abort = () => this.#signal.abort(reason);
+      if (endingMs === undefined) abort();
+      else this.#ending = setTimeout(abort, endingMs).unref();
+    };
+  }
+
   stop(): void {
     this.#isOver = true;
     this.#signal.end();
+    clearTimeout(this.#ending);
   }
 }

@@ -147,6 +147,8 @@ export interface ErrorDetails {
   readonly grpcCode?: GrpcCode;
   /** Whether the engine cannot have begun, so that the request may be sent again or to another engine. Default: false. */
   readonly hasNotRun?: boolean;
+  /** Whether the server's own time limit ended the work: a chat's stream that has sent output ends whole. Default: false. */
+  readonly isTimeLimit?: boolean;
   /** For the operator's log; never reaches the caller. */
   readonly cause?: unknown;
 }
@@ -159,6 +161,7 @@ export class ParleyError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly httpStatus: number;
   readonly hasNotRun: boolean;
+  readonly isTimeLimit: boolean;
   readonly #grpcCode: GrpcCode | undefined;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
@@ -169,6 +172,7 @@ export class ParleyError extends Error {
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.hasNotRun = details.hasNotRun ?? false;
+    this.isTimeLimit = details.isTimeLimit ?? false;
     this.#grpcCode = details.grpcCode;
     this.httpStatus = details.httpStatus ?? errorTable[code].http;
   }

@@ -83,7 +83,9 @@ export class TimeLimit {
         return;
       }
       signal.end();
-      signal.abort(this.#timeUp());
+      const reason = this.#timeUp();
+      if (signal.onTimeUp) signal.onTimeUp(reason);
+      else signal.abort(reason);
     }
   }
 }
@@ -91,6 +93,8 @@ export class TimeLimit {
 /** Aborts when its time is up or its outer signal aborts, unless the work ends first. */
 export class TimedSignal extends OwnSignal {
   readonly endsAtMs: number;
+  /** Called when the time is up. Default: the signal aborts. */
+  onTimeUp: ((reason: unknown) => void) | undefined;
   readonly #running: Set<TimedSignal>;
   readonly #outer: Signal | undefined;
   readonly #follow = () => this.abort(this.#outer?.reason);

@@ -95,6 +95,7 @@ export function refuseExcess(excess: Excess | undefined): void {
 export function timeUp(totalMs: number): ParleyError {
   return new ParleyError('upstream_error', {
     message: upstreamMessages.tooSlow,
+    isTimeLimit: true,
     cause: new Error(`the call took longer than ${totalMs} ms`),
   });
 }

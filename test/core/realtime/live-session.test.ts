@@ -23,7 +23,7 @@ function unmeteredCall(): Call {
     used: {},
     willStream: () => undefined,
     whenStarted: done,
-    markOutput: () => undefined,
+    beginOutput: done,
     reserve: done,
     extend: done,
     reserveInstead: done,

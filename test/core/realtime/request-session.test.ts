@@ -41,7 +41,7 @@ function open() {
   const metering = () => ({
     willStream: () => undefined,
     whenStarted: async () => undefined,
-    markOutput: () => undefined,
+    beginOutput: async () => undefined,
     hasOutput: false,
     hasEnded: false,
     settle: async () => ends.push('ok'),

@@ -236,7 +236,8 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   httpStatus?: number | undefined;
 
   /**
-   * The error code, if the request ended with an error.
+   * The error code, if the request ended with an error. With state `ok`, `deadline_exceeded`: the server's time limit cut the answer short
+   * after some output.
    *
    * @generated from field: optional string code = 9;
    */
