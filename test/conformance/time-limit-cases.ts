@@ -49,7 +49,7 @@ export const timeLimitCases: readonly Case[] = [
   cut(
     'a chat with its usage in a separate chunk',
     calling(streamChatCompletion, { params: { model, messages, streamOptions: { includeUsage: true } } }),
-    [chunk([role]), chunk([text]), chunk([end]), chunk([], { usage })],
+    [chunk([role]), chunk([text]), chunk([end]), { chunk: { usage } }],
   ),
   cut(
     'a completion',
