@@ -1,5 +1,5 @@
-/** Finds NaN and infinities in messages. JSON has neither, so an upstream would get `null` or a text in their place. */
-import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+/** Finds NaN and infinities. JSON has neither, except for numbers such as `1e999`, so an upstream would get `null` or a text in their place. */
+import { type DescField, type DescMessage, type JsonObject, type Message, ScalarType } from '@bufbuild/protobuf';
 import { isObject } from './shape.ts';
 
 /** Returns the path of the first number that is not finite, such as `.logit_bias.50256`; undefined if there is none. */
@@ -12,6 +12,11 @@ const ofNumber: Search = (value) => (Number.isFinite(value) ? undefined : '');
 /** Returns the path of the first NaN or infinity in the message, such as `temperature`; undefined if there is none. */
 export function pathOfNonFinite(schema: DescMessage, message: Message): string | undefined {
   return searchIn(schema)(message)?.slice(1);
+}
+
+/** The same for the members of a JSON object. */
+export function pathOfNonFiniteMember(json: JsonObject): string | undefined {
+  return searchJson(json)?.slice(1);
 }
 
 function searchIn(schema: DescMessage): Search {

@@ -1,6 +1,7 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
+import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
 import { type ElementLimits, JsonScan } from '../../codec/json-scan.ts';
 import { parseJson } from '../../codec/parse-json.ts';
 import { isObject } from '../../codec/shape.ts';
@@ -11,6 +12,7 @@ import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { bytesForPart } from '../byte-budget.ts';
 import { refuseExcess } from '../refuse-excess.ts';
+import { refuseNonFinite } from '../refuse-non-finite.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */
@@ -194,7 +196,9 @@ export function readStreamable<Params>(
   return exchange.served.read(async (call) => {
     const limits = { bytesMax, elementsMax, ...requestShape };
     const json = await readJson(exchange, call, limits);
-    return { params: readParams(withoutStream(json)), isStreamed: readStream(json['stream']) };
+    const params = readParams(withoutStream(json));
+    refuseNonFinite(pathOfNonFiniteMember(json), 'invalid_parameter');
+    return { params, isStreamed: readStream(json['stream']) };
   });
 }
 

@@ -13,11 +13,13 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { jsonCodec } from '../../codec/codec.ts';
+import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import { isStrict } from '../../core/strict-operations.ts';
 import { answerEncoder } from '../encode-once.ts';
+import { refuseNonFinite } from '../refuse-non-finite.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 import { checkMembers, checkQuery } from './strict-members.ts';
@@ -70,7 +72,9 @@ function requestReader<I extends DescMessage>(
     const members = hasBody ? await readOptionalJson(exchange) : readQuery(exchange.query, input);
     if (refusesUnknown && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
     Object.assign(members, pathMembers(rule, parameters));
-    return accept(codec.decode(members), () => 'invalid_parameter');
+    const request = accept(codec.decode(members), () => 'invalid_parameter');
+    refuseNonFinite(pathOfNonFiniteMember(members), 'invalid_parameter');
+    return request;
   };
 }
 

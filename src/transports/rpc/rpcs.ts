@@ -2,7 +2,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import { pathOfNonFinite } from '../../codec/finite-numbers.ts';
 import type { RequestLimits } from '../../codec/json-scan.ts';
-import { plainPath } from '../../codec/unknown-fields.ts';
 import {
   isPlain,
   plainRequestBytesMax,
@@ -15,7 +14,7 @@ import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import { type Batches, singly } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { quote } from '../../core/values/quote.ts';
+import { refuseNonFinite } from '../refuse-non-finite.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
@@ -145,12 +144,9 @@ async function* manyOf(rpc: AnyRpc, sent: Sent): AsyncGenerator<Message> {
 
 function finite(rpc: AnyRpc, message: Message): Message {
   const path = pathOfNonFinite(rpc.method.input, message)?.replace(/^(params|transcription)\./, '');
-  if (path === undefined) return message;
   const isAudio = 'operation' in rpc && (rpc.operation === 'transcription' || rpc.operation === 'speech');
-  throw new ParleyError(isAudio ? 'invalid_input' : 'invalid_parameter', {
-    message: `${quote(path)} is NaN or infinite. Send a finite number, or leave it out.`,
-    ...(plainPath.test(path) && { param: path }),
-  });
+  refuseNonFinite(path, isAudio ? 'invalid_input' : 'invalid_parameter');
+  return message;
 }
 
 async function first(responses: AsyncIterable<Message>): Promise<Message> {
