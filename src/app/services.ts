@@ -5,14 +5,15 @@ import { accountsApi } from '../core/accounts/service.ts';
 import { alertsApi } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import { CatalogOperations } from '../core/catalog/service.ts';
+import { DialectOperations } from '../core/chat/dialect.ts';
 import { ChatOperations } from '../core/chat/service.ts';
-import { CompletionOperations } from '../core/completions/service.ts';
+import { completions } from '../core/completions/dialect.ts';
 import type { Guard } from '../core/entities/guard.ts';
 import type { ServerFacts } from '../core/entities/server.ts';
 import { Idempotency } from '../core/idempotency/idempotency.ts';
-import { MessageOperations } from '../core/messages/service.ts';
+import { messages } from '../core/messages/dialect.ts';
 import { RealtimeOperations } from '../core/realtime/service.ts';
-import { ResponseOperations } from '../core/responses/service.ts';
+import { responses } from '../core/responses/dialect.ts';
 import type { Services } from '../core/services.ts';
 import { SpeechOperations } from '../core/speech/service.ts';
 import { TranscriptionOperations } from '../core/transcription/service.ts';
@@ -51,9 +52,9 @@ export async function openServices(
     clientSecrets: new ClientSecrets({ store, accessClock }),
     realtime: new RealtimeOperations({ catalog, fairUse, chat, speech, tracer, media: liveMedia }),
     chat,
-    responses: new ResponseOperations({ chat, idempotency }),
-    messages: new MessageOperations({ chat, idempotency }),
-    completions: new CompletionOperations({ chat, idempotency }),
+    responses: new DialectOperations(responses, { chat, idempotency }),
+    messages: new DialectOperations(messages, { chat, idempotency }),
+    completions: new DialectOperations(completions, { chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     accounts: {
       ...accountsApi({ store, clock, accessClock, fairUse, server, keysPerAccountMax }),

@@ -16,7 +16,6 @@ import {
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
-import type { StreamTranscribeResponse } from '../../gen/parley/audio/v1/live_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import {
@@ -27,7 +26,10 @@ import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { StreamCompletionResponseSchema } from '../../gen/parley/completions/v1/completions_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
-import { StreamMessageResponseSchema } from '../../gen/parley/messages/v1/messages_pb.ts';
+import {
+  CountMessageTokensResponseSchema,
+  StreamMessageResponseSchema,
+} from '../../gen/parley/messages/v1/messages_pb.ts';
 import { MessagesService } from '../../gen/parley/messages/v1/messages_service_pb.ts';
 import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
@@ -82,17 +84,12 @@ export interface ClientStreamRpc<I extends DescMessage = DescMessage, O extends 
 }
 
 /** A stream of requests, a stream of parts: a session of live speech. */
-export interface SessionRpc<
-  I extends DescMessage = DescMessage,
-  O extends DescMessage = DescMessage,
-  Part = unknown,
-> {
+export interface SessionRpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly kind: 'session';
   readonly method: DescMethodBiDiStreaming<I, O>;
   readonly operation: Operation;
-  run(requests: AsyncIterable<MessageShape<I>>, call: Call): Batches<Part>;
-  toMessage(part: Part): MessageShape<O>;
-  isOutput(part: Part): boolean;
+  run(requests: AsyncIterable<MessageShape<I>>, call: Call): Batches<MessageShape<O>>;
+  isOutput(part: MessageShape<O>): boolean;
 }
 
 /** Bytes of one message of a session: 64 KiB of audio, and what is around it. */
@@ -159,27 +156,30 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       ({ message: chunk }) => ({ $typeName: StreamChatCompletionResponseSchema.typeName, chunk }),
       outputIsNoted,
     ),
-    ...unaryRpcs('chat', { createResponse }, responses),
+    createResponse: unary('chat', createResponse, responses.create.bind(responses)),
     streamResponse: serverStream(
       'chat',
       streamResponse,
-      responses.streamResponse.bind(responses),
+      responses.stream.bind(responses),
       (event) => create(StreamResponseResponseSchema, { event }),
       outputIsNoted,
     ),
-    ...unaryRpcs('chat', { createMessage, countMessageTokens }, messages),
+    createMessage: unary('chat', createMessage, messages.create.bind(messages)),
+    countMessageTokens: unary('chat', countMessageTokens, async (request, call) =>
+      create(CountMessageTokensResponseSchema, { tokens: await messages.countPrompt(request, call) }),
+    ),
     streamMessage: serverStream(
       'chat',
       streamMessage,
-      messages.streamMessage.bind(messages),
+      messages.stream.bind(messages),
       (event) => create(StreamMessageResponseSchema, { event }),
       outputIsNoted,
     ),
-    ...unaryRpcs('chat', { createCompletion }, completions),
+    createCompletion: unary('chat', createCompletion, completions.create.bind(completions)),
     streamCompletion: serverStream(
       'chat',
       streamCompletion,
-      completions.streamCompletion.bind(completions),
+      completions.stream.bind(completions),
       (completion) => create(StreamCompletionResponseSchema, { completion }),
       outputIsNoted,
     ),
@@ -218,14 +218,7 @@ function audioRpcs({ speech, transcription, realtime, clientSecrets }: Services)
       operation: 'transcription' as const,
       run: transcription.uploadTranscription.bind(transcription),
     },
-    streamTranscribe: {
-      kind: 'session' as const,
-      method: streamTranscribe,
-      operation: 'transcription' as const,
-      run: realtime.streamTranscribe.bind(realtime),
-      toMessage: (response: StreamTranscribeResponse) => response,
-      isOutput: () => true,
-    },
+    streamTranscribe: session('transcription', streamTranscribe, realtime.streamTranscribe.bind(realtime)),
   };
 }
 
@@ -254,7 +247,7 @@ function unaryRpcs(operation: Operation, methods: UnaryMethods, functions: Loose
   const rpcs = Object.entries(methods).map(
     ([name, method]): [string, UnaryRpc<DescMessage, DescMessage, Message>] => [
       name,
-      { kind: 'unary', method, operation, run: answering(method, functions), toMessage: (answer) => answer },
+      unary(operation, method, answering(method, functions)),
     ],
   );
   return Object.fromEntries(rpcs);
@@ -279,6 +272,22 @@ type LooseFunctions<C> = Readonly<
 /** Converts the result of the function to a message. */
 function answering<C>({ localName, output }: DescMethodUnary, functions: LooseFunctions<C>) {
   return async (request: Message, call: C) => create(output, await functions[localName]?.(request, call));
+}
+
+export function unary<I extends DescMessage, O extends DescMessage>(
+  operation: Operation,
+  method: DescMethodUnary<I, O>,
+  run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
+): UnaryRpc<I, O, MessageShape<O>> {
+  return { kind: 'unary', method, operation, run, toMessage: (answer) => answer };
+}
+
+export function session<I extends DescMessage, O extends DescMessage>(
+  operation: Operation,
+  method: DescMethodBiDiStreaming<I, O>,
+  run: (requests: AsyncIterable<MessageShape<I>>, call: Call) => Batches<MessageShape<O>>,
+): SessionRpc<I, O> {
+  return { kind: 'session', method, operation, run, isOutput: () => true };
 }
 
 function serverStream<I extends DescMessage, O extends DescMessage, Part>(

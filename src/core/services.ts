@@ -5,11 +5,12 @@ import type { ClientSecrets } from './access/client-secrets.ts';
 import type { accountsApi } from './accounts/service.ts';
 import type { alertsApi } from './alerts/service.ts';
 import type { CatalogOperations } from './catalog/service.ts';
+import type { OperationsOf } from './chat/dialect.ts';
 import type { ChatOperations } from './chat/service.ts';
-import type { CompletionOperations } from './completions/service.ts';
-import type { MessageOperations } from './messages/service.ts';
+import type { completions } from './completions/dialect.ts';
+import type { messages } from './messages/dialect.ts';
 import type { RealtimeOperations } from './realtime/service.ts';
-import type { ResponseOperations } from './responses/service.ts';
+import type { responses } from './responses/dialect.ts';
 import type { SpeechOperations } from './speech/service.ts';
 import type { TranscriptionOperations } from './transcription/service.ts';
 
@@ -20,9 +21,9 @@ export interface Services {
   readonly realtime: RealtimeOperations;
   readonly clientSecrets: ClientSecrets;
   readonly chat: ChatOperations;
-  readonly responses: ResponseOperations;
-  readonly messages: MessageOperations;
-  readonly completions: CompletionOperations;
+  readonly responses: OperationsOf<typeof responses>;
+  readonly messages: OperationsOf<typeof messages>;
+  readonly completions: OperationsOf<typeof completions>;
   readonly catalog: CatalogOperations;
   readonly accounts: AccountFunctions;
 }

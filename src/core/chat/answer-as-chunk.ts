@@ -9,8 +9,9 @@ import { contentText } from '../entities/chat-text.ts';
 
 /** A plain answer as the only chunk of a stream. */
 export function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
-  const { usage, serviceTier, choices } = completion;
+  const { model, usage, serviceTier, choices } = completion;
   return create(ChatCompletionChunkSchema, {
+    model,
     usage,
     serviceTier,
     choices: choices.map(({ index, message, logprobs, finishReason }) => ({

@@ -2,6 +2,8 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
+  type CreateMessageResponse,
+  CreateMessageResponseSchema,
   type Message,
   type MessageEvent,
   MessageEventSchema,
@@ -11,10 +13,11 @@ import {
   MessageUsageSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import type { Call } from '../access/call.ts';
+import type { AnswerBuilder } from '../chat/dialect.ts';
 import { Blocks } from './blocks.ts';
 
 /** Builds the answer from the chunks of a chat. */
-export class MessageAnswer {
+export class MessageAnswer implements AnswerBuilder<MessageEvent, CreateMessageResponse> {
   readonly #head: Message;
   readonly #blocks: Blocks;
   #events: MessageEvent[] = [];
@@ -53,9 +56,10 @@ export class MessageAnswer {
   }
 
   /** The whole answer. @throws `upstream_error` for a call whose arguments are not a JSON object */
-  whole(): Message {
+  whole(chunk: ChatCompletionChunk): CreateMessageResponse {
+    this.#take(chunk);
     const content = this.#blocks.whole(this.#finishReason === 'length');
-    return { ...this.#head, ...this.#end(), content };
+    return create(CreateMessageResponseSchema, { message: { ...this.#head, ...this.#end(), content } });
   }
 
   /** A chat of this API has one choice. */

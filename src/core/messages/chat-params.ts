@@ -16,7 +16,6 @@ import type {
   OutputFormat,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import type { ChatModel } from '../entities/model.ts';
-import { ParleyError } from '../values/errors.ts';
 import { invalid } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
 import { quote } from '../values/quote.ts';
@@ -25,14 +24,13 @@ import { toMessages } from './chat-messages.ts';
 /**
  * Checks the parameters that only this API has. The rest is checked as in any chat.
  * @param asked how requests for thinking reach the model
- * @throws `missing_model`, `missing_messages`, `invalid_messages`, `invalid_parameter`
+ * @throws `missing_messages`, `invalid_messages`, `invalid_parameter`
  */
 export function toChatParams(
   params: MessageParams,
   asked: ChatModel['thinking'] = 'effort',
 ): ChatCompletionParams {
   const { model, maxTokens, topK, toolChoice, outputConfig, stopSequences: items } = params;
-  if (model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   checkLimit(maxTokens);
   return create(ChatCompletionParamsSchema, {
     model,

@@ -2,6 +2,8 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
+  type CreateResponseResponse,
+  CreateResponseResponseSchema,
   IncompleteDetailsSchema,
   type Response,
   ResponseErrorSchema,
@@ -13,6 +15,7 @@ import {
   ResponseUsageSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import type { Call } from '../access/call.ts';
+import type { AnswerBuilder } from '../chat/dialect.ts';
 import type { ParleyError } from '../values/errors.ts';
 import { Output } from './output.ts';
 
@@ -23,7 +26,7 @@ const incompleteReasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Builds the answer from the chunks of a chat. */
-export class ResponseAnswer {
+export class ResponseAnswer implements AnswerBuilder<ResponseEvent, CreateResponseResponse> {
   readonly #head: Response;
   readonly #output: Output;
   #events: ResponseEvent[] = [];
@@ -38,14 +41,9 @@ export class ResponseAnswer {
     this.#output = new Output(id, (event) => this.#add(event));
   }
 
-  /** Whether an event was created. */
-  get hasBegun(): boolean {
-    return this.#sequence > 0;
-  }
-
   /** The events of the next chunks. The first call creates those that begin an answer, even without chunks. */
   take(chunks: readonly ChatCompletionChunk[]): readonly ResponseEvent[] {
-    if (!this.hasBegun) {
+    if (this.#sequence === 0) {
       for (const type of ['response.created', 'response.in_progress']) {
         this.#add({ type, response: this.#response({ status: 'in_progress' }) });
       }
@@ -64,6 +62,12 @@ export class ResponseAnswer {
     const response = this.#response({ status, incompleteDetails, usage });
     this.#add({ type: `response.${status}`, response });
     return this.#release();
+  }
+
+  whole(chunk: ChatCompletionChunk): CreateResponseResponse {
+    this.take([chunk]);
+    const response = this.finish().at(-1)?.response;
+    return create(CreateResponseResponseSchema, { ...(response && { response }) });
   }
 
   /** The last event of a failed answer. Omits open items, as a truncated call must not be run. */

@@ -12,7 +12,6 @@ import {
   ResponseParamsSchema,
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { ParleyError } from '../values/errors.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
 import { toMessages } from './messages.ts';
 import { toToolChoice, toTools } from './tools.ts';
@@ -42,11 +41,10 @@ const ownNames: ReadonlySet<string> = new Set([
 
 /**
  * Checks the parameters that only this API has. The rest is checked as in any chat.
- * @throws `missing_model`, `missing_input`, `invalid_input`, `invalid_parameter`
+ * @throws `missing_input`, `invalid_input`, `invalid_parameter`
  */
 export function toChatParams(params: ResponseParams): ChatCompletionParams {
   const { model, input, instructions, text, reasoning, toolChoice } = params;
-  if (model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   refuseStored(params);
   checkLimit(params.maxOutputTokens);
   return create(ChatCompletionParamsSchema, {

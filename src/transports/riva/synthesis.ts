@@ -53,10 +53,7 @@ export class Synthesis {
   }
 
   /** @param call undefined for a caller without a key */
-  async config(
-    { modelName }: RivaSynthesisConfigRequest,
-    call: Call | undefined,
-  ): Promise<RivaSynthesisConfigResponse> {
+  async config({ modelName }: RivaSynthesisConfigRequest, call?: Call): Promise<RivaSynthesisConfigResponse> {
     const models = await this.#modelsFor(call);
     const modelConfig = models.filter(({ id }) => modelName === '' || id === modelName).map(describe);
     return create(RivaSynthesisConfigResponseSchema, { modelConfig });

@@ -123,8 +123,9 @@ export function streamRpc(
       toMessage: (part) => part as Message,
     };
   }
-  if (rpc.kind === 'session')
-    return { batches: served.stream(rpc, manyOf(rpc, sent)), toMessage: rpc.toMessage };
+  if (rpc.kind === 'session') {
+    return { batches: served.stream(rpc, manyOf(rpc, sent)), toMessage: (part) => part as Message };
+  }
   if (rpc.kind !== 'server-stream') throw misplaced(rpc);
   const request = oneOf(rpc, sent);
   served.noteMessageBytes(requestBytes());

@@ -42,10 +42,17 @@ function readRequest(json: JsonValue): void {
 }
 
 function readAnswer(chunks: readonly JsonValue[]): void {
-  const answer = new MessageAnswer(paramsCodec.decodeLeniently({}), { id: newRequestId(0) });
-  const events = chunks.flatMap((chunk) => [...answer.take([chunkCodec.decodeLeniently(chunk)])]);
+  const begin = () => new MessageAnswer(paramsCodec.decodeLeniently({}), { id: newRequestId(0) });
+  const answer = begin();
+  const decoded = chunks.map((chunk) => chunkCodec.decodeLeniently(chunk));
+  const events = decoded.flatMap((chunk) => [...answer.take([chunk])]);
   checkEvents([...answer.take([]), ...events, ...answer.finish()]);
-  refusable(() => JSON.stringify(encodeMessage(answer.whole())));
+  for (const chunk of decoded) {
+    refusable(() => {
+      const { message } = begin().whole(chunk);
+      if (message) JSON.stringify(encodeMessage(message));
+    });
+  }
 }
 
 function refusable(run: () => void): void {

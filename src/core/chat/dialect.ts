@@ -1,0 +1,126 @@
+/** Other forms of a chat: an API converts its parameters to those of a chat, and builds its answer from the chunks. */
+import type { Message } from '@bufbuild/protobuf';
+import type { ChatCompletionChunk, ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Call } from '../access/call.ts';
+import type { ChatModel } from '../entities/model.ts';
+import type { AnswerForm, Idempotency } from '../idempotency/idempotency.ts';
+import { isNews } from '../values/batches.ts';
+import { breathe } from '../values/breathe.ts';
+import { ParleyError, toParleyError } from '../values/errors.ts';
+import { asChunk } from './answer-as-chunk.ts';
+import { type ChatOperations, noteModel } from './service.ts';
+
+export interface Dialect<Params, Event, Answer> {
+  /** The form of a stored answer. */
+  readonly form: AnswerForm<Answer>;
+  /** @param thinking how requests for thinking reach the model; undefined if there is none of that id */
+  toChat(params: Params, thinking: ChatModel['thinking'] | undefined): ChatCompletionParams;
+  build(params: Params, call: Call): AnswerBuilder<Event, Answer>;
+  /** Translates an error of the chat to the names of this API. Default: it stays as it is. */
+  errorOf?(error: unknown): unknown;
+}
+
+export interface AnswerBuilder<Event, Answer> {
+  /** The events of the next chunks of a stream. */
+  take(chunks: readonly ChatCompletionChunk[]): readonly Event[];
+  /** The last events of a stream. */
+  finish(): readonly Event[];
+  /** The last events of a stream that has begun and failed. Default: none. */
+  fail?(error: ParleyError): readonly Event[];
+  /** The answer to a request that is not streamed. */
+  whole(chunk: ChatCompletionChunk): Answer;
+}
+
+/** Parameters of any dialect. */
+type Asked = { readonly model?: string | undefined };
+/** The request of an RPC. */
+type Asks<Params> = Message & { readonly params?: Params | undefined };
+
+interface DialectDeps {
+  readonly chat: ChatOperations;
+  readonly idempotency: Idempotency;
+}
+
+/** Implements the RPCs of a dialect. Each request is a chat, and is metered like one. */
+export class DialectOperations<Params extends Asked, Event, Answer> {
+  readonly #dialect: Dialect<Params, Event, Answer>;
+  readonly #deps: DialectDeps;
+
+  constructor(dialect: Dialect<Params, Event, Answer>, deps: DialectDeps) {
+    this.#dialect = dialect;
+    this.#deps = deps;
+  }
+
+  create(request: Asks<Params>, call: Call): Promise<Answer> {
+    noteModel(request.params, call);
+    const repeatable = { answerForm: this.#dialect.form, request, call };
+    return this.#deps.idempotency.run(repeatable, () => this.#create(request.params, call));
+  }
+
+  /** Settles before the events that end the answer. */
+  stream({ params }: Asks<Params>, call: Call): AsyncGenerator<readonly Event[]> {
+    noteModel(params, call);
+    return this.#stream(params, call);
+  }
+
+  /** Counts the tokens of the prompt, without running it. */
+  async countPrompt({ params }: Asks<Params>, call: Call): Promise<{ readonly inputTokens: number }> {
+    noteModel(params, call);
+    await breathe(call.requestBytes);
+    return { inputTokens: await this.#deps.chat.countPrompt(this.#toChat(named(params)), call) };
+  }
+
+  async #create(asked: Params | undefined, call: Call): Promise<Answer> {
+    await breathe(call.requestBytes);
+    const params = named(asked);
+    const answer = this.#dialect.build(params, call);
+    try {
+      return answer.whole(asChunk(await this.#deps.chat.complete(this.#toChat(params), call)));
+    } catch (error) {
+      throw this.#errorOf(error);
+    }
+  }
+
+  async *#stream(asked: Params | undefined, call: Call): AsyncGenerator<readonly Event[]> {
+    await breathe(call.requestBytes);
+    const params = named(asked);
+    const answer = this.#dialect.build(params, call);
+    let hasBegun = false;
+    try {
+      for await (const chunks of this.#deps.chat.stream(this.#toChat(params), call)) {
+        hasBegun = true;
+        const events = answer.take(chunks.map(({ message }) => message));
+        if (isNews(events, chunks)) yield events;
+      }
+      const last = answer.finish();
+      if (last.length > 0) yield last;
+    } catch (thrown) {
+      const error = this.#errorOf(thrown);
+      if (hasBegun && answer.fail && !call.signal.aborted) {
+        // Clients stop at these events, so the record ends before them.
+        await call.metering.void(error);
+        yield answer.fail(toParleyError(error));
+      }
+      throw error;
+    }
+  }
+
+  #toChat(params: Params): ChatCompletionParams {
+    return this.#dialect.toChat(params, this.#deps.chat.thinkingOf(params.model));
+  }
+
+  #errorOf(error: unknown): unknown {
+    return this.#dialect.errorOf ? this.#dialect.errorOf(error) : error;
+  }
+}
+
+export type OperationsOf<D> =
+  D extends Dialect<infer Params extends Asked, infer Event, infer Answer>
+    ? DialectOperations<Params, Event, Answer>
+    : never;
+
+/** A dialect converts all parameters, so the model is asked for before. */
+function named<Params extends Asked>(params: Params | undefined): Params {
+  if (params?.model !== undefined) return params;
+  throw new ParleyError('missing_model', { param: 'model' });
+}

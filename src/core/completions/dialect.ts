@@ -1,0 +1,99 @@
+/** The legacy form: one prompt, and answers of text alone. */
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatCompletionChunk,
+  type ChatCompletionParams,
+  ChatCompletionParamsSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type Completion,
+  type CompletionParams,
+  CompletionSchema,
+  type CreateCompletionResponse,
+  CreateCompletionResponseSchema,
+} from '../../../gen/parley/completions/v1/completions_pb.ts';
+import type { Call } from '../access/call.ts';
+import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
+import { messageForm } from '../idempotency/idempotency.ts';
+import { ParleyError } from '../values/errors.ts';
+import { invalid } from '../values/parameters.ts';
+
+export const completions: Dialect<CompletionParams, Completion, CreateCompletionResponse> = {
+  form: messageForm(CreateCompletionResponseSchema),
+  toChat: toChatParams,
+  build: (_, call) => new CompletionAnswer(call),
+};
+
+class CompletionAnswer implements AnswerBuilder<Completion, CreateCompletionResponse> {
+  readonly #call: Pick<Call, 'id' | 'startedAtMs'>;
+
+  constructor(call: Pick<Call, 'id' | 'startedAtMs'>) {
+    this.#call = call;
+  }
+
+  take(chunks: readonly ChatCompletionChunk[]): readonly Completion[] {
+    return chunks.flatMap((chunk) => {
+      const piece = this.#completion(chunk);
+      piece.choices = piece.choices.filter(({ text, finishReason }) => text !== '' || finishReason);
+      return piece.choices.length > 0 || piece.usage ? [piece] : [];
+    });
+  }
+
+  finish(): readonly Completion[] {
+    return [];
+  }
+
+  whole(chunk: ChatCompletionChunk): CreateCompletionResponse {
+    return create(CreateCompletionResponseSchema, { completion: this.#completion(chunk) });
+  }
+
+  #completion({ model, usage, choices }: ChatCompletionChunk): Completion {
+    const { id, startedAtMs } = this.#call;
+    return create(CompletionSchema, {
+      id: id.replace(/^req_/, 'cmpl-'),
+      object: 'text_completion',
+      created: BigInt(Math.floor(startedAtMs / 1000)),
+      choices: choices.map(({ index, delta, finishReason }) => ({
+        index,
+        text: delta?.content ?? '',
+        finishReason,
+      })),
+      model,
+      usage,
+    });
+  }
+}
+
+/** @throws `missing_input`, `invalid_input`, `invalid_parameter` */
+function toChatParams(params: CompletionParams): ChatCompletionParams {
+  const { $typeName: _, $unknown: __, prompt, suffix, echo, bestOf, logprobs, other, ...shared } = params;
+  const value = textOf(prompt);
+  if (suffix) throw refused('suffix', 'Put the whole text into `prompt`.');
+  if (echo) throw refused('echo', 'The answer never repeats the prompt.');
+  if (logprobs !== undefined) throw refused('logprobs', 'Use `POST /chat/completions` for them.');
+  if ((bestOf ?? 1) > (params.n ?? 1)) throw refused('best_of', 'Use `n`.');
+  const passedOn = Object.entries(other ?? {}).filter(([, member]) => member !== null);
+  return create(ChatCompletionParamsSchema, {
+    ...shared,
+    messages: [{ role: 'user', content: { value: { case: 'text', value } } }],
+    other: Object.fromEntries(passedOn),
+  });
+}
+
+function refused(param: string, advice: string): ParleyError {
+  return invalid(param, `\`${param}\` cannot be had from a chat model. ${advice}`);
+}
+
+/** A list may have one text: some clients always send a list. */
+function textOf(prompt: CompletionParams['prompt']): string {
+  const param = 'prompt';
+  if (prompt?.value.case === 'text') return prompt.value.value;
+  if (prompt?.value.case !== 'list') {
+    throw new ParleyError('missing_input', { message: 'Send `prompt`, a text.', param });
+  }
+  const { items } = prompt.value.value;
+  const [text] = items;
+  if (text !== undefined && items.length === 1) return text;
+  const message = `\`prompt\` has ${items.length} texts. Send one text, and a request for each further text.`;
+  throw new ParleyError('invalid_input', { message, param });
+}
