@@ -1,5 +1,11 @@
 /** Finds NaN and infinities. JSON has neither, except for numbers such as `1e999`, so an upstream would get `null` or a text in their place. */
-import { type DescField, type DescMessage, type JsonObject, type Message, ScalarType } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf';
 import { isObject } from './shape.ts';
 
 /** Returns the path of the first number that is not finite, such as `.logit_bias.50256`; undefined if there is none. */

@@ -19,6 +19,8 @@ export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseRes
     if (!(error instanceof ParleyError)) return error;
     const { code, message, cause } = error;
     if (code === 'context_length_exceeded') return new ParleyError(code, { message, cause, param: 'input' });
-    return code === 'invalid_messages' ? new ParleyError('invalid_input', { message, param: 'input' }) : error;
+    return code === 'invalid_messages'
+      ? new ParleyError('invalid_input', { message, param: 'input' })
+      : error;
   },
 };
