@@ -12,7 +12,7 @@ import { type AnswerHead, type ChatForm, type ChoiceState, secondsOf } from '../
 import { type ChatOutput, OutputReader } from '../core/entities/chat-output.ts';
 import { withDoubles } from '../core/values/long-integers.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
-import { isObject, setMember } from './shape.ts';
+import { isObject, objectsOf, setMember, stringOf } from './shape.ts';
 
 type Message = ChatCompletion | ChatCompletionChunk;
 /** The member of a choice that holds its text. */
@@ -204,12 +204,4 @@ function addSaid(output: OutputReader, said: JsonObject): void {
     }
   }
   output.addMembers(others);
-}
-
-function stringOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }

@@ -1,5 +1,11 @@
 /** The JSON form of a message according to its schema, and functions for members of JSON objects. */
-import { type DescField, type DescMessage, hasOption, type JsonObject } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type DescMessage,
+  hasOption,
+  type JsonObject,
+  type JsonValue,
+} from '@bufbuild/protobuf';
 import {
   always_present as alwaysPresent,
   json_list as jsonList,
@@ -39,6 +45,16 @@ export function onlyField(message: DescMessage): DescField {
 
 export function isObject(json: unknown): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json);
+}
+
+/** The text of a member; empty for any other value. */
+export function stringOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** The objects in a list; none for any other value. */
+export function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 /** Sets a member of any name: a plain assignment of `__proto__` would change the prototype. */

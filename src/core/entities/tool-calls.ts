@@ -1,5 +1,15 @@
 /** Joins the pieces of an answer's tool calls, for every form of answer. */
-import type { ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
+
+type Texts<Name extends string> = { readonly [name in Name]?: string | undefined };
+
+/** A piece of a call: a message of the schema, or its parts. */
+interface CallPiece {
+  readonly index?: number | undefined;
+  readonly id?: string | undefined;
+  readonly type?: string | undefined;
+  readonly function?: Texts<'name' | 'arguments'> | undefined;
+  readonly custom?: Texts<'name' | 'input'> | undefined;
+}
 
 export interface CallSoFar {
   readonly kind: 'function' | 'custom';
@@ -23,7 +33,7 @@ export class ToolCalls<Call extends CallSoFar = CallSoFar> {
   }
 
   /** @returns the call that the piece begins or continues, and the text that it adds */
-  take(piece: ToolCall): { readonly call: Call; readonly delta: string } {
+  take(piece: CallPiece): { readonly call: Call; readonly delta: string } {
     const { type, index, id: givenId = '', custom, function: called } = piece;
     const { name = '' } = custom ?? called ?? {};
     const delta = custom?.input ?? called?.arguments ?? '';
@@ -41,7 +51,7 @@ export class ToolCalls<Call extends CallSoFar = CallSoFar> {
   }
 
   /** Some servers number all calls 0, some none, so a call begins with its own id, or with a name after a whole call. */
-  #isContinued(open: Call, { index, id }: ToolCall, name: string): boolean {
+  #isContinued(open: Call, { index, id }: CallPiece, name: string): boolean {
     if (index !== undefined && index !== open.index) return false;
     if (id) return id === open.givenId;
     return name === '' || open.name === '' || !this.#ends.get(open)?.isReached;

@@ -407,6 +407,43 @@ describe('a streamed answer', () => {
     expect(got).toEqual(sent.map((part) => ({ ...part, model: 'served' })));
   });
 
+  const look = (text: string, more: object = {}) => ({
+    ...more,
+    function: { name: 'look', arguments: text },
+  });
+  const rest = (text: string, more: object = {}) => ({ ...more, function: { arguments: text } });
+  const [a, b] = [{ id: 'call_a' }, { id: 'call_b' }];
+  const zero = { index: 0 };
+
+  it.each<[string, object[], number[]]>([
+    [
+      '0',
+      [
+        look('{"at":', { ...zero, ...a }),
+        rest('1}', zero),
+        look('{"at":', { ...zero, ...b }),
+        rest('2}', zero),
+      ],
+      [0, 0, 1, 1],
+    ],
+    ['0, without ids', [look('{"at":1}', zero), look('{"at":2}', zero), look('{"at":3}', zero)], [0, 1, 2]],
+    ['nothing', [look('{"at":', a), rest('1}'), look('{"at":', b), rest('2}')], [0, 0, 1, 1]],
+    ['nothing, without ids', [look('{"at":'), rest('1}'), look('{}')], [0, 0, 1]],
+    [
+      'rightly, but from 1',
+      [look('{', { index: 1, ...a }), rest('}', { index: 1 }), look('{}', { index: 2, ...b })],
+      [1, 1, 2],
+    ],
+  ])('has the index of each call, if the upstream numbers its calls %s', async (_, pieces, indexes) => {
+    const sent = pieces.map((piece) => chunk({ tool_calls: [piece] }));
+    upstream.answer(path, events([...sent, chunk({}, { finish_reason: 'tool_calls' })]));
+    const { events: got } = await readEvents(await stream());
+    const calls = got.flatMap(({ choices }) =>
+      choices.flatMap(({ delta }: { delta: { tool_calls?: object[] } }) => delta.tool_calls ?? []),
+    );
+    expect(calls).toEqual(pieces.map((piece, at) => ({ ...piece, index: indexes[at] })));
+  });
+
   it('is counted by Parley, with reasoning, if its usage is missing', async () => {
     const sent = [
       chunk({ reasoning_content: 'well then' }),

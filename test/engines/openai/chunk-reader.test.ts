@@ -6,6 +6,7 @@ import { chunkJson } from '../../../src/codec/spliced-chunk.ts';
 import { StreamedAnswer, withUsage } from '../../../src/core/chat/streamed-answer.ts';
 import type { ChatChunk } from '../../../src/core/entities/chat-answer.ts';
 import { toParleyError } from '../../../src/core/values/errors.ts';
+import { CallNumbers } from '../../../src/engines/openai/chat/call-numbers.ts';
 import { ChunkReader } from '../../../src/engines/openai/chat/chunk-reader.ts';
 import { readChunk } from '../../../src/engines/openai/chat/json.ts';
 import { SseReader } from '../../../src/engines/openai/chat/sse.ts';
@@ -21,7 +22,10 @@ const spliced = (): Read => {
   const reader = new ChunkReader(report);
   return (data) => reader.read(data);
 };
-const parsed = (): Read => (data) => readChunk(data, report);
+const parsed = (): Read => {
+  const numbers = new CallNumbers();
+  return (data) => readChunk(data, report, numbers);
+};
 
 /** How a client gets a chunk. */
 type Write = (chunk: ChatChunk) => string;

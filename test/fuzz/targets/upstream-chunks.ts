@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chunkJson } from '../../../src/codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../src/core/entities/chat-answer.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
+import { CallNumbers } from '../../../src/engines/openai/chat/call-numbers.ts';
 import { ChunkReader } from '../../../src/engines/openai/chat/chunk-reader.ts';
 import { readAnswer, readChunk } from '../../../src/engines/openai/chat/json.ts';
 import { reportedError } from '../../../src/engines/openai/errors.ts';
@@ -42,11 +43,12 @@ export const upstreamChunks: FuzzTarget = {
       const text = input.toString();
       const json = parsed(text);
       const chunks = new ChunkReader(report);
+      const numbers = new CallNumbers();
       for (const line of text.split('\n')) {
         const spliced = passed(() => chunks.read(line));
         assert.deepEqual(
           spliced,
-          passed(() => readChunk(line, report)),
+          passed(() => readChunk(line, report, numbers)),
         );
       }
       if (json !== undefined) orRefused(() => readAnswer(json, report));

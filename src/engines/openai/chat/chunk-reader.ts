@@ -1,5 +1,6 @@
 import { ChunkLayout } from '../../../codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../core/entities/chat-answer.ts';
+import { CallNumbers } from './call-numbers.ts';
 import { type Report, readChunk } from './json.ts';
 
 /** Enough for a stream with several choices, each with text and reasoning. */
@@ -14,6 +15,7 @@ export class ChunkReader {
   readonly #report: Report;
   /** Layouts, the newest first. */
   readonly #layouts: ChunkLayout[] = [];
+  readonly #numbers = new CallNumbers();
   #attempts = attemptsMax;
 
   constructor(report: Report) {
@@ -22,14 +24,15 @@ export class ChunkReader {
 
   /** @throws `upstream_error` if the chunk is an error or malformed */
   read(data: string): ChatChunk {
-    for (const layout of this.#layouts) {
+    const layouts = this.#numbers.areNeeded ? [] : this.#layouts;
+    for (const layout of layouts) {
       const chunk = layout.read(data);
       if (chunk === undefined) continue;
       this.#attempts = Math.min(attemptsMax, this.#attempts + 1 / chunksWorth);
       return chunk;
     }
-    const chunk = readChunk(data, this.#report);
-    if (this.#attempts >= 1 && chunk.text !== '') this.#learn(data);
+    const chunk = readChunk(data, this.#report, this.#numbers);
+    if (!this.#numbers.areNeeded && this.#attempts >= 1 && chunk.text !== '') this.#learn(data);
     return chunk;
   }
 

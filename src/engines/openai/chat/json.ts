@@ -14,6 +14,7 @@ import { bounds } from '../../../core/values/bounds.ts';
 import type { ParleyError } from '../../../core/values/errors.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
+import { CallNumbers } from './call-numbers.ts';
 import type { LimitNames } from './limit-names.ts';
 import { applyParameters, type ChatParameters } from './operator-members.ts';
 
@@ -63,8 +64,11 @@ export function readAnswer(json: unknown, report: Report): ChatAnswer {
   return answerCodec.decode(checkAnswer(json, report));
 }
 
-/** @throws `upstream_error` if the chunk is an error or malformed */
-export function readChunk(data: string, report: Report): ChatChunk {
+/**
+ * @param numbers those of the calls in its stream
+ * @throws `upstream_error` if the chunk is an error or malformed
+ */
+export function readChunk(data: string, report: Report, numbers = new CallNumbers()): ChatChunk {
   if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
   let json: unknown;
   try {
@@ -72,7 +76,10 @@ export function readChunk(data: string, report: Report): ChatChunk {
   } catch (cause) {
     throw malformedResponse('an event is not JSON', cause);
   }
-  return chunkCodec.decode(checkAnswer(json, report));
+  const checked = checkAnswer(json, report);
+  const chunk = chunkCodec.decode(checked);
+  numbers.give(checked);
+  return chunk;
 }
 
 function checkAnswer(json: unknown, report: Report): JsonObject {
