@@ -65,19 +65,20 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
         hasBegun = true;
         return chunk;
       };
-      return chunksOf(() => post(params, true, signal), chatAnswerBytesMax(params), toChunk);
+      const ask = () => post(params, true, signal);
+      return chunksOf(ask, chatAnswerBytesMax(params), { toChunk, end: () => chunks.end() });
     },
   };
 }
 
 /**
- * The chunks of a stream, up to its end or `[DONE]`. The caller checks for finish reasons. A plain JSON answer is
+ * The chunks of a stream, up to its end or `[DONE]`, which ends all choices. The caller checks for finish reasons. A plain JSON answer is
  * refused, as it could not be streamed.
  */
 async function* chunksOf(
   ask: () => Promise<UpstreamAnswer>,
   bytesMax: number,
-  toChunk: ToChunk,
+  { toChunk, end }: { readonly toChunk: ToChunk; readonly end: () => ChatChunk | undefined },
 ): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
   const { contentType } = answer;
@@ -98,6 +99,8 @@ async function* chunksOf(
   last ??= readChunks(reader.end(), toChunk);
   if (last.chunks.length > 0) yield last.chunks;
   if (last.failure) throw last.failure.reason;
+  const ending = last.isDone ? end() : undefined;
+  if (ending) yield [ending];
 }
 
 type ToChunk = (event: SseEvent) => ChatChunk;

@@ -467,6 +467,29 @@ describe('a streamed answer', () => {
     expect((await parley.recordOf(response)).state).toBe('ok');
   });
 
+  it.each<[string, Parameters<typeof chunk>[0][], string]>([
+    ['no finish reason', [{ content: 'a' }], 'stop'],
+    ['an empty finish reason', [{ content: 'a' }, {}], 'stop'],
+    ['tool calls without a finish reason', [{ tool_calls: [look('{}', { ...zero, ...a })] }], 'tool_calls'],
+  ])('is complete with [DONE] and %s, and is charged', async (_, deltas, reason) => {
+    const sent = deltas.map((delta, at) => chunk(delta, at > 0 ? { finish_reason: '' } : {}));
+    const usage = chunk({}, {}, { choices: [], usage: reported });
+    upstream.answer(path, events([...sent, usage]));
+    const response = await stream();
+    const { events: got, isDone } = await readEvents(response);
+    expect(isDone).toBe(true);
+    expect(got.at(-1)).toMatchObject({ id: got[0].id, choices: [{ index: 0, finish_reason: reason }] });
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', tokens: { source: 'reported' } });
+  });
+
+  it('may have an event as long as a picture', async () => {
+    const picture = chunk({ images: ['x'.repeat(2_000_000)] });
+    upstream.answer(path, events([chunk({ content: 'a' }), picture, chunk({}, { finish_reason: 'stop' })]));
+    const { events: got, isDone } = await readEvents(await stream());
+    expect(isDone).toBe(true);
+    expect(got[1].choices[0].delta.images[0]).toHaveLength(2_000_000);
+  });
+
   it('is complete if the last event lacks its blank line', async () => {
     const [last, ...others] = chunks('a').reverse();
     const text = others.reverse().map((part) => `data: ${JSON.stringify(part)}\n\n`);

@@ -193,8 +193,8 @@ describe('a malformed answer', () => {
     ['what is no object', ['data: 7\n\n']],
     ['nothing but comments', [': ping\n\n', ': ping\n\n']],
     ['nothing but [DONE]', ['data: [DONE]\n\n']],
-    ['a line without an end', [`data: ${'x'.repeat(300_000)}`]],
-    ['an event without an end', Array.from({ length: 400 }, () => `data: ${'x'.repeat(1_000)}\n`)],
+    ['a line without an end', [`data: ${'x'.repeat(34_000_000)}`]],
+    ['an event without an end', Array.from({ length: 34 }, () => `data: ${'x'.repeat(1_000_000)}\n`)],
   ])('a stream of %s is a 502', async (_, parts) => {
     upstream.answer(path, eventText(parts));
     const response = await ask({ stream: true });
@@ -210,12 +210,12 @@ describe('a stream that fails after it has begun', () => {
     ['a reset', eventText(begun, { ending: 'reset', everyMs: 20 })],
     ['a pause that is too long', eventText(begun, { ending: 'stall' })],
     ['its end without a finish reason', eventText(begun)],
-    ['[DONE] without a finish reason', eventText([...begun, 'data: [DONE]\n\n'])],
+    ['the finish reason `error`', eventText([...begun, ...text(chunk({}, { finish_reason: 'error' }))])],
     ['an end within an event', eventText([...begun, 'data: {"id":"x","choi'])],
     ['an error event', eventText([...begun, 'event: error\ndata: {}\n\n', 'data: [DONE]\n\n'])],
     ['an error', eventText([...begun, ...text({ error: { message: 'upstream words' } })])],
     ['what is no JSON', eventText([...begun, 'data: oops\n\n'])],
-    ['an event that is too long', eventText([...begun, `data: "${'x'.repeat(300_000)}"\n\n`])],
+    ['an event that is too long', eventText([...begun, `data: "${'x'.repeat(34_000_000)}"\n\n`])],
   ])('%s: an error event, no [DONE], no charge', async (_, answer) => {
     upstream.answer(path, answer);
     const before = await balance();

@@ -16,6 +16,11 @@ export class CallNumbers {
     return this.#areNeeded;
   }
 
+  /** Whether a choice has a call. */
+  has(choice: number): boolean {
+    return this.#calls.has(choice);
+  }
+
   /** Changes the JSON of a chunk. */
   give(chunk: JsonObject): void {
     for (const { index, delta } of objectsOf(chunk['choices'])) {

@@ -2,6 +2,7 @@ import { ChunkLayout } from '../../../codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../core/entities/chat-answer.ts';
 import { CallNumbers } from './call-numbers.ts';
 import { type Report, readChunk } from './json.ts';
+import { OpenChoices } from './open-choices.ts';
 
 /** Enough for a stream with several choices, each with text and reasoning. */
 const layoutsMax = 8;
@@ -16,6 +17,7 @@ export class ChunkReader {
   /** Layouts, the newest first. */
   readonly #layouts: ChunkLayout[] = [];
   readonly #numbers = new CallNumbers();
+  readonly #open = new OpenChoices();
   #attempts = attemptsMax;
 
   constructor(report: Report) {
@@ -24,6 +26,17 @@ export class ChunkReader {
 
   /** @throws `upstream_error` if the chunk is an error or malformed */
   read(data: string): ChatChunk {
+    const chunk = this.#read(data);
+    this.#open.note(chunk);
+    return chunk;
+  }
+
+  /** The chunk that a whole stream lacks, if the upstream has not given each choice its finish reason. */
+  end(): ChatChunk | undefined {
+    return this.#open.end((choice) => this.#numbers.has(choice));
+  }
+
+  #read(data: string): ChatChunk {
     const layouts = this.#numbers.areNeeded ? [] : this.#layouts;
     for (const layout of layouts) {
       const chunk = layout.read(data);

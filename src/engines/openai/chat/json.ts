@@ -8,7 +8,7 @@ import { answerCodec, chunkCodec } from '../../../codec/chat-answer.ts';
 import { jsonCodec } from '../../../codec/codec.ts';
 import { JsonScan } from '../../../codec/json-scan.ts';
 import { parseJson } from '../../../codec/parse-json.ts';
-import { isObject } from '../../../codec/shape.ts';
+import { isObject, objectsOf } from '../../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/entities/chat-answer.ts';
 import { bounds } from '../../../core/values/bounds.ts';
 import type { ParleyError } from '../../../core/values/errors.ts';
@@ -86,6 +86,9 @@ function checkAnswer(json: unknown, report: Report): JsonObject {
   if (!isObject(json)) throw malformedResponse('the answer is not an object');
   if (json['error'] != null || json['object'] === 'error') throw report(JSON.stringify(json));
   const { choices } = json;
+  if (objectsOf(choices).some(({ finish_reason: reason }) => reason === 'error')) {
+    throw report(JSON.stringify(json));
+  }
   if (Array.isArray(choices) && choices.length > bounds.choices.maximum) {
     throw malformedResponse(`the answer has more than ${bounds.choices.maximum} choices`);
   }

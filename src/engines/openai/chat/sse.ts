@@ -1,8 +1,8 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { malformedResponse } from '../errors.ts';
 
-/** The longest event, and the longest line, in UTF-16 units. */
-const eventLengthMax = 262_144;
+/** The longest event, and the longest line, in UTF-16 units: as long as the largest answer that is read whole. */
+const eventLengthMax = 33_554_432;
 
 export interface SseEvent {
   /** Undefined if the event has none. */
