@@ -33,7 +33,10 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
 /** @throws `upstream_error` for no choice, or one without a finish reason: the answer was cut short */
 export function checkWhole({ choices }: ChatAnswer): void {
   if (choices.length > 0 && choices.every(({ finishReason }) => finishReason)) return;
-  throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
+  throw new ParleyError('upstream_error', {
+    cause: new Error('the answer has no finish reason'),
+    hasRun: true,
+  });
 }
 
 function checkMessages({ messages }: ChatCompletionParams): void {

@@ -45,7 +45,10 @@ export class StreamedAnswer implements ChatOutput {
   /** The last chunk. @throws `upstream_error` if a choice has no finish reason: the answer was cut short */
   finish(): ChatChunk {
     if (this.#held !== undefined) return this.#held;
-    throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
+    throw new ParleyError('upstream_error', {
+      cause: new Error('the answer has no finish reason'),
+      hasRun: true,
+    });
   }
 
   /** The last chunk of an answer that is cut short: its open choices end as if by their length. */

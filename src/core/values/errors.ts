@@ -147,6 +147,8 @@ export interface ErrorDetails {
   readonly grpcCode?: GrpcCode;
   /** Whether the engine cannot have begun, so that the request may be sent again or to another engine. Default: false. */
   readonly hasNotRun?: boolean;
+  /** Whether an engine has run for this request, so that another attempt costs its operator again. Default: false. */
+  readonly hasRun?: boolean;
   /** Whether the server's own time limit ended the work: a chat's stream that has sent output ends whole. Default: false. */
   readonly isTimeLimit?: boolean;
   /** For the operator's log; never reaches the caller. */
@@ -161,6 +163,7 @@ export class ParleyError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly httpStatus: number;
   readonly hasNotRun: boolean;
+  readonly hasRun: boolean;
   readonly isTimeLimit: boolean;
   readonly #grpcCode: GrpcCode | undefined;
 
@@ -172,6 +175,7 @@ export class ParleyError extends Error {
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.hasNotRun = details.hasNotRun ?? false;
+    this.hasRun = details.hasRun ?? false;
     this.isTimeLimit = details.isTimeLimit ?? false;
     this.#grpcCode = details.grpcCode;
     this.httpStatus = details.httpStatus ?? errorTable[code].http;
@@ -181,6 +185,11 @@ export class ParleyError extends Error {
   get grpcCode(): GrpcCode {
     if (this.#grpcCode !== undefined) return this.#grpcCode;
     return this.code === 'upstream_error' ? upstreamGrpcCode(this.httpStatus) : errorTable[this.code].grpc;
+  }
+
+  /** Whether clients that repeat failed requests by themselves must not repeat this one. */
+  get mustNotRepeat(): boolean {
+    return this.hasRun || this.httpStatus === 402;
   }
 
   /** Whether Parley's own checks refused the request, as opposed to a failure. */

@@ -59,6 +59,7 @@ export class ConnectionError extends Error {
     return new ParleyError('upstream_error', {
       message: stageMessages[stage],
       hasNotRun: stage === 'connecting',
+      hasRun: stage === 'late' || stage === 'reading' || stage === 'idle',
       cause:
         stage === 'waiting' && cause instanceof Error ? new LostCallError(cause.message, { cause }) : cause,
     });
@@ -72,6 +73,7 @@ export class LostCallError extends Error {}
 export function malformedResponse(reason: string, cause?: unknown): ParleyError {
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model sent a malformed response. Try again.',
+    hasRun: true,
     // A parser's error quotes its input, which may be a user's words.
     cause: new Error(reason, cause instanceof SyntaxError ? {} : { cause }),
   });
@@ -95,6 +97,7 @@ export function refuseExcess(excess: Excess | undefined): void {
 export function timeUp(totalMs: number): ParleyError {
   return new ParleyError('upstream_error', {
     message: upstreamMessages.tooSlow,
+    hasRun: true,
     isTimeLimit: true,
     cause: new Error(`the call took longer than ${totalMs} ms`),
   });
@@ -112,6 +115,7 @@ export function reportedError(body: string, ownKey: string | undefined, hasBegun
   if (tooLong) return tooLong;
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model failed on this request. Try again.',
+    hasRun: true,
     cause,
   });
 }

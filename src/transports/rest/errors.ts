@@ -53,7 +53,7 @@ export function errorHeaders(error: ParleyError): Record<string, string> {
     ...(error.retryAfterSeconds !== undefined && {
       'retry-after': String(Math.ceil(error.retryAfterSeconds)),
     }),
-    ...(error.httpStatus === 402 && { 'x-should-retry': 'false' }),
+    ...(error.mustNotRepeat && { 'x-should-retry': 'false' }),
     ...(error.code === 'invalid_api_key' && { 'www-authenticate': 'Bearer' }),
   };
 }

@@ -55,10 +55,11 @@ export function rpcMessage({ message, advice }: ParleyError): string {
 }
 
 /**
- * ErrorInfo has the string code as its reason. Its metadata has the request's id, the HTTP status, the field, and
- * problem and advice apart, for clients that write their own messages.
+ * ErrorInfo has the string code as its reason. Its metadata has the request's id, the HTTP status, the field, whether
+ * the request must not be repeated, and problem and advice apart, for clients that write their own messages.
  */
-export function errorInfo({ code, param, httpStatus, message, advice }: ParleyError, requestId: RequestId) {
+export function errorInfo(error: ParleyError, requestId: RequestId) {
+  const { code, param, httpStatus, message, advice, mustNotRepeat } = error;
   return create(ErrorInfoSchema, {
     reason: code,
     domain,
@@ -66,6 +67,7 @@ export function errorInfo({ code, param, httpStatus, message, advice }: ParleyEr
       request_id: requestId,
       http_status: String(httpStatus),
       problem: message,
+      ...(mustNotRepeat && { should_retry: 'false' }),
       ...(param !== undefined && { param }),
       ...(advice !== undefined && { advice: advice.kind }),
       ...(advice?.type !== undefined && { advice_type: advice.type }),

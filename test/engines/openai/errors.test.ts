@@ -181,6 +181,8 @@ describe('a malformed answer', () => {
       expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
       expectOurWords(error.message);
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'upstream_error' });
+      const mayHaveRun = !error.message.includes('without an answer');
+      expect(response.headers.get('x-should-retry')).toBe(mayHaveRun ? 'false' : null);
     }
     expect([upstream.requests.length, await balance()]).toEqual([Number(before[0]) + 2, before[1]]);
   });
