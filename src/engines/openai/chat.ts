@@ -1,5 +1,7 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatChunk } from '../../core/entities/chat-answer.ts';
+import { asChunk } from '../../core/chat/answer-as-chunk.ts';
+import { checkWhole } from '../../core/chat/checks.ts';
+import { type ChatAnswer, type ChatChunk, messageChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
@@ -7,7 +9,7 @@ import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { ChunkReader } from './chat/chunk-reader.ts';
-import { readAnswer, toUpstreamParams } from './chat/json.ts';
+import { readAnswer, readWhole, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
@@ -66,28 +68,53 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
         return chunk;
       };
       const ask = () => post(params, true, signal);
-      return chunksOf(ask, chatAnswerBytesMax(params), { toChunk, end: () => chunks.end() });
+      return chunksOf(ask, {
+        bytesMax: chatAnswerBytesMax(params),
+        toChunk,
+        end: () => chunks.end(),
+        toAnswer: (json) => {
+          const answer = readAnswer(readWhole(json), report);
+          checkWhole(answer);
+          return answer;
+        },
+      });
     },
   };
 }
 
+interface StreamReading {
+  readonly bytesMax: number;
+  readonly toChunk: ToChunk;
+  /** The chunk that ends the choices which are open at `[DONE]`. */
+  readonly end: () => ChatChunk | undefined;
+  /** Reads the whole answer that a server sends in place of a stream. */
+  readonly toAnswer: (json: Buffer) => ChatAnswer;
+}
+
 /**
- * The chunks of a stream, up to its end or `[DONE]`, which ends all choices. The caller checks for finish reasons. A plain JSON answer is
- * refused, as it could not be streamed.
+ * The chunks of a stream, up to its end or `[DONE]`, which ends all choices. The caller checks for finish reasons. The content
+ * decides, as some servers give it a wrong type, and some answer with plain JSON.
  */
 async function* chunksOf(
   ask: () => Promise<UpstreamAnswer>,
-  bytesMax: number,
-  { toChunk, end }: { readonly toChunk: ToChunk; readonly end: () => ChatChunk | undefined },
+  { bytesMax, toChunk, end, toAnswer }: StreamReading,
 ): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
-  const { contentType } = answer;
-  if (contentType !== 'text/event-stream') {
-    throw answer.refuse(`the answer is ${contentType || 'of no type'}, not a stream of events`);
-  }
   const reader = new SseReader();
+  let json: Buffer[] | undefined;
+  let isKnown = answer.contentType === 'text/event-stream';
   let last: ReadChunks | undefined;
   for await (const piece of answer.pieces(bytesMax)) {
+    if (!isKnown) {
+      isKnown = true;
+      const beginning = Buffer.from(piece).toString('latin1').trimStart();
+      if (beginning.startsWith('{')) json = [];
+      else if (!eventBeginning.test(beginning)) {
+        throw answer.refuse(`the answer is ${answer.contentType || 'of no type'}, not a stream of events`);
+      }
+    }
+    json?.push(Buffer.from(piece));
+    if (json) continue;
     const read = readChunks(reader.read(piece), toChunk);
     if (read.isDone) answer.complete();
     if (read.isDone || read.failure) {
@@ -96,12 +123,16 @@ async function* chunksOf(
     }
     if (read.chunks.length > 0) yield read.chunks;
   }
+  if (json) return yield [messageChunk(asChunk(toAnswer(Buffer.concat(json))))];
   last ??= readChunks(reader.end(), toChunk);
   if (last.chunks.length > 0) yield last.chunks;
   if (last.failure) throw last.failure.reason;
   const ending = last.isDone ? end() : undefined;
   if (ending) yield [ending];
 }
+
+/** A byte order mark, a comment or a field. */
+const eventBeginning = /^(\xef\xbb\xbf)?(:|data|event|id|retry)/;
 
 type ToChunk = (event: SseEvent) => ChatChunk;
 

@@ -482,6 +482,21 @@ describe('a streamed answer', () => {
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', tokens: { source: 'reported' } });
   });
 
+  it.each(['text/plain', 'application/json', 'application/octet-stream', undefined])(
+    'is read as what it is, if its type is %s: events, or an answer in place of a stream',
+    async (type) => {
+      const headers = type === undefined ? {} : { 'content-type': type };
+      const sent = chunks('a', ' b').map((part) => `data: ${JSON.stringify(part)}\n\n`);
+      upstream.answer(path, pieces([...sent, 'data: [DONE]\n\n'], { headers, everyMs: 5 }));
+      expect(await readEvents(await stream())).toMatchObject({ text: 'a b', isDone: true });
+      const plain = JSON.stringify(completion('a b'));
+      upstream.answer(path, pieces([plain.slice(0, 30), plain.slice(30)], { headers, everyMs: 5 }));
+      const response = await stream();
+      expect(await readEvents(response)).toMatchObject({ text: 'a b', isDone: true });
+      expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', tokens: { source: 'reported' } });
+    },
+  );
+
   it('may have an event as long as a picture', async () => {
     const picture = chunk({ images: ['x'.repeat(2_000_000)] });
     upstream.answer(path, events([chunk({ content: 'a' }), picture, chunk({}, { finish_reason: 'stop' })]));

@@ -69,17 +69,21 @@ export function readAnswer(json: unknown, report: Report): ChatAnswer {
  * @throws `upstream_error` if the chunk is an error or malformed
  */
 export function readChunk(data: string, report: Report, numbers = new CallNumbers()): ChatChunk {
-  if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
-  let json: unknown;
-  try {
-    json = parseJson(data);
-  } catch (cause) {
-    throw malformedResponse('an event is not JSON', cause);
-  }
+  const json = readWhole(data);
   const checked = checkAnswer(json, report);
   const chunk = chunkCodec.decode(checked);
   numbers.give(checked);
   return chunk;
+}
+
+/** Reads JSON within the bounds of answers. @throws `upstream_error` if it is not JSON, or exceeds one */
+export function readWhole(data: string | Buffer): unknown {
+  if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
+  try {
+    return parseJson(data.toString());
+  } catch (cause) {
+    throw malformedResponse('an event is not JSON', cause);
+  }
 }
 
 function checkAnswer(json: unknown, report: Report): JsonObject {
