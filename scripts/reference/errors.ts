@@ -139,6 +139,7 @@ const retryLater: ReadonlySet<ErrorCode> = new Set([
 function headersOf(code: ErrorCode): JsonObject {
   const names = Object.keys(errorHeaders(new ParleyError(code)));
   if (retryLater.has(code)) names.push('retry-after');
+  if (code === 'upstream_error') names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, headerRef(name)]));
 }
 
@@ -149,7 +150,8 @@ export const errorHeaderComponents: JsonObject = {
     example: 7,
   },
   'x-should-retry': {
-    description: 'The same request will not succeed. SDKs respect this header.',
+    description:
+      'The same request will not succeed, or has run an upstream that another attempt would run again. SDKs respect this header.',
     schema: { const: 'false' },
     example: 'false',
   },

@@ -14,7 +14,7 @@ const rates = [
 /** A whole number that a JSON number holds exactly. */
 const tokenLimit = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 
-const prompts = { type: 'array', minItems: 1, maxItems: bounds.choices.maximum, items: { type: 'string' } };
+const prompts = { type: 'array', minItems: 1, maxItems: 1, items: { type: 'string' } };
 /** No value but null. */
 const none = { not: {} };
 

@@ -135,7 +135,7 @@ async function refuseTooLong(facts: HoldFacts): Promise<void> {
   const { model } = facts;
   const tokens = await facts.countText();
   if (tokens <= model.contextTokens) return;
-  throw contextLengthExceeded({ prompt: tokens, maximum: model.contextTokens }, { param: 'messages' });
+  throw contextLengthExceeded({ prompt: tokens, maximum: model.contextTokens });
 }
 
 /**

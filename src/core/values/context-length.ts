@@ -7,9 +7,13 @@ import { type ErrorDetails, ParleyError } from './errors.ts';
  */
 export function contextLengthExceeded(
   tokens: { readonly prompt: number; readonly maximum: number } | undefined,
-  details: ErrorDetails,
+  details: ErrorDetails = {},
 ): ParleyError {
   const message =
     tokens && `The prompt is too long: ${tokens.prompt} tokens > ${tokens.maximum} maximum. Send less.`;
-  return new ParleyError('context_length_exceeded', { ...details, ...(message && { message }) });
+  return new ParleyError('context_length_exceeded', {
+    param: 'messages',
+    ...details,
+    ...(message && { message }),
+  });
 }
