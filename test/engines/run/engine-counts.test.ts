@@ -94,7 +94,7 @@ it('counts a stream while it runs, and as cancelled once its client has left', a
 });
 
 it('counts a whole stream as a success, one without its end as a failure', async () => {
-  const parley = await start({}, events([said, finished]), events([said]));
+  const parley = await start({}, events([said, finished]), events([said], { done: false }));
   await ask(parley, { stream: true });
   expect(await requestsTo(parley, 'upstream')).toMatchObject({ ended: 1, failed: 0 });
   await ask(parley, { stream: true });
