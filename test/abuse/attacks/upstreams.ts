@@ -172,7 +172,7 @@ export const upstreams: AttackClass = {
     streamed('an error within', () =>
       events([choice('a'), { error: { message: 'upstream words', code: upstreamKey } }]),
     ),
-    streamed('a reset within', () => events([choice('a')], { ending: 'reset' })),
+    streamed('a reset within', () => events([choice('a')], { done: false, ending: 'reset' })),
     streamed('no JSON', () => eventText(['data: {"choices":[\n\n'])),
     { name: 'its key in an error reaches neither log nor client', by: 'customer', play: keepsTheKey },
     { name: 'a redirect is not followed', by: 'customer', play: followsNothing },
