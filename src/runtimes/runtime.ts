@@ -40,7 +40,7 @@ export interface Runtime {
   /** The models that it runs, in a few words. */
   readonly runs: string;
   readonly licence: string;
-  /** Of a licence that is not permissive: the operator accepts it before anything is installed. */
+  /** Set if a licence is not permissive. The operator accepts it before anything is installed. */
   readonly notice?: string;
   /** Archives that this Parley knows for this machine. If empty, the operator names one. */
   readonly archives: readonly Archive[];

@@ -67,7 +67,7 @@ function unreachable(message: string): Diagnostic {
   return problem('database', found, advice);
 }
 
-/** What the database says of itself and of the connection. */
+/** The database describes itself and the connection by these facts. */
 interface Facts {
   readonly version: string;
   readonly settings: Readonly<Record<string, string>>;

@@ -111,7 +111,8 @@ describe('an upstream that refuses a prompt because of its length', () => {
   const numbers = 'prompt is too long: 5000 tokens > 4096 maximum';
   const refusals: readonly [server: string, error: object, words?: string][] = [
     ['OpenAI', { message: 'Secret words', type: 'invalid_request_error', code: 'context_length_exceeded' }],
-    ['vLLM', { message: vllm, type: 'BadRequestError', code: 400 }, numbers],
+    ['vLLM', { message: vllm, type: 'BadRequestError', code: 400, id: 'req-77777-1795898988570' }, numbers],
+    ['a server that adds much to it', { message: vllm, input: Array(200_000).fill(1) }, numbers],
     ['llama.cpp', { type: 'exceed_context_size_error', n_prompt_tokens: 5000, n_ctx: 4096 }, numbers],
     [
       'SGLang',

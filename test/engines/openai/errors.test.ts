@@ -1,5 +1,8 @@
 /** Failures of an upstream: the client's answer, the cost, and the upstream's view. */
 import { describe, expect, it } from 'vitest';
+import { ParleyError } from '../../../src/core/values/errors.ts';
+import { newRequestId } from '../../../src/core/values/ids.ts';
+import { errorInfo } from '../../../src/transports/rpc/errors.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { chunk, chunks, completion, question, readEvents } from '../../support/chat-answers.ts';
 import { path, quick, startImpatient, text } from '../../support/impatient-parley.ts';
@@ -183,6 +186,11 @@ describe('a malformed answer', () => {
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'upstream_error' });
       const mayHaveRun = !error.message.includes('without an answer');
       expect(response.headers.get('x-should-retry')).toBe(mayHaveRun ? 'false' : null);
+      const { metadata } = errorInfo(
+        new ParleyError('upstream_error', { hasRun: mayHaveRun }),
+        newRequestId(0),
+      );
+      expect(metadata['should_retry']).toBe(mayHaveRun ? 'false' : undefined);
     }
     expect([upstream.requests.length, await balance()]).toEqual([Number(before[0]) + 2, before[1]]);
   });

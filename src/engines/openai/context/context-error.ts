@@ -11,14 +11,19 @@ const sentences =
 const ofAnswer = /^\W*(max_tokens|max_completion_tokens|max_output_tokens)\b/i;
 const maximum =
   /(?:maximum context length (?:is|of)|maximum number of tokens allowed|token limit|context length|context size|n_ctx"|(?<=>)|\d,)[\s:(]*(\d+)|(\d+) maximum context/i;
-const someNumber = /\d+/g;
+/** Longer numbers, and those within a word, are ids and times. */
+const someNumber = /(?<![\w-])\d{1,9}(?![\w-])/g;
+
+/** An event may be long: the error stands at its beginning, as in the body of a status. */
+const readLength = 4_096;
 
 /**
  * The error for the client; undefined if the upstream refuses the request for another reason. The upstream's words are
  * not passed on, only the numbers in them.
- * @param body the beginning of the error's JSON
+ * @param json of the error, perhaps cut off
  */
-export function contextError(body: string, details: ErrorDetails): ParleyError | undefined {
+export function contextError(json: string, details: ErrorDetails): ParleyError | undefined {
+  const body = json.slice(0, readLength);
   if (!names.test(body) && (!sentences.test(body) || ofAnswer.test(messageOf(body)))) return undefined;
   return contextLengthExceeded(tokensIn(body), details);
 }
