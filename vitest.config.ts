@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { compileCache } from './test/support/compile-cache.ts';
 import { postgresPrograms } from './test/support/postgres/programs.ts';
-import { isFirstTier, isWhole } from './test/support/tier.ts';
+import { isFirstTier } from './test/support/tier.ts';
 import { firstOnPostgres, later } from './test/tiers.ts';
 
 /** Tests of one database only. */
@@ -39,10 +39,6 @@ if (!hasPostgres) {
 
 // Each server of a test starts threads, whose sources would be stripped and compiled anew.
 process.env['NODE_COMPILE_CACHE'] ??= compileCache;
-
-/** New random cases before a change is taken, and the same ones in all other runs, which must not fail for a fault that was there before. */
-process.env['TEST_SEED'] ??= String(isWhole ? Date.now() % 2 ** 31 : 1);
-if (isWhole) process.stderr.write(`TEST_SEED=${process.env['TEST_SEED']}\n`);
 
 export default defineConfig({
   test: {

@@ -6,17 +6,19 @@
  *   npm test -- --release             also those of an executable for another processor, and more rounds of others
  *   npm test -- test/tidy.test.ts     only these tests: all words after `--` go to vitest
  *
- * The last line of a whole run counts the checks and tests that passed and failed, and names the checks that failed.
+ * With --all and --release, files in which a test failed run once more, alone (`failedFiles`): a test that fails twice has failed. The last
+ * lines of a whole run name the tests that only passed alone, count the checks and tests that passed and failed, and name those that failed.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { checks } from './check-list.mjs';
+import { failedFiles, failedTests } from './check-report.mjs';
 import { packages, provide } from './setup/programs.mjs';
 import { root } from './setup/run.mjs';
 import { notes } from './setup/steps.mjs';
 
-/** @typedef {{ name: string, passed: number, failed: number, skipped: number }} Outcome */
+/** @typedef {{ name: string, passed: number, failed: number, skipped: number, onlyAlone?: readonly string[] }} Outcome */
 
 const slowConfig = ['--config', 'test/slow/vitest.config.ts'];
 const report = join(notes, 'test-report.json');
@@ -25,12 +27,17 @@ const report = join(notes, 'test-report.json');
 async function runAll(tier) {
   process.env['TEST_TIER'] = tier;
   const withSlow = tier !== 'first';
+  // New random cases before a change is taken, and the same ones in all other runs, which must not fail for a fault that was there before.
+  process.env['TEST_SEED'] ??= String(withSlow ? Date.now() % 2 ** 31 : 1);
+  if (withSlow) process.stdout.write(`TEST_SEED=${process.env['TEST_SEED']}\n`);
   const outcomes = await Promise.all(checks.map(runCheck));
   // Installs the programs that the slow tests need while the other tests run.
   const provided = withSlow && provide(neededFor(tier));
   outcomes.push(await runTests('tests', []));
   await provided;
   if (withSlow) outcomes.push(await runTests('slow tests', [...slowConfig, '--passWithNoTests']));
+  for (const test of outcomes.flatMap(({ onlyAlone = [] }) => onlyAlone))
+    process.stdout.write(`passed only alone: ${test}\n`);
   process.stdout.write(`\n${summaryOf(outcomes)}\n`);
   return outcomes.some(({ failed }) => failed > 0) ? 1 : 0;
 }
@@ -50,6 +57,22 @@ async function runCheck({ name, check }) {
 
 /** @param {string} name @param {readonly string[]} args @returns {Promise<Outcome>} */
 async function runTests(name, args) {
+  const { exitCode, result } = await runVitest(args);
+  const { numPassedTests = 0, numFailedTests = 0, numPendingTests: skipped = 0 } = result ?? {};
+  // A file that fails to load, or an error outside of all tests, makes vitest fail without a failed test.
+  const failed = exitCode === 0 ? 0 : Math.max(numFailedTests, 1);
+  const again = process.env['TEST_TIER'] === 'first' ? [] : failedFiles(result);
+  if (again.length === 0) return { name, passed: numPassedTests, failed, skipped };
+  process.stdout.write(`\nRuns once more, alone, what failed: ${again.join(', ')}\n`);
+  const second = await runVitest([...args, '--maxWorkers=1', ...again]);
+  const stillFailed = second.exitCode === 0 ? 0 : Math.max(second.result?.numFailedTests ?? 0, 1);
+  const onlyAlone = second.exitCode === 0 ? failedTests(result) : [];
+  const passed = numPassedTests + Math.max(0, numFailedTests - stillFailed);
+  return { name, passed, failed: stillFailed, skipped, onlyAlone };
+}
+
+/** @param {readonly string[]} args */
+async function runVitest(args) {
   rmSync(report, { force: true });
   const exitCode = await vitest([
     '--reporter=default',
@@ -58,9 +81,7 @@ async function runTests(name, args) {
     ...args,
   ]);
   const result = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
-  const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests: skipped = 0 } = result ?? {};
-  // A file that fails to load, or an error outside of all tests, makes vitest fail without a failed test.
-  return { name, passed, failed: exitCode === 0 ? 0 : Math.max(numFailedTests, 1), skipped };
+  return { exitCode, result };
 }
 
 /**

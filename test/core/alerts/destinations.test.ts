@@ -89,8 +89,9 @@ describe('Slack', () => {
       ]);
     receiver.status = 429;
     receiver.retryAfter = '90';
-    await parley.setAccountLimits({ budgets: { month: '1.5' } });
+    // The second alert is later than the first one, and thus the first of the list.
     parley.clock.nowMs += 15_000;
+    await parley.setAccountLimits({ budgets: { month: '1.5' } });
     await expect
       .poll(async () => (await list())[0])
       .toMatchObject({
