@@ -8,7 +8,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, TimestampSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { formOf, isAlwaysPresent, objectShape, onlyField, setMember } from './shape.ts';
+import { formOf, isAlwaysPresent, memberOf, objectShape, onlyField, setMember } from './shape.ts';
 
 type Encoder = (value: unknown) => JsonValue;
 
@@ -49,19 +49,23 @@ function buildEncoder(message: DescMessage): Encoder {
 function objectEncoder(message: DescMessage): Encoder {
   const { fields, other } = objectShape(message);
   const members = fields.map((field) => ({
+    field,
     name: field.jsonName,
-    read: readerOf(field),
+    localName: field.localName,
+    isChoice: field.oneof !== undefined,
+    isEmpty: emptiness(field),
     encode: fieldEncoder(field),
-    isAbsent: absence(field),
   }));
   const implicit = new Set(fields.filter(hasImplicitPresence).map(({ jsonName }) => jsonName));
   return (value) => {
+    const fieldValues = value as Record<string, unknown>;
     const result: JsonObject = {};
-    for (const { name, read, encode, isAbsent } of members) {
-      const member = read(value);
-      if (!isAbsent(member)) result[name] = encode(member);
+    // Most fields of a chat are unset, so a plain one is read without a call.
+    for (const { field, name, localName, isChoice, isEmpty, encode } of members) {
+      const member = isChoice ? memberOf(field, fieldValues) : fieldValues[localName];
+      if (member !== undefined && !isEmpty?.(member)) result[name] = encode(member);
     }
-    const rest = other && (Reflect.get(value as object, other.localName) as JsonObject | undefined);
+    const rest = other && (fieldValues[other.localName] as JsonObject | undefined);
     // A field of the schema is never overwritten, as its value may have been checked.
     for (const [name, member] of Object.entries(rest ?? {})) {
       if (!Object.hasOwn(result, name) || isUnset(result[name], implicit.has(name))) {
@@ -81,20 +85,11 @@ function isUnset(value: JsonValue | undefined, isImplicit: boolean): boolean {
   return isImplicit && (Array.isArray(value) ? value.length === 0 : !value);
 }
 
-function readerOf(field: DescField): (message: unknown) => unknown {
-  const { oneof, localName } = field;
-  if (oneof === undefined) return (message) => Reflect.get(message as object, localName);
-  return (message) => {
-    const chosen = Reflect.get(message as object, oneof.localName) as { case?: string; value?: unknown };
-    return chosen.case === localName ? chosen.value : undefined;
-  };
-}
-
-function absence(field: DescField): (value: unknown) => boolean {
+/** Whether a value is left out as empty; undefined if only an unset one is left out. */
+function emptiness(field: DescField): ((value: unknown) => boolean) | undefined {
   if (field.fieldKind === 'list' && !isAlwaysPresent(field))
     return (value) => (value as unknown[]).length === 0;
-  if (field.fieldKind === 'map') return (value) => Object.keys(value as object).length === 0;
-  return (value) => value === undefined;
+  return field.fieldKind === 'map' ? (value) => Object.keys(value as object).length === 0 : undefined;
 }
 
 function fieldEncoder(field: DescField): Encoder {
@@ -130,10 +125,10 @@ function scalarEncoder(scalar: ScalarType): Encoder {
 }
 
 function unionEncoder(message: DescMessage): Encoder {
-  const members = message.fields.map((field) => ({ read: readerOf(field), encode: fieldEncoder(field) }));
+  const members = message.fields.map((field) => ({ field, encode: fieldEncoder(field) }));
   return (value) => {
-    for (const { read, encode } of members) {
-      const member = read(value);
+    for (const { field, encode } of members) {
+      const member = memberOf(field, value as Record<string, unknown>);
       if (member !== undefined) return encode(member);
     }
     return null;
@@ -143,6 +138,5 @@ function unionEncoder(message: DescMessage): Encoder {
 function listMessageEncoder(message: DescMessage): Encoder {
   const field = onlyField(message);
   const encode = fieldEncoder(field);
-  const read = readerOf(field);
-  return (value) => encode(read(value));
+  return (value) => encode(memberOf(field, value as Record<string, unknown>));
 }

@@ -6,7 +6,7 @@ import {
   type Message,
   ScalarType,
 } from '@bufbuild/protobuf';
-import { isObject } from './shape.ts';
+import { isObject, memberOf } from './shape.ts';
 
 /** Returns the path of the first number that is not finite, such as `.logit_bias.50256`; undefined if there is none. */
 type Search = (value: unknown) => string | undefined;
@@ -44,12 +44,6 @@ function searchIn(schema: DescMessage): Search {
   };
   searches.set(schema, search);
   return search;
-}
-
-function memberOf({ oneof, localName }: DescField, message: Readonly<Record<string, unknown>>): unknown {
-  if (oneof === undefined) return message[localName];
-  const chosen = message[oneof.localName] as { readonly case: unknown; readonly value?: unknown };
-  return chosen.case === localName ? chosen.value : undefined;
 }
 
 /** Undefined for a field that has no numbers. */

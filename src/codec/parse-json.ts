@@ -4,6 +4,7 @@ import { isObject, setMember } from './shape.ts';
 
 /** Doubles represent every integer with fewer digits. */
 const digitsMin = 16;
+const manyDigits = new RegExp(`[0-9]{${digitsMin}}`);
 const ascii = { zero: 0x30, nine: 0x39 } as const;
 const longInteger = /(?<![\d.eE+-])-?[1-9]\d{15,}(?![\d.eE])/g;
 /** Longer texts are parsed with doubles alone, as the search for digits would block the event loop for too long. */
@@ -24,18 +25,11 @@ export function parseJson(text: string): unknown {
 /** Looks at every 16th character, as so many digits in a row reach over one of them. */
 function hasManyDigits(text: string): boolean {
   for (let at = digitsMin - 1; at < text.length; at += digitsMin) {
-    if (!isDigit(text, at)) continue;
-    let [start, end] = [at, at + 1];
-    while (isDigit(text, start - 1)) start--;
-    while (end - start < digitsMin && isDigit(text, end)) end++;
-    if (end - start >= digitsMin) return true;
+    const code = text.charCodeAt(at);
+    if (code < ascii.zero || code > ascii.nine) continue;
+    if (manyDigits.test(text.slice(at - digitsMin + 1, at + digitsMin))) return true;
   }
   return false;
-}
-
-function isDigit(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
-  return code >= ascii.zero && code <= ascii.nine;
 }
 
 /** The text with marked strings in place of long integers. */

@@ -43,6 +43,16 @@ export function onlyField(message: DescMessage): DescField {
   return field;
 }
 
+/** The value of a field; undefined if another field of its oneof is set. */
+export function memberOf(
+  { oneof, localName }: DescField,
+  message: Readonly<Record<string, unknown>>,
+): unknown {
+  if (oneof === undefined) return message[localName];
+  const chosen = message[oneof.localName] as { readonly case: unknown; readonly value?: unknown };
+  return chosen.case === localName ? chosen.value : undefined;
+}
+
 export function isObject(json: unknown): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json);
 }

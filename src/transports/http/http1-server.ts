@@ -21,13 +21,12 @@ function faultOf(request: IncomingMessage, headerCountMax: number): 400 | 431 | 
   if (!versions.includes(httpVersion)) return 505;
   if (rawHeaders.length / 2 > headerCountMax) return 431;
   let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index])) hosts++;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
   const isHostMissing = hosts === 0 && httpVersion === '1.1';
   return hosts > 1 || isHostMissing || !hostPattern.test(request.headers.host ?? '') ? 400 : undefined;
-}
-
-function isHost(name = ''): boolean {
-  return name.length === 4 && name.toLowerCase() === 'host';
 }
 
 /** Takes over the connection of a request for another protocol. @param head bytes that came after the request's head */
