@@ -11,21 +11,11 @@ const smallBefore: readonly string[] = [
   'src/app/sherpa-program.ts',
   'src/cli/commands/completion.ts',
   'src/cli/commands/sherpa.ts',
-  'src/cli/terminal/current-line.ts',
   'src/core/chat/ask-guard.ts',
-  'src/core/realtime/stable-words.ts',
-  'src/core/realtime/turn-ends.ts',
-  'src/engines/builtin/moonshine/tokens.ts',
   'src/engines/missing-model.ts',
-  'src/media/live-encoder.ts',
   'src/store/migrations/0020-initial.ts',
   'src/store/sqlite/freed-memory.ts',
-  'src/telemetry/alert-metrics.ts',
-  'src/telemetry/engine-metrics.ts',
   'src/tokens/o200k-vocabulary.ts',
-  'src/transports/connect/errors.ts',
-  'src/transports/keyless-calls.ts',
-  'src/transports/rest/open-voices.ts',
 ];
 
 /** The glossary has other words for these: recognise, report, say, mark dead. */

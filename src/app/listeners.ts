@@ -14,9 +14,8 @@ import { type PortHandler, type ServerOptions, startServer } from '../transports
 import { realtimeHandler, realtimePaths } from '../transports/realtime/upgrade.ts';
 import { pathOf, takeKeyHeader } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
-import { openVoices } from '../transports/rest/open-voices.ts';
 import { type PageFiles, pageRoutes } from '../transports/rest/page-routes.ts';
-import { probeRoutes } from '../transports/rest/probe-routes.ts';
+import { openVoices, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { withSessions } from '../transports/rest/session-cookies.ts';
 import { type SessionPort, sessionRoutes } from '../transports/rest/session-routes.ts';

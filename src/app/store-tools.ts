@@ -1,8 +1,8 @@
 /** The part of the app that migrates and copies databases. */
 import type { Config } from '../config/config.ts';
+import type { Side } from '../store/copy/copy-store.ts';
 import { type CopyOptions, copyStore } from '../store/copy/copy-store.ts';
 import { openPostgresSide } from '../store/copy/postgres-side.ts';
-import type { Side } from '../store/copy/side.ts';
 import { openSqliteSide } from '../store/copy/sqlite-side.ts';
 import type { TableFacts } from '../store/copy/table-digest.ts';
 import { firstRecordMs } from '../store/entities/usage-steps.ts';

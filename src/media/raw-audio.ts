@@ -1,11 +1,12 @@
 /** Samples without a file around them: in WAV files, and at the rates of clients. */
-import type { AudioEncoding } from '../core/entities/live.ts';
+import type { AudioEncoding, OpenEncoder } from '../core/entities/live.ts';
 import type { RawAudio } from '../core/entities/raw-audio.ts';
 import { joinBytes } from './encoders/encoder.ts';
 import { littleEndianBytes, pcmSampleRate } from './encoders/pcm.ts';
 import { Resampler } from './encoders/resample.ts';
-import { loadFilter } from './encoders/resample-filter.ts';
+import { loadFilter, type RunFilter } from './encoders/resample-filter.ts';
 import { readWavHead, wavHeader } from './encoders/wav.ts';
+import { alawByte, g711SampleRate, mulawByte } from './g711.ts';
 import { pcmReader } from './live-decoder.ts';
 
 /** The encodings as headers of WAV files state them. */
@@ -47,3 +48,14 @@ export const rawAudio: RawAudio = {
     if (rest && rest.length > 0) yield littleEndianBytes(rest);
   },
 };
+
+/** @param run resamples */
+export function encoderOpener(run: RunFilter): OpenEncoder {
+  return (encoding) => {
+    const read = pcmReader();
+    if (encoding === 'pcm16') return (bytes) => littleEndianBytes(read(bytes));
+    const resampler = new Resampler(pcmSampleRate, g711SampleRate, run);
+    const toByte = encoding === 'mulaw' ? mulawByte : alawByte;
+    return (bytes) => Uint8Array.from(resampler.process(read(bytes)), toByte);
+  };
+}

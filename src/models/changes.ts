@@ -1,16 +1,28 @@
 /** Changes of the local models. Only one runs at a time in a data folder. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import * as z from 'zod';
 import { makeFolder } from '../files/make-folder.ts';
 import { systemCode } from '../files/reason.ts';
 import { freeBytes, hasSpace } from '../files/space.ts';
 import { remember } from './checked-files.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
-import { acceptLicence } from './licences.ts';
 import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';
 import { type ModelStore, sizeOf } from './model-store.ts';
-import { moveDurably, writeDurably } from './write-durably.ts';
 
 export interface PullOptions extends DownloadOptions {
   /** Asks the operator about a licence that is not permissive. Throws unless it is accepted. */
@@ -162,4 +174,62 @@ export async function verify(store: ModelStore, id: string, signal?: AbortSignal
     else if ((await hashOf(path, signal)) !== sha256) flaws.push({ name, flaw: 'content' });
   }
   return flaws;
+}
+
+/** Licences of models. One that is not permissive needs the operator's answer, which is kept. */
+type Licence = ModelManifest['licence'];
+
+/** SPDX identifiers. */
+const permissive = new Set([
+  ...['MIT', 'MIT-0', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', '0BSD', 'Zlib', 'Unlicense'],
+  ...['CC0-1.0', 'CC-BY-4.0', 'CDLA-Permissive-2.0'],
+]);
+
+const answers = z.array(z.object({ name: z.string(), url: z.string().optional(), acceptedAt: z.string() }));
+
+function isPermissive({ name }: Licence): boolean {
+  return permissive.has(name);
+}
+
+/**
+ * @param ask throws unless the operator accepts the licence
+ * @throws the error of `ask`
+ */
+async function acceptLicence(store: ModelStore, licence: Licence, ask: () => Promise<void>): Promise<void> {
+  if (isPermissive(licence)) return;
+  const file = join(store.root, 'licences.json');
+  const given = readAnswers(file);
+  if (given.some(({ name, url }) => name === licence.name && url === licence.url)) return;
+  await ask();
+  writeDurably(file, [...given, { ...licence, acceptedAt: new Date().toISOString() }]);
+}
+
+function readAnswers(file: string): z.output<typeof answers> {
+  try {
+    return answers.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw new ModelError(
+      `${file} cannot be read. Repair or delete it, then accept the licences again.`,
+      error,
+    );
+  }
+}
+
+/** Replaces a file with a JSON document, so that after a crash it has the old content or the new one. */
+function writeDurably(path: string, document: unknown): void {
+  const unfinished = `${path}.part`;
+  writeFileSync(unfinished, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600, flush: true });
+  moveDurably(unfinished, path);
+}
+
+/** Renames a synced file; afterwards its new name is on disk. */
+function moveDurably(from: string, to: string): void {
+  renameSync(from, to);
+  const folder = openSync(dirname(to), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }

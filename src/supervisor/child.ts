@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, isHealthy } from './address.ts';
-import { guarded } from './guard.ts';
-import { LastLine } from './last-line.ts';
-import { memoryOf } from './memory.ts';
 
 /** How long output may arrive after the end, as a process that left the group may keep the pipes open. */
 const outputMsMax = 200;
@@ -136,4 +135,107 @@ function reasonOf(status: number | null, signal: NodeJS.Signals | null): string 
   const number = (status ?? 0) - 128;
   const [name = signal] = Object.entries(constants.signals).find(([, value]) => value === number) ?? [];
   return name ?? `status ${status}`;
+}
+
+/**
+ * Memory of a process and its descendants, in bytes. Pages that several processes share count once, so weights that are
+ * mapped into memory do too. Undefined where the system does not report it.
+ */
+async function memoryOf(pid: number): Promise<number | undefined> {
+  const sizes = await Promise.all((await withDescendants(pid)).map(proportionalBytes));
+  const known = sizes.filter((size) => size !== undefined);
+  return known.length === 0 ? undefined : known.reduce((sum, size) => sum + size, 0);
+}
+
+async function withDescendants(pid: number): Promise<number[]> {
+  const children = await childrenOf(pid);
+  return [pid, ...(await Promise.all(children.map(withDescendants))).flat()];
+}
+
+/** Each thread has a list of the processes that it started. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const lists = await Promise.all(threads.map((thread) => textOf(`/proc/${pid}/task/${thread}/children`)));
+  return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
+}
+
+async function proportionalBytes(pid: number): Promise<number | undefined> {
+  const [, kibibytes] = /^Pss:\s+(\d+)/m.exec(await textOf(`/proc/${pid}/smaps_rollup`)) ?? [];
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+}
+
+/** Empty if the process has ended. */
+function textOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => '');
+}
+
+/**
+ * Runs a program under a shell that ends it with everything it started when Parley is gone in any way: the standard
+ * input of the shell then ends.
+ */
+
+/** Programs are killed before Parley when the memory of the machine runs out. The range is -1000 to 1000. */
+const oomScore = 600;
+
+const script = `
+{ echo ${oomScore} > /proc/self/oom_score_adj; } 2>/dev/null
+# A command in the background gets /dev/null as its standard input, so the watch reads a copy.
+exec 3<&0
+# An empty trap would be inherited, and the program could not be asked to end.
+trap : TERM
+"$@" 3<&- </dev/null &
+program=$!
+(trap '' TERM; read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
+watch=$!
+# The shell would write about the signal that ended the program.
+wait $program 2>/dev/null
+status=$?
+# A signal ends the wait as well.
+while kill -0 $program 2>/dev/null; do
+  wait $program 2>/dev/null
+  status=$?
+done
+kill -KILL $watch 2>/dev/null
+exit $status
+`;
+
+/** Arguments of /bin/sh. The shell exits with the status of the program, or 128 plus the signal that ended it. */
+function guarded(name: string, command: readonly string[]): readonly string[] {
+  return ['-c', script, name, ...command];
+}
+
+/** Only the end of a line that never ends is kept. */
+const unfinishedCharactersMax = 4_096;
+const shownCharactersMax = 300;
+/** Shorter values are too common to be secrets. */
+const secretCharactersMin = 8;
+
+/** Keeps the last line of a program's output that is not blank. */
+class LastLine {
+  #rest = '';
+  #line = '';
+
+  /** Reads the stream to its end, so that the program is never blocked. */
+  constructor(stream: Readable) {
+    stream.setEncoding('utf8').on('data', (text: string) => this.#add(text));
+  }
+
+  /** As one short printable line. Values of `env` are replaced by their names, as they may be secrets. */
+  text(env: Readonly<Record<string, string>>): string {
+    let shown = this.#rest.trim() || this.#line;
+    for (const [name, value] of Object.entries(env)) {
+      if (value.length >= secretCharactersMin) shown = shown.replaceAll(value, `$${name}`);
+    }
+    return shown
+      .replace(/\p{C}+/gu, ' ')
+      .trim()
+      .slice(0, shownCharactersMax);
+  }
+
+  #add(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = (lines.pop() ?? '').slice(-unfinishedCharactersMax);
+    this.#line =
+      lines.findLast((line) => line.trim() !== '')?.slice(0, unfinishedCharactersMax) ?? this.#line;
+  }
 }

@@ -1,13 +1,16 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { EndedEngineRequest, EngineRequests } from '../core/entities/engine-requests.ts';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { ProgramState } from '../core/entities/server.ts';
+import type { RecordEnd, RecordStart } from '../core/entities/usage.ts';
 import type { AlertObserver } from '../core/entities/webhook.ts';
-import { observeAlerts } from './alert-metrics.ts';
-import { observeEngines } from './engine-metrics.ts';
-import { observeLive } from './live-metrics.ts';
-import { observePrograms } from './program-metrics.ts';
-import { metricsIn, observeRequests } from './request-metrics.ts';
+import {
+  durationBuckets,
+  firstOutputBuckets,
+  type Instruments,
+  metricsIn,
+  observeRequests,
+} from './request-metrics.ts';
 
 /** The state of an engine when the metrics are read. */
 export interface EngineReading {
@@ -90,5 +93,114 @@ export function createMetrics(sources: MetricsSources): Metrics {
     engineRequest: observeEngines(metrics),
     contentType: registry.contentType,
     text: () => registry.metrics(),
+  };
+}
+
+function observeAlerts(registry: Registry): AlertObserver {
+  const { counter } = metricsIn(registry);
+  const raised = counter('parley_alerts_raised_total', 'Alerts that were raised.', ['type']);
+  const attempts = counter(
+    'parley_alert_attempts_total',
+    'Attempts to deliver an alert: delivered, failed, or given_up after the last one.',
+    ['outcome'],
+  );
+  // Prometheus sees no increase in a series that begins above 0.
+  for (const outcome of ['delivered', 'failed', 'given_up']) attempts.cell({ outcome });
+  return {
+    raised: (type) => {
+      raised.cell({ type }).value++;
+    },
+    attempted: (outcome) => {
+      attempts.cell({ outcome }).value++;
+    },
+  };
+}
+
+/** Requests by engine and model. Both names come from the configuration, so there are few time series. */
+function observeEngines(metrics: Instruments): (ended: EndedEngineRequest) => void {
+  const requests = metrics.counter('parley_engine_requests_total', 'Ended requests to an engine.', [
+    'engine',
+    'model',
+    'outcome',
+  ]);
+  const firstOutputs = metrics.histogram<'engine' | 'model'>(
+    'parley_engine_first_output_seconds',
+    'Time from a request to an engine to the first part of its answer.',
+    firstOutputBuckets,
+  );
+  const durations = metrics.histogram<'engine' | 'model'>(
+    'parley_engine_duration_seconds',
+    'Time from a request to an engine to the end of its whole answer.',
+    durationBuckets,
+  );
+  return ({ engine, model, outcome, firstOutputMs, durationMs }) => {
+    requests.cell({ engine, model, outcome }).value++;
+    if (firstOutputMs !== undefined) firstOutputs.cell({ engine, model }).observe(firstOutputMs / 1000);
+    if (outcome === 'ok') durations.cell({ engine, model }).observe(durationMs / 1000);
+  };
+}
+
+interface ProgramEngine {
+  readonly engine: string;
+  readonly program?: ProgramState;
+}
+
+/** Metrics of the programs that Parley starts. An engine of another kind has none. */
+function observePrograms(registry: Registry, engines: () => readonly ProgramEngine[]): void {
+  const { gauge } = metricsIn(registry);
+  const programs = () =>
+    engines().flatMap(({ engine, program }) => (program === undefined ? [] : [{ engine, ...program }]));
+  gauge('parley_program_state', 'Always 1, with the state of a program.', ['engine', 'state'], (states) => {
+    states.reset();
+    for (const { engine, state } of programs()) states.set({ engine, state }, 1);
+  });
+  gauge('parley_program_memory_bytes', 'Memory of a program as last measured.', ['engine'], (memory) => {
+    memory.reset();
+    for (const { engine, memoryBytes } of programs()) memory.set({ engine }, memoryBytes);
+  });
+  new Counter({
+    name: 'parley_program_starts_total',
+    help: 'Starts of a program.',
+    labelNames: ['engine'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { engine, starts } of programs()) this.inc({ engine }, starts);
+    },
+  });
+}
+
+const delayBuckets = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
+
+/** Sessions of live speech and their turns, which last as long as people speak: no other request is compared with them. */
+function observeLive(metrics: Instruments) {
+  let sessions = 0;
+  metrics.gauge('parley_live_sessions', 'Sessions of live speech that have not ended.', [], (gauge) =>
+    gauge.set(sessions),
+  );
+  const turns = metrics.counter('parley_live_turns_total', 'Ended turns of live speech.', ['model', 'state']);
+  const seconds = metrics.counter('parley_live_speech_seconds_total', 'Seconds of speech in ended turns.', [
+    'model',
+  ]);
+  const delays = metrics
+    .histogram(
+      'parley_live_final_seconds',
+      'Time from the end of a turn of live speech to its text.',
+      delayBuckets,
+    )
+    .cell({});
+  return {
+    began: ({ live }: RecordStart): void => {
+      if (live === 'session') sessions++;
+    },
+    recognised: (delayMs: number): void => delays.observe(delayMs / 1000),
+    ended: (model: string, { live }: RecordStart, { state, audioMsIn = 0 }: RecordEnd): void => {
+      if (live === 'session') {
+        sessions--;
+        return;
+      }
+      turns.cell({ model, state }).value++;
+      seconds.cell({ model }).value += audioMsIn / 1000;
+    },
   };
 }

@@ -1,8 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Metric, type Registry } from 'prom-client';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { Operation, RecordEnd, RecordStart } from '../core/entities/usage.ts';
 import { type NanoCredits, nanoCreditsPerCredit } from '../core/values/money.ts';
-import { type Distribution, Histogram } from './histogram.ts';
 
 export const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
 export const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
@@ -36,7 +35,7 @@ export function metricsIn(registry: Registry) {
   };
 }
 
-export type Metrics = ReturnType<typeof metricsIn>;
+export type Instruments = ReturnType<typeof metricsIn>;
 
 /** The value of a metric for one set of labels. */
 interface Cell {
@@ -105,7 +104,7 @@ export function observeRequests(
 }
 
 /** Tracks running requests and their holds. */
-function observeRunning(metrics: Metrics) {
+function observeRunning(metrics: Instruments) {
   const running = new Map<Operation, number>();
   let holds = 0;
   let heldNano = 0;
@@ -149,7 +148,7 @@ interface Ended {
 }
 
 /** Counts ended requests, and the tokens, audio, characters, credits and units that they use. */
-function countEnded(metrics: Metrics) {
+function countEnded(metrics: Instruments) {
   const requests = metrics.counter(
     'parley_requests_total',
     'Ended requests with a valid key, as in their usage records.',
@@ -214,7 +213,7 @@ function countEnded(metrics: Metrics) {
   };
 }
 
-function countAudioUse(metrics: Metrics) {
+function countAudioUse(metrics: Instruments) {
   const audio = metrics.counter(
     'parley_audio_seconds_total',
     'Seconds of audio: in for transcription, out as speech.',
@@ -230,4 +229,66 @@ function countAudioUse(metrics: Metrics) {
     if (count) characters.cell({ model }).value += count;
     if (end.fairUseUnits) units.cell({ operation }).value += end.fairUseUnits;
   };
+}
+
+/** The observations for one set of labels. They change in place, at a fiftieth of the cost of prom-client's. */
+class Distribution {
+  readonly bounds: readonly number[];
+  /** How many observations fall between a bound and the one before it; the last are above all bounds. */
+  readonly counts: number[];
+  sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = new Array(bounds.length + 1).fill(0);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (value > (this.bounds[at] ?? Infinity)) at++;
+    this.counts[at] = (this.counts[at] ?? 0) + 1;
+    this.sum += value;
+  }
+}
+
+/** A histogram, as the registry reads it. */
+export class Histogram<Label extends string> {
+  readonly #name: string;
+  readonly #bounds: readonly number[];
+  readonly #cells = new Map<
+    string,
+    { readonly labels: Record<Label, string>; readonly cell: Distribution }
+  >();
+
+  constructor(registry: Registry, name: string, help: string, bounds: readonly number[]) {
+    this.#name = name;
+    this.#bounds = bounds;
+    const facts = { name, help, type: 'histogram', aggregator: 'sum' };
+    const metric = { ...facts, get: async () => ({ ...facts, values: this.#values() }) };
+    // The registry only calls `get`, which the types do not say.
+    registry.registerMetric(metric as unknown as Metric);
+  }
+
+  cell(labels: Record<Label, string>): Distribution {
+    const key = Object.values(labels).join('\n');
+    const { cell } = this.#cells.get(key) ?? { cell: new Distribution(this.#bounds) };
+    this.#cells.set(key, { labels, cell });
+    return cell;
+  }
+
+  #values() {
+    const [bucket, sum, count] = ['bucket', 'sum', 'count'].map((part) => `${this.#name}_${part}`);
+    return [...this.#cells.values()].flatMap(({ labels, cell }) => {
+      let total = 0;
+      const buckets = cell.counts.map((value, at) => {
+        total += value;
+        return { labels: { le: cell.bounds[at] ?? '+Inf', ...labels }, value: total, metricName: bucket };
+      });
+      return [
+        ...buckets,
+        { labels, value: cell.sum, metricName: sum },
+        { labels, value: total, metricName: count },
+      ];
+    });
+  }
 }

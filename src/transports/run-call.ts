@@ -4,7 +4,7 @@
  */
 
 import type { AdminCall, AnyCall, Call } from '../core/access/call.ts';
-import type { Gate } from '../core/access/gate.ts';
+import type { Client, Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
 import type { AdminScope, KeyHolder } from '../core/entities/key.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
@@ -21,7 +21,6 @@ import type { Signal, TimeLimit } from '../core/values/signal.ts';
 import { andThen, type Soon } from '../core/values/soon.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { CallTrace } from './call-trace.ts';
-import { beginKeylessCall } from './keyless-calls.ts';
 import { type Headers, noHeaders, rateHeaders } from './rate-headers.ts';
 import { isCompressed, type RequestHead } from './request-head.ts';
 import type { OpenRpc } from './rpc/open-rpcs.ts';
@@ -296,4 +295,30 @@ export class ServedCall {
 
 function notOpened(): Error {
   return new Error('the gate was not asked about this request');
+}
+
+/**
+ * Concurrent calls of health and reflection, and requests for files of the reference, on a connection. Clients need a
+ * few.
+ */
+const keylessCallsMax = 24;
+const retryAfterSeconds = 1;
+
+const running = new WeakMap<Client, number>();
+
+/**
+ * Counts a call that needs no key. The clients of a trusted proxy are not counted together.
+ * @returns a function that ends the call
+ * @throws `rate_limit_exceeded` if too many run on the connection
+ */
+function beginKeylessCall(client: Client): () => void {
+  const calls = running.get(client) ?? 0;
+  if (calls >= keylessCallsMax) {
+    throw new ParleyError('rate_limit_exceeded', {
+      message: `More than ${keylessCallsMax} calls without a key run on this connection. Wait until one ends.`,
+      retryAfterSeconds,
+    });
+  }
+  running.set(client, calls + 1);
+  return () => running.set(client, (running.get(client) ?? 1) - 1);
 }

@@ -6,7 +6,7 @@ import { create, fromBinary, type MessageShape, toBinary } from '@bufbuild/proto
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import { passedSockets } from '../../src/cli/commands/serve/passed-sockets.ts';
+import { passedSockets } from '../../src/cli/commands/serve/service-manager.ts';
 import { ended, type Folder, scratchFolder, until } from '../support/command-line.ts';
 import { holdSocket, type SocketHolder } from '../support/socket-holder.ts';
 

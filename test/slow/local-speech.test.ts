@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadSherpa } from '../../src/engines/sherpa/addon.ts';
-import { voiceConfig } from '../../src/engines/sherpa/model-config.ts';
+import { voiceConfig } from '../../src/engines/sherpa/server.ts';
 import { createSpeak } from '../../src/engines/sherpa/speech.ts';
 import { ModelStore } from '../../src/models/model-store.ts';
 import { readPage } from '../clients/page.ts';

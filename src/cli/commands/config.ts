@@ -1,13 +1,16 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { settingValues } from '../../config/setting-values.ts';
+import { systemCode } from '../../files/reason.ts';
+import type { ServerFile } from '../client/server-file.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
-import { newCommand } from '../terminal/command.ts';
+import { CliError, newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
-import { applyCommand } from './config-apply.ts';
 
 type ConfigCommandFlags = ConfigFlags & JsonFlag;
 
@@ -85,4 +88,78 @@ function findingJson({ source, setting, message, suggestion, advice }: Finding):
     ...(suggestion !== undefined && { suggestion }),
     ...(advice !== undefined && { advice }),
   };
+}
+
+/** A server may open programs and connections before it uses a configuration. */
+const reloadMsMax = 60_000;
+const pollMs = 50;
+
+function applyCommand(): Command {
+  return withConfigFlags(
+    newCommand('apply', 'Check the configuration, and let the running server on this machine use it.', [
+      'parley config apply',
+      'parley config apply --config /etc/parley/parley.yaml',
+    ]),
+  ).action(applyConfig);
+}
+
+/** A server may have other flags and variables than this command, so it decides itself what it can use. */
+async function applyConfig(flags: ConfigFlags): Promise<void> {
+  const { loadWithFlags } = await import('../configuration.ts');
+  const { readServerFile } = await import('../client/server-file.ts');
+  const { config, file } = loadWithFlags(flags);
+  const server = readServerFile(config.dataDir);
+  if (server === undefined || !isServer(server.pid)) {
+    throw new CliError(
+      `No server runs on the data folder ${config.dataDir}. It reads the configuration when it starts.`,
+    );
+  }
+  if (file !== undefined && server.file !== resolve(file)) {
+    const read = server.file === undefined ? 'reads no file' : `reads ${server.file}`;
+    throw new CliError(`The server on the data folder ${config.dataDir} ${read}, not ${resolve(file)}.`);
+  }
+  signalReload(server);
+  if (server.reloads === undefined) {
+    printStatus(
+      'The processes of the server read the configuration again. Their log says whether they use it.',
+    );
+    return;
+  }
+  const { problem } = await nextReload(config.dataDir, server.reloads.count);
+  if (problem !== undefined) throw new CliError(`The server continues as before: ${problem}`);
+  printStatus(`The server uses ${file ?? 'the configuration'}.`);
+}
+
+/** After a crash the process id may belong to another program, which the signal would end. True where there is no /proc. */
+function isServer(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('serve');
+  } catch {
+    return true;
+  }
+}
+
+function signalReload({ pid }: ServerFile): void {
+  try {
+    process.kill(pid, 'SIGHUP');
+  } catch (error) {
+    if (systemCode(error) !== 'EPERM') throw error;
+    const advice = 'Run this command as that user, or `systemctl reload parley`.';
+    throw new CliError(`The server belongs to another user of this machine. ${advice}`, error);
+  }
+}
+
+/** The outcome of the first reload after `count` ones. */
+async function nextReload(dataDir: string, count: number): Promise<NonNullable<ServerFile['reloads']>> {
+  const { readServerFile } = await import('../client/server-file.ts');
+  const untilMs = performance.now() + reloadMsMax;
+  while (performance.now() < untilMs) {
+    const server = readServerFile(dataDir);
+    if (server === undefined) throw new CliError('The server has ended.');
+    if (server.reloads !== undefined && server.reloads.count > count) return server.reloads;
+    await sleep(pollMs);
+  }
+  throw new CliError(
+    `The server has not answered within ${reloadMsMax / 1_000} s. Its log says what it does.`,
+  );
 }

@@ -8,8 +8,7 @@ import type {
 import type { LiveAudio } from '../client/live-audio.ts';
 import { type ClientFlags, type JsonFlag, parseCount, withClientFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
-import { CurrentLine } from '../terminal/current-line.ts';
-import { printData, shown } from '../terminal/terminal.ts';
+import { printable, printData, shown } from '../terminal/terminal.ts';
 
 interface ListenFlags extends ClientFlags, JsonFlag {
   readonly rate: number;
@@ -80,4 +79,24 @@ async function printTurn(turn: SpokenTurn, { json }: ListenFlags): Promise<void>
 
 function failed({ message, code }: TurnFailure): CliError {
   return new CliError(`A turn has no text: ${message} (${code})`);
+}
+
+const clearLine = '\r\u001b[K';
+/** The width of a terminal that does not report it. */
+const columnsDefault = 80;
+
+/** A line on standard error that changes; without a terminal there is none. */
+class CurrentLine {
+  readonly #isTerminal = process.stderr.isTTY;
+
+  /** Shows the end of a text that is too long. */
+  show(text: string): void {
+    if (!this.#isTerminal) return;
+    const width = (process.stderr.columns || columnsDefault) - 1;
+    process.stderr.write(clearLine + printable(text).slice(-width));
+  }
+
+  clear(): void {
+    if (this.#isTerminal) process.stderr.write(clearLine);
+  }
 }

@@ -1,15 +1,92 @@
 import * as z from 'zod';
+import { isMailAddress } from '../../core/alerts/destinations.ts';
 import { readNetwork } from '../../core/values/addresses.ts';
 import { engines } from './engines.ts';
 import { models } from './models.ts';
-import { log, metrics, tracing } from './observability.ts';
 import { oidc } from './oidc.ts';
 import { realtime } from './realtime.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
-import { group, oneOf, path, wholeNumber } from './setting-types.ts';
-import { smtp } from './smtp.ts';
+import { group, oneOf, path, text, wholeNumber } from './setting-types.ts';
 import { store } from './store.ts';
 import { apiKeySettings, httpUrl } from './upstream-engine.ts';
+
+const addressAllowed = 'an address such as parley@example.com';
+
+const smtp = group({
+  host: text(/^[A-Za-z0-9.:_-]{1,255}$/, 'the name or address of a mail server').describe(
+    'The name or address of the mail server.',
+  ),
+  port: wholeNumber(1, 65_535)
+    .optional()
+    .describe('Its port. Default: 587 for starttls, 465 for implicit, 25 for none.'),
+  tls: oneOf(['starttls', 'implicit', 'none'])
+    .default('starttls')
+    .describe(
+      'The encryption: starttls and implicit need a valid certificate of the host, and none is for a server in the same trusted network.',
+    ),
+  user: text(/^[^\p{Cc}]{1,255}$/u, 'the name of a user')
+    .optional()
+    .describe('The user who logs in. Default: no login.'),
+  passwordFile: path().optional().describe('A file with the password of the user.'),
+  from: z
+    .string({ error: addressAllowed })
+    .refine(isMailAddress, { error: addressAllowed })
+    .describe('The address of the sender.'),
+  holdersMaySet: z
+    .boolean({ error: 'true or false' })
+    .default(false)
+    .describe(
+      'Whether a key of an account with the scope `manage` may set the addresses of its mails. Otherwise only operators may, so that nobody sends mail to strangers through this server.',
+    ),
+})
+  .refine(({ user, passwordFile }) => (user === undefined) === (passwordFile === undefined), {
+    path: ['passwordFile'],
+    error: 'set exactly when `user` is set',
+  })
+  .refine(({ user, tls }) => user === undefined || tls !== 'none', {
+    path: ['tls'],
+    error: 'starttls or implicit with a `user`: without TLS, anyone on the way reads the password',
+  })
+  .optional()
+  .describe('The mail server for alerts by mail. Default: none, and no alerts are mailed.');
+
+const metrics = group({
+  access: oneOf(['off', 'key', 'open'])
+    .default('key')
+    .describe('Who may read the metrics: nobody (off), holders of an admin key (key), or everybody (open).'),
+})
+  .prefault({})
+  .describe('Metrics for Prometheus at GET /metrics, on the port for administration if there is one.');
+
+const ratioAllowed = 'a number from 0 to 1';
+
+const tracing = group({
+  endpoint: text(/^https?:\/\/[^\s?#]+$/, 'a URL such as http://127.0.0.1:4318/v1/traces')
+    .optional()
+    .describe(
+      'Where to send traces by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Default: no traces.',
+    ),
+  sampleRatio: z
+    .number({ error: ratioAllowed })
+    .min(0, { error: ratioAllowed })
+    .max(1, { error: ratioAllowed })
+    .default(1)
+    .describe(
+      'The share of traces to keep, from 0 to 1. For a trace that a client began, the client decides.',
+    ),
+})
+  .prefault({})
+  .describe(
+    'OpenTelemetry traces: one span a request. It continues the trace of the client and is sent to upstreams.',
+  );
+
+const log = group({
+  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('The lowest level to log: trace, debug, info, warn, error or fatal. `silent` logs nothing.'),
+})
+  .prefault({})
+  .describe('The log: JSON lines on standard error.');
 
 const networkAllowed = 'an address or a network such as 10.0.0.0/8';
 

@@ -1,10 +1,78 @@
+import { availableParallelism } from 'node:os';
 import * as z from 'zod';
-import { builtinEngine } from './builtin-engine.ts';
-import { localEngine } from './local-engine.ts';
+import { engineKind } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { processEngine } from './process-engine.ts';
 import { remoteEngine } from './remote-engine.ts';
-import { text } from './setting-types.ts';
+import { group, text, wholeNumber } from './setting-types.ts';
+
+const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
+const { firstByteMs, totalMs, keepAliveMs, commentEveryMs, outputLimit } = processEngine.shape;
+
+const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
+
+const localEngine = group({
+  kind: engineKind('local'),
+  threads: wholeNumber(1, 1_024)
+    .optional()
+    .describe('Threads of each program. Default: one less than the machine has cores, at least 1.'),
+  promptCache: z
+    .boolean({ error: 'true or false' })
+    .default(false)
+    .describe(
+      'Whether chat models keep earlier prompts. The answers then show one account how much of its prompt another has sent before.',
+    ),
+  arguments: z
+    .array(text(/^[^\0]*$/, 'a text (in quotes if it is a number)'), { error: argumentsAllowed })
+    .default([])
+    .describe('Further arguments of llama-server, such as [--n-gpu-layers, "99"].'),
+  startMs,
+  idleMs,
+  stopMs,
+  memoryBytesMax,
+  group: sharedGroup,
+  callsMax: wholeNumber(1, 1_024)
+    .default(2)
+    .describe('Concurrent calls of each program. A chat model needs memory for the context of each.'),
+  callQueueMax,
+  firstByteMs,
+  totalMs,
+  keepAliveMs,
+  commentEveryMs,
+  outputLimit,
+}).describe(
+  'Models on this machine, from files that `parley models` manages. Each runs in a program of its own, which Parley starts for the first request and ends when it has been idle. Times (…Ms) are in milliseconds.',
+);
+
+/** More threads for one engine speed up no single request and take cores from the others. */
+const defaultThreadsMax = 4;
+
+// A transform fills in defaults that depend on the machine, to keep the JSON Schema the same everywhere.
+const threads = (description: string) =>
+  wholeNumber(1, 64)
+    .optional()
+    .transform((count) => count ?? Math.min(availableParallelism(), defaultThreadsMax))
+    .describe(`${description} Default: the number of cores, at most ${defaultThreadsMax}.`);
+
+const builtinEngine = group({
+  kind: engineKind('builtin'),
+  speechThreads: threads('Threads that synthesise speech.'),
+  encoderThreads: threads('Threads that encode speech to MP3, Opus and FLAC.'),
+  recognizers: wholeNumber(1, 256)
+    .optional()
+    .transform((count) => count ?? availableParallelism())
+    .describe(
+      'Threads that recognise speech, each with up to 400 MB while it runs and half a minute longer (100 MB with pocketsphinx). Default: the number of cores.',
+    ),
+  speechQueueMax: wholeNumber(0, 100_000)
+    .default(64)
+    .describe('Speech requests that may wait for a thread. Further ones get 503 overloaded.'),
+  transcriptionQueueMax: wholeNumber(0, 100_000)
+    .default(32)
+    .describe('Transcriptions that may wait for a thread. Further ones get 503 overloaded.'),
+}).describe(
+  'The engine inside Parley: flite speech, transcription by Moonshine or pocketsphinx, and an ELIZA chat. It needs no network.',
+);
 
 /** All kinds of engines. */
 const engineKinds = [builtinEngine, localEngine, openaiEngine, processEngine, remoteEngine] as const;

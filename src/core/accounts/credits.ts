@@ -3,11 +3,14 @@ import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { accountToChange, accountToRead } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
-import type { LedgerEntry } from '../entities/ledger.ts';
-import { bounds } from '../values/bounds.ts';
+import { nextMonthMs } from '../entities/count.ts';
+import type { LedgerEntry, StatementPeriod } from '../entities/ledger.ts';
+import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { newLedgerEntryId } from '../values/ids.ts';
+import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
+import { present } from '../values/present.ts';
 import { checkAmount, checkText, tooMuchTaken } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
 import { accountNow, describeEntry } from './views.ts';
@@ -64,4 +67,42 @@ async function enter(
     throw invalid('amount', 'The balance would be larger than an account can hold. Load less.');
   }
   return accountNow(deps, account.id);
+}
+
+/** Statements: the credits of an account in a month. */
+export function statementFunctions(deps: AccountsDeps) {
+  return {
+    async getStatement(request: pb.GetStatementRequest | ownPb.GetStatementRequest, call: AnyCall) {
+      const { id, name } = await accountToRead(deps, request, call);
+      const nowMs = deps.accessClock.now();
+      const period = readMonth(request.month, nowMs);
+      const { opening, closing, lines } = await deps.store.ledger.statement(id, period);
+      const statement = {
+        accountId: id,
+        accountName: name,
+        month: request.month,
+        isFinal: period.untilMs <= nowMs,
+        openingNanoCredits: opening,
+        opening: formatCredits(opening),
+        closingNanoCredits: closing,
+        closing: formatCredits(closing),
+        lines: lines.map(({ amount, ...line }) => ({
+          ...present(line),
+          amountNanoCredits: amount,
+          amount: formatCredits(amount),
+        })),
+      };
+      return { statement };
+    },
+  };
+}
+
+/** @throws `invalid_parameter` */
+function readMonth(month: string, nowMs: number): StatementPeriod {
+  if (!matches(month, bounds.month)) {
+    throw invalid('month', '`month` must be a month, such as 2026-11.');
+  }
+  const fromMs = Date.parse(`${month}-01T00:00:00Z`);
+  if (fromMs > nowMs) throw invalid('month', '`month` must not be in the future.');
+  return { fromMs, untilMs: nextMonthMs(fromMs) };
 }

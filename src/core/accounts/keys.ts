@@ -1,12 +1,19 @@
 /** Keys, which administrators and holders of keys with the scope `manage` issue, limit and revoke. */
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { type Key as KeyMessage, KeySchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { accountToChange, accountToRead, ownKey } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall, Call } from '../access/call.ts';
 import { type NewKey, newKey } from '../access/new-key.ts';
 import { isLive, type Key } from '../entities/key.ts';
+import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { ParleyError } from '../values/errors.ts';
-import { invalid, readPage } from '../values/parameters.ts';
+import { keyKinds } from '../values/key-secret.ts';
+import type { Page } from '../values/page.ts';
+import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import { checkFuture, checkOverlap, checkText } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
@@ -19,7 +26,6 @@ import {
   refuseWiderKey,
   scopesWithin,
 } from './key-powers.ts';
-import { describeKey, describeKeys } from './key-views.ts';
 import { limitNames } from './views.ts';
 
 export function keyFunctions(deps: AccountsDeps) {
@@ -152,5 +158,47 @@ function noSuchKey(id: string): ParleyError {
   return new ParleyError('not_found', {
     message: `There is no such key: ${quote(id)}. List the account's keys to see their ids.`,
     param: 'key_id',
+  });
+}
+
+async function describeKeys(deps: AccountsDeps, page: Page<Key, string>) {
+  return { keys: page.items.map(await describer(deps, page.items)), ...nextPage(page) };
+}
+
+async function describeKey(deps: AccountsDeps, key: Key): Promise<KeyMessage> {
+  const describe = await describer(deps, [key]);
+  return describe(key);
+}
+
+/** Reads the counts of all these keys at once. */
+async function describer({ store, clock }: AccountsDeps, keys: readonly Key[]) {
+  const nowMs = clock.now();
+  const counts = new Map(keys.map((key) => [key, countsOf(key.originId, key.limits, nowMs)]));
+  const all = [...counts.values()].flat();
+  const amounts = all.length === 0 ? [] : await store.requests.taken(all);
+  const taken = new Map(all.map((count, at) => [count, amounts[at]]));
+  return (key: Key) => {
+    const own = counts.get(key) ?? [];
+    return keyMessage(
+      key,
+      own.map((count) => describeCount(count, taken.get(count) ?? 0n, nowMs)),
+    );
+  };
+}
+
+function keyMessage(key: Key, limitCounts: LimitCount[]): KeyMessage {
+  return create(KeySchema, {
+    id: key.id,
+    name: key.name,
+    prefix: keyKinds[key.kind],
+    lastFour: key.lastFour,
+    scopes: [...key.scopes],
+    createdAt: timestampFromMs(key.createdAtMs),
+    limitCounts,
+    ...(key.limits && { limits: describeLimits(key.limits) }),
+    ...(key.lastUsedAtMs !== undefined && { lastUsedAt: timestampFromMs(key.lastUsedAtMs) }),
+    ...(key.accountId !== undefined && { accountId: key.accountId }),
+    ...(key.expiresAtMs !== undefined && { expiresAt: timestampFromMs(key.expiresAtMs) }),
+    ...(key.revokedAtMs !== undefined && { revokedAt: timestampFromMs(key.revokedAtMs) }),
   });
 }

@@ -5,13 +5,11 @@
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { bounds } from '../values/bounds.ts';
 import { invalid } from '../values/parameters.ts';
-import { accountFunctions, lifeFunctions } from './accounts.ts';
-import { creditFunctions } from './credits.ts';
+import { accountFunctions, lifeFunctions, planFunctions } from './accounts.ts';
+import { creditFunctions, statementFunctions } from './credits.ts';
 import type { AccountsDeps } from './deps.ts';
 import { adminKeyFunctions, keyFunctions } from './keys.ts';
-import { planFunctions } from './plans.ts';
 import { serverFunctions } from './server.ts';
-import { statementFunctions } from './statements.ts';
 import { usageFunctions } from './usage.ts';
 
 export function accountsApi(deps: AccountsDeps) {

@@ -1,16 +1,29 @@
 /** Usage records and their totals, and the pruning of old ones. */
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
+import {
+  type ListUsageRecordsRequest,
+  type UsageRecord as UsageRecordMessage,
+  UsageRecordSchema,
+} from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type AccountRequest, accountToRead } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
 import { keptMs } from '../entities/idempotency.ts';
-import { type PruneCut, totalDimensions } from '../entities/usage.ts';
-import type { AccountId } from '../values/ids.ts';
-import { invalid, nextPage, readPage } from '../values/parameters.ts';
+import {
+  operations,
+  type PruneCut,
+  type RecordFilter,
+  recordStates,
+  totalDimensions,
+  type UsageRecord,
+} from '../entities/usage.ts';
+import { type AccountId, isRequestId } from '../values/ids.ts';
+import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
+import { present } from '../values/present.ts';
 import { required } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
-import { describeRecord, readRecordFilter } from './records.ts';
 import { describeTotal, readTotals } from './totals.ts';
 
 /** Maximum number of records that one call removes, so that it ends within seconds. */
@@ -72,4 +85,67 @@ async function filteredAccount(
 
 function pruned(records: number, answers: number, complete: boolean) {
   return { recordsRemoved: BigInt(records), answersRemoved: BigInt(answers), complete };
+}
+
+type RecordFilterRequest = Pick<
+  ListUsageRecordsRequest,
+  'startTime' | 'endTime' | 'operation' | 'model' | 'state' | 'id' | 'keyId'
+>;
+
+/** @param accountId undefined: all accounts. @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
+function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | undefined): RecordFilter {
+  const { startTime, endTime, operation, model, state, id, keyId } = request;
+  readOneOf('operation', operation, operations);
+  readOneOf('state', state, recordStates);
+  if (id !== undefined && !isRequestId(id)) {
+    throw invalid('id', '`id` is not the id of a request. It is the `x-request-id` of its answer.');
+  }
+  if (model?.trim() === '') throw invalid('model', '`model` is blank. Send an id, or leave it out.');
+  return {
+    accountId,
+    keyId,
+    fromMs: startTime && timestampMs(startTime),
+    untilMs: endTime && timestampMs(endTime),
+    operation,
+    model,
+    state,
+    id,
+  };
+}
+
+function describeRecord(record: UsageRecord): UsageRecordMessage {
+  const { tokens } = record;
+  return create(
+    UsageRecordSchema,
+    present({
+      id: record.id,
+      accountId: record.accountId,
+      keyId: record.keyId,
+      operation: record.operation,
+      model: record.model,
+      wire: record.wire,
+      state: record.state,
+      httpStatus: record.httpStatus,
+      code: record.code,
+      startedAt: timestampFromMs(record.startedAtMs),
+      firstOutputMs: record.firstOutputMs,
+      durationMs: record.durationMs,
+      audioSecondsIn: seconds(record.audioMsIn),
+      audioSecondsOut: seconds(record.audioMsOut),
+      characters: record.characters,
+      promptTokens: tokens?.promptTokens,
+      cachedTokens: tokens?.cachedTokens,
+      cacheWriteTokens: tokens?.cacheWriteTokens,
+      completionTokens: tokens?.completionTokens,
+      totalTokens: tokens?.totalTokens,
+      tokensSource: tokens?.source,
+      fairUseUnits: record.fairUseUnits === undefined ? undefined : BigInt(record.fairUseUnits),
+      costNanoCredits: record.cost,
+      overrunNanoCredits: record.overrun,
+    }),
+  );
+}
+
+function seconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
 }

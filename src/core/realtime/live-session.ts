@@ -29,7 +29,6 @@ import {
 import { type SessionLimits, SessionTimers, sessionLimits } from './session-timers.ts';
 import { Turn } from './turn.ts';
 import { TurnCutter, type TurnDetection } from './turn-cutter.ts';
-import { complete, fail } from './turn-ends.ts';
 
 /** Maximum number of turns of a session that wait for their text. Then no more audio is accepted. */
 export const pendingMax = 4;
@@ -296,4 +295,19 @@ export class LiveSession {
     this.#deps.speaker.close();
     this.#deps.reports.end(reason);
   }
+}
+
+/** Ends the record of a turn, and returns the last report about it. */
+async function complete(turn: Turn): Promise<SessionReport> {
+  try {
+    return { kind: 'completed', turn: turn.number, ...(await turn.complete()) };
+  } catch (error) {
+    return { kind: 'failed', turn: turn.number, id: turn.id, error: toParleyError(error) };
+  }
+}
+
+/** @returns undefined if the client knows */
+async function fail(turn: Turn, error: ParleyError, isReported: boolean): Promise<SessionReport | undefined> {
+  await turn.fail(error);
+  return isReported ? { kind: 'failed', turn: turn.number, id: turn.id, error } : undefined;
 }

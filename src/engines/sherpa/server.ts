@@ -1,16 +1,25 @@
 /** A program that serves one model of sherpa-onnx by the OpenAI API, for the engine that supervises it. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { basename, dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { isObject } from '../../codec/shape.ts';
+import { audioFormats, type TranscriptSegment } from '../../core/entities/engine.ts';
+import { contentType } from '../../core/speech/content-type.ts';
 import { errorTable, ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
-import { type Answer, type Handle, speechHandle, transcriptionHandle } from './handles.ts';
 import { hearingOpener, type OpenHearing } from './hearing.ts';
-import { recogniserConfig, voiceConfig } from './model-config.ts';
-import type { ModelFiles } from './model-files.ts';
-import { createSpeak } from './speech.ts';
+import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
+import { createSpeak, type Speak } from './speech.ts';
 import { type StreamingConfig, streamingConfig } from './streaming-config.ts';
-import { createTranscribe, type Recognise, recogniseStream, recogniseWhole } from './transcription.ts';
+import {
+  createTranscribe,
+  type LocalTranscript,
+  type Recognise,
+  recogniseStream,
+  recogniseWhole,
+  type Transcribe,
+} from './transcription.ts';
 
 export interface ServedModel extends ModelFiles {
   readonly type: 'speech' | 'transcription';
@@ -132,4 +141,140 @@ async function bodyOf(request: IncomingMessage): Promise<Request> {
   }
   const headers = { 'content-type': request.headers['content-type'] ?? '' };
   return new Request('http://localhost', { method: 'POST', headers, body: Buffer.concat(parts) });
+}
+
+/** The requests of the OpenAI API as Parley sends them, and their answers. */
+interface Answer {
+  readonly contentType: string;
+  readonly body: AsyncIterable<Uint8Array> | Iterable<string>;
+}
+
+type Handle = (request: Request, signal: AbortSignal) => Promise<Answer>;
+
+/** @param speakers the number of each voice in the model, by its name */
+function speechHandle(speak: Speak, speakers: ReadonlyMap<string, number>): Handle {
+  return async (request, signal) => {
+    const body: unknown = await request.json();
+    if (!isObject(body) || typeof body['input'] !== 'string') throw new ParleyError('missing_input');
+    const speaker = speakers.get(String(body['voice']));
+    if (speaker === undefined) throw new ParleyError('unknown_voice');
+    const format = audioFormats.find((name) => name === body['response_format']);
+    if (format === undefined) throw new ParleyError('unsupported_response_format');
+    const audio = speak({ input: body['input'], speaker, format }, signal);
+    return { contentType: contentType(format), body: audio };
+  };
+}
+
+/** @param language of a model that knows only one */
+function transcriptionHandle(transcribe: Transcribe, language: string | undefined): Handle {
+  return async (request, signal) => {
+    const file = (await request.formData()).get('file');
+    if (!(file instanceof File)) throw new ParleyError('missing_file');
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const transcript = await transcribe({ bytes, name: file.name }, signal);
+    return { contentType: 'application/json', body: [JSON.stringify(verbose(transcript, language))] };
+  };
+}
+
+/** The form `verbose_json`, with the words of each segment in it. */
+function verbose({ segments, durationMs, ...found }: LocalTranscript, language: string | undefined) {
+  return {
+    task: 'transcribe',
+    ...((found.language ?? language) && { language: found.language ?? language }),
+    duration: durationMs / 1000,
+    text: segments.map(({ text }) => text).join(' '),
+    segments: segments.map(verboseSegment),
+  };
+}
+
+function verboseSegment({ startMs, endMs, text, words, avgLogprob }: TranscriptSegment) {
+  const timed = words.map((word) => ({
+    word: word.word,
+    start: word.startMs / 1000,
+    end: word.endMs / 1000,
+  }));
+  return { start: startMs / 1000, end: endMs / 1000, text, avg_logprob: avgLogprob, words: timed };
+}
+
+/** The kinds of voices, by the `model_type` of their metadata. */
+const voiceKinds: readonly (readonly [RegExp, (files: Files) => object])[] = [
+  [/vits/, (files) => ({ vits: { model: files.main, ...files.texts } })],
+  [/^matcha/, (files) => ({ matcha: { acousticModel: files.main, vocoder: files.vocoder, ...files.texts } })],
+  [/^kokoro/, (files) => ({ kokoro: { model: files.main, voices: files.styles, ...files.texts } })],
+  [/^kitten/, (files) => ({ kitten: { model: files.main, voices: files.styles, ...files.texts } })],
+];
+
+/** The kinds of recognisers in one file. */
+const recogniserKinds: readonly (readonly [RegExp, string])[] = [
+  [/^EncDec.*CTC/, 'nemoCtc'],
+  [/^zipformer2?_ctc/, 'zipformerCtc'],
+  [/^wenet_ctc/, 'wenetCtc'],
+  [/^sense_voice/, 'senseVoice'],
+  [/^paraformer/, 'paraformer'],
+];
+
+interface Files {
+  /** The file whose metadata decide. */
+  readonly main: string;
+  readonly vocoder: string | undefined;
+  /** The styles of several speakers. */
+  readonly styles: string | undefined;
+  /** Options for the files with which the model reads a text. */
+  readonly texts: object;
+}
+
+/** @throws an error that names the file which cannot be used */
+export function voiceConfig(model: ModelFiles, threads: number): object {
+  const typed = typedFiles(model);
+  for (const [pattern, configOf] of voiceKinds) {
+    const main = typed.find(({ type }) => pattern.test(type));
+    if (main === undefined) continue;
+    const config = configOf({ ...textFiles(model), main: main.path });
+    return { model: { ...config, numThreads: threads }, maxNumSentences: 1 };
+  }
+  throw unknownKind(model, typed, 'voice');
+}
+
+/** @throws an error that names the file which cannot be used */
+export function recogniserConfig(model: ModelFiles, threads: number): object {
+  const typed = typedFiles(model);
+  const config = partsConfig(model, typed) ?? wholeConfig(typed);
+  if (config === undefined) throw unknownKind(model, typed, 'recogniser');
+  return { modelConfig: { ...config, tokens: tokensOf(model), numThreads: threads } };
+}
+
+function partsConfig(model: ModelFiles, typed: readonly TypedFile[]): object | undefined {
+  const { encoder, decoder, joiner } = partsOf(model);
+  if (encoder === undefined || decoder === undefined) return undefined;
+  if (joiner !== undefined) return { transducer: { encoder, decoder, joiner } };
+  const isWhisper = typed.some(({ path, type }) => path === encoder && type.startsWith('whisper'));
+  return isWhisper ? { whisper: { encoder, decoder } } : undefined;
+}
+
+function wholeConfig(typed: readonly TypedFile[]): object | undefined {
+  for (const [pattern, option] of recogniserKinds) {
+    const main = typed.find(({ type }) => pattern.test(type));
+    if (main !== undefined) return { [option]: { model: main.path } };
+  }
+  return undefined;
+}
+
+function textFiles(model: ModelFiles): Omit<Files, 'main'> {
+  const phonemes = findFile(model, /(^|\/)phontab$/);
+  const lexicons = model.files.filter(({ name }) => /^lexicon[^/]*\.txt$/.test(basename(name)));
+  return {
+    vocoder: findFile(model, /(vocos|hifigan|vocoder)[^/]*\.onnx$/),
+    styles: findFile(model, /voices[^/]*\.bin$/),
+    texts: {
+      tokens: tokensOf(model),
+      ...(phonemes !== undefined && { dataDir: dirname(phonemes) }),
+      ...(lexicons.length > 0 && { lexicon: lexicons.map(({ path }) => path).join(',') }),
+    },
+  };
+}
+
+function unknownKind({ id }: ModelFiles, typed: readonly TypedFile[], wanted: string): Error {
+  const kinds = typed.map(({ name, type }) => `${name} (${type || 'no model_type in its metadata'})`);
+  const found = kinds.length === 0 ? 'It has no ONNX files' : `It has ${kinds.join(', ')}`;
+  return new Error(`The model ${id} is no ${wanted} that Parley knows. ${found}.`);
 }

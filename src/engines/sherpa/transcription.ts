@@ -3,12 +3,12 @@ import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { createFilePool } from '../builtin/pocketsphinx/file-pool.ts';
+import type { RecognisedWord } from '../builtin/pocketsphinx/hypothesis.ts';
 import { toSegments } from '../builtin/pocketsphinx/transcript.ts';
 import type { Utterance } from '../builtin/pocketsphinx/utterances.ts';
 import type { Recogniser, RecognitionResult } from './addon.ts';
 import type { OpenHearing } from './hearing.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { wordsOf } from './words.ts';
 
 export interface LocalTranscript {
   /** A tag such as `en`; undefined if the model names none. */
@@ -87,4 +87,45 @@ function spanOf({ stretches }: Utterance) {
 /** Some models write `<|en|>`. */
 function languageOf({ lang }: RecognitionResult): string | undefined {
   return /[a-z]{2,3}/.exec(lang)?.[0];
+}
+
+/** The length of a word's last token, if the recogniser gives none and nothing follows. */
+const tokenMsMax = 200;
+
+/** Empty without times. Without probabilities, each is 1. */
+export function wordsOf(result: RecognitionResult): RecognisedWord[] {
+  const { tokens, timestamps } = result;
+  if (timestamps.length < tokens.length) return [];
+  const words: { readonly word: string; readonly from: number; readonly to: number }[] = [];
+  for (const [at, token] of tokens.entries()) {
+    const text = token.replace(/^[\s▁]+/, '');
+    const last = words.at(-1);
+    const begins = last === undefined || last.word === '' || text !== token;
+    if (begins) words.push({ word: text, from: at, to: at });
+    else words.splice(-1, 1, { ...last, word: last.word + text, to: at });
+  }
+  const spoken = words.filter(({ word }) => word !== '');
+  return spoken.map(({ word, from, to }) => ({
+    word: word.trimEnd(),
+    startMs: msOf(timestamps[from]),
+    endMs: endOf(result, to),
+    probability: probabilityOf(result, from, to),
+  }));
+}
+
+function endOf({ timestamps, durations }: RecognitionResult, at: number): number {
+  const startMs = msOf(timestamps[at]);
+  const duration = durations[at];
+  if (duration !== undefined && duration > 0) return startMs + msOf(duration);
+  return Math.min(msOf(timestamps[at + 1] ?? Infinity), startMs + tokenMsMax);
+}
+
+/** A word is as probable as its tokens together. */
+function probabilityOf({ ys_log_probs: logs }: RecognitionResult, from: number, to: number): number {
+  const sum = logs.slice(from, to + 1).reduce((total, log) => total + log, 0);
+  return Math.min(1, Math.exp(sum));
+}
+
+function msOf(seconds = 0): number {
+  return Math.round(seconds * 1000);
 }

@@ -3,9 +3,10 @@ import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { createThreadPool, type Session, siblingWorker } from '../../threads/pool.ts';
 import type { OwnedBytes } from '../encoders/encoder.ts';
+import { littleEndianBytes, pcmSampleRate } from '../encoders/pcm.ts';
+import { unknownLength, wavHeader } from '../encoders/wav.ts';
 import type { ComputedFormat, EncodeTask } from './encode-worker.ts';
-import { InterruptibleStream } from './interruptible-stream.ts';
-import { passesThrough, passThrough } from './pass-through.ts';
+import { InterruptibleStream, type Wait } from './interruptible-stream.ts';
 import { PcmReader, PcmSlicer, type PcmSource } from './pcm-source.ts';
 
 export type { PcmSource } from './pcm-source.ts';
@@ -98,4 +99,42 @@ function encodeOnThread(
       opened?.close();
     },
   });
+}
+
+/** Whether the format accepts the samples at this rate unchanged, so that no thread is needed. */
+function passesThrough(format: AudioFormat, sampleRate: number): format is 'wav' | 'pcm' {
+  return format === 'wav' || (format === 'pcm' && sampleRate === pcmSampleRate);
+}
+
+/** The source's bytes without a copy, after a header if the format has one. */
+function passThrough(format: 'wav' | 'pcm', source: PcmSource, signal: Signal): AsyncIterable<Uint8Array> {
+  const pcm = new PcmReader(source);
+  return new InterruptibleStream(signal, {
+    run: (wait) => (format === 'wav' ? wavBytes(pcm, source.sampleRate, wait) : pcmBytes(pcm, wait)),
+    release: () => pcm.close(),
+  });
+}
+
+/**
+ * The header waits for the first samples, so that nothing has been sent when an engine fails before them. Without
+ * samples it states length 0.
+ */
+async function* wavBytes(
+  pcm: PcmReader,
+  sampleRate: number,
+  wait: Wait,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let hasStarted = false;
+  for await (const bytes of pcmBytes(pcm, wait)) {
+    if (!hasStarted) yield wavHeader(sampleRate, unknownLength);
+    hasStarted = true;
+    yield bytes;
+  }
+  if (!hasStarted) yield wavHeader(sampleRate, 0);
+}
+
+async function* pcmBytes(pcm: PcmReader, wait: Wait): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let chunk = await wait(pcm.next()); chunk !== undefined; chunk = await wait(pcm.next())) {
+    if (chunk.length > 0) yield littleEndianBytes(chunk);
+  }
 }

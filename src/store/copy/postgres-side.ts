@@ -6,7 +6,7 @@ import { queriesBy } from '../postgres/database/executor.ts';
 import { encoded, fromUuid, storable } from '../postgres/database/ids.ts';
 import { migrateUrl } from '../postgres/migrate-url.ts';
 import { Partitions } from '../postgres/partitions.ts';
-import { CopyError, type Side } from './side.ts';
+import { CopyError, type Side } from './copy-store.ts';
 import { type Row, tables } from './tables.ts';
 
 const copyName = 'parley store copy';

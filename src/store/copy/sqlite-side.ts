@@ -5,7 +5,7 @@ import { databaseName } from '../sqlite/database/connection.ts';
 import { openDatabase } from '../sqlite/database/open-database.ts';
 import { disown } from '../sqlite/database/ownership.ts';
 import { queriesOn } from '../sqlite/database/reader.ts';
-import { CopyError, type Side } from './side.ts';
+import { CopyError, type Side } from './copy-store.ts';
 
 /**
  * The database of a data folder, with the newest schema. No server can use the folder until `close`.

@@ -1,14 +1,27 @@
-import { sql } from 'kysely';
-import type { LedgerEntry, LedgerStore } from '../../core/entities/ledger.ts';
-import { type AccountId, type LedgerEntryId, requestOfDebit } from '../../core/values/ids.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type ExpressionBuilder, sql } from 'kysely';
+import type {
+  LedgerEntry,
+  LedgerStore,
+  Statement,
+  StatementLine,
+  StatementPeriod,
+} from '../../core/entities/ledger.ts';
+import {
+  type AccountId,
+  firstLedgerEntryId,
+  type LedgerEntryId,
+  requestOfDebit,
+} from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import { debitNumber } from '../migrations/integer-rows.ts';
-import type { Executor } from '../sql/executor.ts';
+import { type Dialect, isWithin } from '../sql/dialect.ts';
+import type { Executor, Queries } from '../sql/executor.ts';
 import type { Addition } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
-import { afterAll, type LedgerRow } from '../sql/schema.ts';
+import { afterAll, type Database, type LedgerRow } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
-import { readStatement } from './statements.ts';
+import { balanceOf } from './accounts.ts';
 
 const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
   query
@@ -69,4 +82,119 @@ function toEntry(row: LedgerRow): LedgerEntry {
     reference: row.reference ?? requestOfDebit(row.id),
     createdAtMs: Number(row.created_at_ms),
   };
+}
+
+/** The sums of a statement, read in small steps: the process serves requests between them. */
+const entriesAtOnce = 1_000;
+const debitLinesMax = 10_000;
+/** The id of a debit begins with the start of its request, which lasts at most 24 hours. */
+const idLeadMs = 25 * 3_600_000;
+
+interface EntryStep {
+  readonly accountId: AccountId;
+  readonly after: string;
+  readonly last: string;
+}
+
+const stepEnd = statement((p: Omit<EntryStep, 'last'>, dialect) =>
+  query
+    .selectFrom('ledger_entries')
+    .select('id')
+    .where('account_id', '=', p.accountId)
+    .where(dialect.idOrder, '>', dialect.idBound(p.after))
+    .orderBy(dialect.idOrder)
+    .limit(1)
+    .offset(entriesAtOnce - 1),
+);
+const sumAfterwards = statement((p: EntryStep & { readonly untilMs: bigint }, dialect) =>
+  query
+    .selectFrom('ledger_entries')
+    .select(sql<bigint>`coalesce(sum(amount_nano_credits), 0)`.as('amount'))
+    .where(isOfStep(p, dialect))
+    .where('created_at_ms', '>=', p.untilMs),
+).map(({ amount }) => amount);
+const linesOfStep = statement(
+  (p: EntryStep & { readonly fromMs: bigint; readonly untilMs: bigint }, dialect) => {
+    const entries = query
+      .selectFrom('ledger_entries')
+      .select(['kind', 'amount_nano_credits'])
+      .select([
+        sql<string | null>`case kind when 'debit' then reason end`.as('model'),
+        // Null if the record was pruned.
+        sql<string | null>`case kind when 'debit'
+          then (select key_id from usage_records where ${dialect.isOfDebit}) end`.as('key_id'),
+      ])
+      .where(isOfStep(p, dialect))
+      .where('created_at_ms', '>=', p.fromMs)
+      .where('created_at_ms', '<', p.untilMs);
+    return query
+      .selectFrom(entries.as('entries'))
+      .select(['kind', 'model', 'key_id'])
+      .select([sql<bigint>`count(*)`.as('entries'), sql<bigint>`sum(amount_nano_credits)`.as('amount')])
+      .groupBy(['kind', 'model', 'key_id']);
+  },
+).map(({ kind, model, key_id, entries, amount }) => ({
+  kind,
+  model: model ?? undefined,
+  keyId: key_id ?? undefined,
+  entries,
+  amount: nanoCredits(amount),
+}));
+
+function isOfStep(step: EntryStep, dialect: Dialect) {
+  return ({ and, eb }: ExpressionBuilder<Database, 'ledger_entries'>) =>
+    and([eb('account_id', '=', step.accountId), isWithin(dialect, step)]);
+}
+
+/** Begins with the present balance, so that reading takes as long as the entries since `fromMs`. */
+function readStatement(
+  executor: Executor,
+  accountId: AccountId,
+  { fromMs, untilMs }: StatementPeriod,
+): Promise<Statement> {
+  return executor.readSnapshot(async (snapshot) => {
+    const lines = new Map<string, StatementLine>();
+    let closing = (await snapshot.get(balanceOf, { id: accountId })) ?? 0n;
+    const period = { fromMs: BigInt(fromMs), untilMs: BigInt(untilMs) };
+    for await (const step of steps(snapshot, accountId, Math.max(0, fromMs - idLeadMs))) {
+      closing -= (await snapshot.get(sumAfterwards, { ...step, ...period })) ?? 0n;
+      for (const line of await snapshot.all(linesOfStep, { ...step, ...period })) addLine(lines, line);
+      await nextTurn();
+    }
+    const inOrder = [...lines.values()].sort(compare);
+    const opening = inOrder.reduce((balance, { amount }) => balance - amount, closing);
+    return { opening: nanoCredits(opening), closing: nanoCredits(closing), lines: inOrder };
+  });
+}
+
+async function* steps(snapshot: Queries, accountId: AccountId, fromMs: number): AsyncGenerator<EntryStep> {
+  let after = firstLedgerEntryId(fromMs);
+  for (;;) {
+    const end = await snapshot.get(stepEnd, { accountId, after });
+    yield { accountId, after, last: end?.id ?? afterAll };
+    if (end === undefined) return;
+    after = end.id;
+  }
+}
+
+function addLine(lines: Map<string, StatementLine>, line: StatementLine): void {
+  const { kind, entries, amount } = line;
+  const own = JSON.stringify([kind, line.model, line.keyId]);
+  const fits = lines.has(own) || lines.size < debitLinesMax;
+  const of = fits ? line : { kind, model: undefined, keyId: undefined };
+  const sum = lines.get(fits ? own : kind) ?? { entries: 0n, amount: 0n };
+  lines.set(fits ? own : kind, {
+    ...of,
+    entries: sum.entries + entries,
+    amount: nanoCredits(sum.amount + amount),
+  });
+}
+
+const order: readonly LedgerEntry['kind'][] = ['load', 'debit', 'adjustment'];
+
+/** Loads, debits by model and key, adjustments. */
+function compare(one: StatementLine, other: StatementLine): number {
+  const place = ({ kind, model = '', keyId = '' }: StatementLine) =>
+    `${order.indexOf(kind)} ${model}\0${keyId}`;
+  return place(one) < place(other) ? -1 : 1;
 }

@@ -1,9 +1,11 @@
 /** Answers calls of Connect and gRPC-Web, in the forms that connect-node expects. */
 import { constants, Http2ServerResponse } from 'node:http2';
 import type { Message } from '@bufbuild/protobuf';
-import type { HandlerContext } from '@connectrpc/connect';
+import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { errorInfo, retryInfo, rpcMessage, statusCode } from '../rpc/errors.ts';
 import { type AnyRpc, answerRpc, type Sent, streamRpc } from '../rpc/rpcs.ts';
-import { connectError } from './errors.ts';
+import type { ServedCall } from '../run-call.ts';
 import { type GatedCall, gatedKey, type Response } from './request.ts';
 
 export async function answer(rpc: AnyRpc, sent: Sent, context: HandlerContext): Promise<Message> {
@@ -87,4 +89,18 @@ function cut(response: Response): void {
 
 function markReplay({ responseHeader }: HandlerContext, isReplay: boolean): void {
   if (isReplay) responseHeader.set('idempotent-replayed', 'true');
+}
+
+/** The error for a client of Connect or gRPC-Web. If the client's own deadline has passed, keeps connect-node's error. */
+function connectError(thrown: unknown, { signal }: HandlerContext, served: ServedCall): ConnectError {
+  const error = served.errorOf(thrown);
+  const reason: unknown = signal.reason;
+  const isPast = reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
+  if (isPast && error.code === 'request_cancelled') return reason;
+  const retry = retryInfo(error);
+  const code: Code = statusCode(error);
+  return new ConnectError(rpcMessage(error), code, undefined, [
+    { desc: ErrorInfoSchema, value: errorInfo(error, served.id) },
+    ...(retry ? [{ desc: RetryInfoSchema, value: retry }] : []),
+  ]);
 }

@@ -1,8 +1,112 @@
-import type { Http2Server, ServerHttp2Session } from 'node:http2';
+import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Connections } from './connections.ts';
-import { Http2Connection } from './http2-connection.ts';
-import type { ServerLimits } from './limits.ts';
+import { Http2Stream } from './http2-stream.ts';
+import { lingerMsMax, type ServerLimits } from './limits.ts';
+
+/** Requests in about a second above which resets count as abuse. Clients may cancel fewer at will. */
+const countedRequestsMin = 200;
+/** PING and SETTINGS frames in about a second. Clients that measure bandwidth send one each round trip. */
+const controlFramesMax = 1_000;
+
+/** Watches one HTTP/2 connection, as Node does not, and closes it if it is idle, dead, or abused. */
+class Http2Connection {
+  readonly #session: ServerHttp2Session;
+  readonly #socket: Socket;
+  readonly #limits: ServerLimits;
+  readonly #streams = new Map<ServerHttp2Stream, Http2Stream>();
+  readonly #openedAtMs = Date.now();
+  /** Whether the client has acknowledged the server's SETTINGS, which apply to it only from then on. */
+  #hasAgreed = false;
+  #idleSinceMs = this.#openedAtMs;
+  #pingedAtMs = this.#openedAtMs;
+  #isPinged = false;
+  #closedAtMs: number | undefined;
+  #requests = 0;
+  #resets = 0;
+  #controlFrames = 0;
+  #isRefused = false;
+
+  constructor(session: ServerHttp2Session, socket: Socket, limits: ServerLimits) {
+    this.#session = session;
+    this.#socket = socket;
+    this.#limits = limits;
+    session.on('stream', (stream) => this.#open(stream));
+    session.on('ping', () => this.#countControlFrame());
+    session.on('remoteSettings', () => this.#countControlFrame());
+    session.once('localSettings', () => {
+      this.#hasAgreed = true;
+    });
+  }
+
+  /** Asks the client to send no more requests. Running requests finish. */
+  close(): void {
+    if (!this.#session.destroyed) this.#session.close();
+  }
+
+  /** Call it about every second. */
+  check(nowMs: number): void {
+    this.#requests = 0;
+    this.#resets = 0;
+    this.#controlFrames = 0;
+    if (this.#isOver()) {
+      this.#closedAtMs ??= nowMs;
+      if (nowMs - this.#closedAtMs > lingerMsMax(this.#limits)) this.#socket.destroy();
+      return;
+    }
+    for (const stream of this.#streams.values()) stream.check(nowMs);
+    if (!this.#hasAgreed && nowMs - this.#openedAtMs > this.#limits.headersMsMax) this.#socket.destroy();
+    else if (this.#streams.size === 0 && nowMs - this.#idleSinceMs > this.#limits.idleMs) this.close();
+    else this.#checkPing(nowMs);
+  }
+
+  #isOver(): boolean {
+    return this.#session.destroyed || (this.#session.closed && this.#streams.size === 0);
+  }
+
+  #open(stream: ServerHttp2Stream): void {
+    this.#requests += 1;
+    this.#streams.set(stream, new Http2Stream(stream, this.#socket, this.#limits, Date.now()));
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      this.#idleSinceMs = Date.now();
+      // Counts resets by the server as well, as a client can provoke them.
+      if (stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#countReset();
+    });
+  }
+
+  #countReset(): void {
+    this.#resets += 1;
+    if (this.#requests > countedRequestsMin && this.#resets > this.#requests / 2) this.#refuse();
+  }
+
+  #countControlFrame(): void {
+    this.#controlFrames += 1;
+    if (this.#controlFrames > controlFramesMax) this.#refuse();
+  }
+
+  /** A client that is dead, or never ends a block of headers, does not answer a PING. */
+  #checkPing(nowMs: number): void {
+    const { pingEveryMs, pingTimeoutMs } = this.#limits;
+    const sinceMs = nowMs - this.#pingedAtMs;
+    if (this.#isPinged && sinceMs > pingTimeoutMs) this.#socket.destroy();
+    if (this.#isPinged || this.#session.closed || sinceMs < pingEveryMs) return;
+    this.#isPinged = true;
+    this.#pingedAtMs = nowMs;
+    this.#session.ping(() => {
+      this.#isPinged = false;
+    });
+  }
+
+  /** Ends the connection with ENHANCE_YOUR_CALM. */
+  #refuse(): void {
+    if (this.#isRefused) return;
+    this.#isRefused = true;
+    const error = new Error('the client keeps the connection busy with resets or control frames');
+    // Node is reading and would not send the GOAWAY now.
+    setImmediate(() => this.#session.destroy(error, constants.NGHTTP2_ENHANCE_YOUR_CALM));
+  }
+}
 
 const checkMs = 1_000;
 

@@ -1,6 +1,10 @@
+import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import type { Rpc, RpcTable } from '../../core/rpcs.ts';
+import type { Services } from '../../core/services.ts';
 import type { Readiness } from '../readiness.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, RestHandler } from './exchange.ts';
 import type { Route } from './routes.ts';
+import { keylessHandler } from './unary.ts';
 
 export interface Probes {
   readonly readiness: Readiness;
@@ -35,4 +39,21 @@ const uncached = { 'cache-control': 'no-store' };
 
 function get(path: string, handle: (exchange: Exchange) => Promise<void>): Route {
   return { rule: { verb: 'GET', path }, rpc: undefined, handle };
+}
+
+/** The lists of voices and speech models for programs that send no key there, if the operator allows it. */
+const { listVoices, listSpeechModels } = CatalogService.method;
+
+/** The handlers of requests without an `Authorization` header. */
+export function openVoices(
+  table: RpcTable,
+  { catalog }: Pick<Services, 'catalog'>,
+): ReadonlyMap<Rpc, RestHandler> {
+  return new Map<Rpc, RestHandler>([
+    [table.listVoices, keylessHandler(listVoices, (request) => catalog.listVoices(request, undefined))],
+    [
+      table.listSpeechModels,
+      keylessHandler(listSpeechModels, (request) => catalog.listSpeechModels(request, undefined)),
+    ],
+  ]);
 }

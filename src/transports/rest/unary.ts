@@ -16,13 +16,14 @@ import { jsonCodec } from '../../codec/codec.ts';
 import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
+import { notAField, refuseUnknownMembers, unknownField } from '../../codec/unknown-fields.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import { isStrict } from '../../core/strict-operations.ts';
+import { invalid } from '../../core/values/parameters.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { refuseNonFinite } from '../refuse-non-finite.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
-import { checkMembers, checkQuery } from './strict-members.ts';
 
 export function unaryHandler(rpc: UnaryRpc): RestHandler {
   const read = requestReader(rpc.method, isStrict(rpc));
@@ -102,4 +103,32 @@ function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
 function queryValue(field: DescField, text: string): JsonValue {
   const isNumber = field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32;
   return isNumber && /^-?\d+$/.test(text) ? Number(text) : text;
+}
+
+/**
+ * @param inPath the members that the path names; a body may repeat them
+ * @throws `invalid_parameter` for unknown members, empty lists, and members that differ from the path
+ */
+function checkMembers(body: JsonObject, input: DescMessage, inPath: Readonly<Record<string, string>>): void {
+  for (const [name, expected] of Object.entries(inPath)) {
+    const { [name]: value = null } = body;
+    if (value !== null && value !== expected)
+      throw invalid(name, `\`${name}\` differs from the path. Leave it out.`);
+  }
+  refuseUnknownMembers(input, body, { refusesEmptyLists: true });
+}
+
+/**
+ * @param known the parameters that the request takes
+ * @throws `invalid_parameter` for unknown and for repeated parameters
+ */
+function checkQuery(query: URLSearchParams, input: DescMessage, known: readonly string[]): void {
+  const lists = input.fields.filter(({ fieldKind }) => fieldKind === 'list').map(({ jsonName }) => jsonName);
+  for (const name of new Set(query.keys())) {
+    if (known.length === 0) throw notAField(name, 'Its path takes no query parameters.');
+    if (!known.includes(name)) throw unknownField('', name, known);
+    if (query.getAll(name).length > 1 && !lists.includes(name)) {
+      throw invalid(name, `\`${name}\` is given more than once.`);
+    }
+  }
 }

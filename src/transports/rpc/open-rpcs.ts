@@ -1,24 +1,30 @@
 /** Health and reflection: RPCs that need no key and leave no record. */
 
 import {
+  create,
   type DescMethodBiDiStreaming,
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
   fromBinary,
   type Message,
+  type MessageShape,
   toBinary,
 } from '@bufbuild/protobuf';
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import { file_google_rpc_status } from '../../../gen/google/rpc/status_pb.ts';
 import * as v1 from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import * as v1alpha from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
-import { type HealthCheckRequest, Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
+import {
+  type HealthCheckRequest,
+  HealthCheckResponseSchema,
+  Health as HealthService,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../../../gen/health/v1/health_pb.ts';
 import type { Rpc } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { Readiness } from '../readiness.ts';
-import { Health } from './health.ts';
 import { Reflection } from './reflection.ts';
 
 export type AnyMethod =
@@ -106,4 +112,65 @@ async function* toV1(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
 function toAlpha(response: v1.ServerReflectionResponse): Message {
   const bytes = toBinary(v1.ServerReflectionResponseSchema, response);
   return fromBinary(v1alpha.ServerReflectionResponseSchema, bytes);
+}
+
+/** grpc.health.v1 for every protocol: serving, or not serving while the store fails or the server stops. */
+class Health {
+  readonly #services: ReadonlySet<string>;
+  readonly #readiness: Readiness;
+  readonly #watchers = new Set<() => void>();
+
+  /** @param services full names of services; the empty name is the whole server */
+  constructor(services: Iterable<string>, readiness: Readiness) {
+    this.#services = new Set(['', ...services]);
+    this.#readiness = readiness;
+    readiness.onChange(() => {
+      for (const wake of this.#watchers) wake();
+    });
+  }
+
+  /** Undefined for an unknown service. */
+  check({ service }: HealthCheckRequest): MessageShape<typeof HealthCheckResponseSchema> | undefined {
+    return this.#services.has(service) ? response(this.#current()) : undefined;
+  }
+
+  /**
+   * Yields the status now and at every change, until the client leaves. Ends when the server stops, so as not to delay
+   * it.
+   */
+  async *watch({ service }: HealthCheckRequest, signal: Signal) {
+    const isKnown = this.#services.has(service);
+    const status = () => (isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);
+    let sent = status();
+    yield response(sent);
+    for (;;) {
+      if (status() !== sent) {
+        sent = status();
+        yield response(sent);
+      }
+      if (this.#readiness.isStopping || signal.aborted) return;
+      if (status() === sent) await this.#change(signal);
+    }
+  }
+
+  #current() {
+    return this.#readiness.whyNot() === undefined ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+  }
+
+  #change(signal: Signal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#watchers.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#watchers.add(wake);
+      signal.addEventListener('abort', wake);
+      if (signal.aborted) wake();
+    });
+  }
+}
+
+function response(status: MessageShape<typeof HealthCheckResponseSchema>['status']) {
+  return create(HealthCheckResponseSchema, { status });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ModelLists } from '../../../src/core/catalog/model-lists.ts';
+import { ModelLists } from '../../../src/core/catalog/service.ts';
 import type { SpeechEngine, VoiceList } from '../../../src/core/entities/engine.ts';
 import type { CatalogModel } from '../../../src/core/entities/model.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { inheritedLimits, widerMember } from '../../../src/core/accounts/key-powers.ts';
 import { periodEndMs, periodOf } from '../../../src/core/entities/count.ts';
 import { limitsFromText, limitsToText } from '../../../src/core/entities/limits.ts';
 import { Rates } from '../../../src/core/entities/rates.ts';
 import { coversPattern, matchesModel } from '../../../src/core/limits/models.ts';
-import { inheritedLimits, widerMember } from '../../../src/core/limits/within.ts';
 import { coversNetwork, isWithinAddresses, readNetwork } from '../../../src/core/values/addresses.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { threadCpuMs } from '../../support/thread-cpu.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { RecentEnds } from '../../../src/engines/run/recent-ends.ts';
+import { RecentEnds } from '../../../src/engines/run/engine-counts.ts';
 import { type BehindOptions, servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { LiveClient } from '../../support/live-client.ts';

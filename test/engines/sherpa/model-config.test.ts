@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { recogniserConfig, voiceConfig } from '../../../src/engines/sherpa/model-config.ts';
+import { recogniserConfig, voiceConfig } from '../../../src/engines/sherpa/server.ts';
 import { isStreaming, streamingConfig } from '../../../src/engines/sherpa/streaming-config.ts';
 import { scratchFolder } from '../../support/command-line.ts';
 import { tinyRecogniser, tinyVoice } from '../../support/tiny-onnx.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wordsOf } from '../../../src/engines/sherpa/words.ts';
+import { wordsOf } from '../../../src/engines/sherpa/transcription.ts';
 
 const result = { text: '', lang: '', durations: [], ys_log_probs: [] };
 

@@ -8,7 +8,7 @@ import {
   createPackagedLame,
   type Lame,
   type Mp3Rate,
-} from '../../../src/media/encoders/lame.ts';
+} from '../../../src/media/encoders/mp3.ts';
 import { readExtra } from '../../../src/media/hearing-files.ts';
 import { decode } from '../ffmpeg.ts';
 import { bandLevelsDb, signalToErrorDb } from '../signals.ts';

@@ -15,9 +15,8 @@ import type { ServeFlags } from '../../flags.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
 import { type BannerFacts, demoBanner, transcriptionReady } from './demo-banner.ts';
-import { passedSockets } from './passed-sockets.ts';
 import { namedUrl, trustFor } from './server-certificate.ts';
-import { type ServiceManager, serviceManager } from './service-manager.ts';
+import { passedSockets, type ServiceManager, serviceManager } from './service-manager.ts';
 import { type Addresses, announce, checkWorkers, isWorker, leave, superviseWorkers } from './workers.ts';
 
 /** Runs the server until a signal ends it. */

@@ -3,7 +3,6 @@ import { liveSampleRate } from '../../../core/entities/live.ts';
 import { readMoonshine } from '../../../media/hearing-files.ts';
 import type { ModelSession, Runtime, Tensor, Tensors } from './runtime.ts';
 import { loadRuntime } from './runtime-file.ts';
-import { readVocabulary, textOf, type Vocabulary } from './tokens.ts';
 
 /** Nobody speaks faster. Shorter speech may have `tokensMin` tokens. */
 const tokensPerSecond = 6.5;
@@ -165,4 +164,25 @@ export function withoutLoop(tokens: readonly number[]): number[] | undefined {
     if (isLoop) return tokens.slice(0, start + period);
   }
   return undefined;
+}
+
+/** Moonshine's vocabulary: each token is preceded by its length in one byte, or in two from 128 on. */
+
+type Vocabulary = readonly Uint8Array[];
+
+export function readVocabulary(bytes: Uint8Array): Vocabulary {
+  const tokens: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const first = bytes[at++] ?? 0;
+    const length = first < 128 ? first : (bytes[at++] ?? 0) * 128 + first - 128;
+    tokens.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return tokens;
+}
+
+/** The text of tokens. Characters may be spread over several tokens; `▁` stands for a space. */
+export function textOf(vocabulary: Vocabulary, tokens: readonly number[]): string {
+  const bytes = Buffer.concat(tokens.map((token) => vocabulary[token] ?? new Uint8Array(0)));
+  return bytes.toString('utf8').replaceAll('▁', ' ').trim();
 }

@@ -1,3 +1,4 @@
+import { none, type Reserved } from '../../../core/books/books.ts';
 import { sharedRates } from '../../../core/books/rates.ts';
 import { extend, isRefusal, reserve } from '../../../core/books/reserve.ts';
 import { debitOf, settle } from '../../../core/books/settle.ts';
@@ -20,7 +21,6 @@ import type { Executor } from '../../sql/executor.ts';
 import { unusable } from '../database/storage-failures.ts';
 import type { Groups, Operation } from './groups.ts';
 import type { ReadSet, StoredRecord } from './read-set.ts';
-import { type ReservedRows, type RunningRequest, runningRequest } from './running-request.ts';
 import type { WriteSet } from './write-set.ts';
 
 interface RequestsDeps {
@@ -256,4 +256,36 @@ function endedElsewhere(id: RequestId): ParleyError {
 
 function notRunning(id: RequestId): ParleyError {
   return new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
+}
+
+/** The rows that the end of a request changes. */
+interface ReservedRows {
+  readonly start: Omit<RecordStart, 'wire'>;
+  readonly holdsCredits: boolean;
+  readonly counted: readonly CountedAmount[];
+  /** The keys and accounts whose rates the request used. */
+  readonly rated: readonly string[];
+  /** The reservation, if it is known and only holds credits. */
+  readonly reserved?: Reserved | undefined;
+}
+
+interface RunningRequest extends ReservedRows {
+  readonly start: RecordStart;
+  /** The latest operation on the request. The next one begins after it. */
+  last: Promise<unknown>;
+  /** Whether it is reserved; false while that is uncertain. */
+  isReserved: boolean;
+}
+
+function runningRequest(
+  start: RecordStart,
+  { hold, counted = [], rates }: Reservation,
+  last: Promise<unknown>,
+): RunningRequest {
+  const rated = rates?.owners.map(({ id }) => id) ?? [];
+  const isPlain = hold !== undefined && counted.length === 0 && rates === undefined;
+  const reserved = isPlain
+    ? { accountId: start.accountId, hold: hold.amount, counted: none, rateUses: none }
+    : undefined;
+  return { start, holdsCredits: hold !== undefined, counted, rated, reserved, last, isReserved: false };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withoutLoop } from '../../../../src/engines/builtin/moonshine/model.ts';
+import { readVocabulary, textOf, withoutLoop } from '../../../../src/engines/builtin/moonshine/model.ts';
 import { spokenText } from '../../../../src/engines/builtin/moonshine/speech-gate.ts';
-import { readVocabulary, textOf } from '../../../../src/engines/builtin/moonshine/tokens.ts';
 import { timeWords } from '../../../../src/engines/builtin/moonshine/word-times.ts';
 
 describe('the tokens of Moonshine', () => {
