@@ -3,7 +3,7 @@
  * spends or returns its reservation. A failed request debits nothing.
  */
 
-import { type Amounts, type CountedAmount, fairUseCount } from '../entities/count.ts';
+import { type CountedAmount, fairUseCount, type UnitAmounts } from '../entities/count.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
 import type { RequestObserver } from '../entities/request-observer.ts';
 import type { Hold, LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
@@ -82,11 +82,10 @@ export class Metering {
     return this.#state === 'ended';
   }
 
-  /** Notes facts of the request, so that the record has them even if the request is refused. */
-  note({ model, characters = this.#start.characters }: { model?: string; characters?: number }): void {
-    const name = model ? model.slice(0, modelNameMax) : this.#start.model;
-    if (name === this.#start.model && characters === this.#start.characters) return;
-    this.#start = { ...this.#start, model: name, characters };
+  /** Notes the requested model, which the record names whatever the outcome. */
+  noteModel(name: string | undefined): void {
+    const model = name?.slice(0, modelNameMax);
+    if (model && model !== this.#start.model) this.#start = { ...this.#start, model };
   }
 
   /** Checks that key and account may call the noted model. @throws `insufficient_scope` */
@@ -99,15 +98,15 @@ export class Metering {
    * for audio that is an error.
    * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
-  async reserve(wanted: Reserve): Promise<LimitReached | undefined> {
-    const { fairUse, hold, tokens, audioSeconds } = wanted;
-    this.note(wanted);
+  async reserve(wanted: Wanted): Promise<LimitReached | undefined> {
+    const { characters, fairUse, hold, tokens, audioSeconds } = wanted;
+    if (characters !== undefined) this.#start = { ...this.#start, characters };
     const limits = this.#limits;
     this.checkModel();
     const shortage = tokens === undefined ? undefined : limits?.reserveTokens(tokens);
     if (shortage) return shortage;
     this.#limitUnits = fairUse?.limitUnits ?? 0;
-    const counted = this.#counted({ ...wanted, units: fairUse?.units });
+    const counted = this.#counted(wanted);
     const reserving = this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
     const reached = reserving instanceof Promise ? await reserving : reserving;
     if (reached) {
@@ -165,7 +164,8 @@ export class Metering {
 
   /** Reserves these units and seconds instead of those so far: fewer, where more were reserved ahead than are needed. */
   async reserveInstead(units: number, audioSeconds: number): Promise<void> {
-    const reached = await this.#deps.store.requests.extend(this.id, this.#counted({ units, audioSeconds }));
+    const counted = this.#counted({ fairUse: { units, limitUnits: this.#limitUnits }, audioSeconds });
+    const reached = await this.#deps.store.requests.extend(this.id, counted);
     if (reached) throw this.errorOf(reached);
     this.#units = units;
     this.#audioSeconds = audioSeconds;
@@ -252,17 +252,17 @@ export class Metering {
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
   }
 
-  #counted({ units, hold, characters, audioSeconds }: Counted): readonly CountedAmount[] {
+  #counted({ fairUse, hold, characters, audioSeconds }: Wanted): readonly CountedAmount[] {
     const { accountId, startedAtMs } = this.#start;
-    const amounts: Amounts = {
+    const amounts: UnitAmounts = {
       ...(hold && { credits: hold.amount }),
       ...(characters !== undefined && { characters: BigInt(characters) }),
       ...(audioSeconds !== undefined && { audio_seconds: BigInt(audioSeconds) }),
     };
     const limited = this.#limits?.countedAmounts(amounts, startedAtMs) ?? [];
-    if (units === undefined) return limited;
-    const fairUse = fairUseCount(accountId, startedAtMs);
-    return [{ ...fairUse, amount: BigInt(units), limit: BigInt(this.#limitUnits) }, ...limited];
+    if (fairUse === undefined) return limited;
+    const [amount, limit] = [BigInt(fairUse.units), BigInt(fairUse.limitUnits)];
+    return [{ ...fairUseCount(accountId, startedAtMs), amount, limit }, ...limited];
   }
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
@@ -297,9 +297,7 @@ export class Metering {
 }
 
 /** The amounts that a request reserves before it runs. */
-interface Reserve {
-  /** Undefined for a session whose requests have their own. */
-  readonly model?: string;
+interface Wanted {
   readonly characters?: number;
   /** Units of fair use, and the month's allowance; undefined if the operation spends none. */
   readonly fairUse?: { readonly units: number; readonly limitUnits: number };
@@ -309,12 +307,6 @@ interface Reserve {
   /** The most tokens that a chat can use. */
   readonly tokens?: number;
 }
-
-/** Amounts that limits count. */
-type Counted = Pick<Reserve, 'hold' | 'characters' | 'audioSeconds'> & {
-  /** Units of fair use. */
-  readonly units?: number | undefined;
-};
 
 /** Usage so far. Operations update it as they run, so that a request that ends early can be settled, too. */
 interface Used {

@@ -31,8 +31,8 @@ export interface Books {
   meter(owner: string): Meter | undefined;
 }
 
-/** The reservation of a running request. */
-export interface Reserved {
+/** Everything that a running request has reserved. */
+export interface HeldAmounts {
   readonly accountId: AccountId;
   /** Undefined if the request is not paid from credits. */
   readonly hold: bigint | undefined;

@@ -2,7 +2,7 @@
 import { type CountedAmount, isSameCount } from '../entities/count.ts';
 import type { LimitReached, Refusal, Reservation } from '../entities/reservation.ts';
 import type { AccountId } from '../values/ids.ts';
-import { type Books, none, type Reserved } from './books.ts';
+import { type Books, type HeldAmounts, none } from './books.ts';
 import { fitRates, takeRates } from './rates.ts';
 
 type Condition = (books: Books, accountId: AccountId, wanted: Reservation) => Refusal | undefined;
@@ -17,7 +17,7 @@ const conditions: readonly Condition[] = [
 ];
 
 /** Reserves all wanted amounts, or none. */
-export function reserve(books: Books, accountId: AccountId, wanted: Reservation): Reserved | Refusal {
+export function reserve(books: Books, accountId: AccountId, wanted: Reservation): HeldAmounts | Refusal {
   for (const condition of conditions) {
     const refusal = condition(books, accountId, wanted);
     if (refusal) return refusal;
@@ -29,7 +29,7 @@ export function reserve(books: Books, accountId: AccountId, wanted: Reservation)
   return { accountId, hold: hold?.amount, counted, rateUses };
 }
 
-export function isRefusal(outcome: Reserved | Refusal): outcome is Refusal {
+export function isRefusal(outcome: HeldAmounts | Refusal): outcome is Refusal {
   return 'kind' in outcome;
 }
 
@@ -39,9 +39,9 @@ export function isRefusal(outcome: Reserved | Refusal): outcome is Refusal {
  */
 export function extend(
   books: Books,
-  reserved: Reserved,
+  reserved: HeldAmounts,
   wanted: readonly CountedAmount[],
-): Reserved | LimitReached {
+): HeldAmounts | LimitReached {
   const counted: CountedAmount[] = [];
   for (const before of reserved.counted) {
     const after = wanted.find((one) => isSameCount(one, before)) ?? before;

@@ -5,18 +5,18 @@ import { ratedTokens } from '../entities/shared-rates.ts';
 import type { Operation, RecordEnd, RecordStart } from '../entities/usage.ts';
 import { debitEntryId } from '../values/ids.ts';
 import { nanoCredits } from '../values/money.ts';
-import type { Books, Reserved } from './books.ts';
+import type { Books, HeldAmounts } from './books.ts';
 import { endRates } from './rates.ts';
 
 /** Settles a request at once. Returns its recorded end. */
-export function settle(books: Books, reserved: Reserved, end: RecordEnd): RecordEnd {
+export function settle(books: Books, reserved: HeldAmounts, end: RecordEnd): RecordEnd {
   const recorded = charge(books, reserved, end);
   release(books, reserved, recorded);
   return recorded;
 }
 
 /** Splits the cost into the debit and the overrun: the debit reaches as far as the hold, the available credits and the budgets. */
-export function charge(books: Books, { accountId, hold, counted }: Reserved, end: RecordEnd): RecordEnd {
+export function charge(books: Books, { accountId, hold, counted }: HeldAmounts, end: RecordEnd): RecordEnd {
   const { cost } = end;
   if (cost === undefined || cost <= (hold ?? 0n)) return end;
   let debit = hold ?? 0n;
@@ -34,19 +34,19 @@ export function charge(books: Books, { accountId, hold, counted }: Reserved, end
 }
 
 /** The part of a debit that exceeds the hold. */
-export function riseOf({ hold = 0n }: Reserved, { cost }: RecordEnd): bigint {
+export function riseOf({ hold = 0n }: HeldAmounts, { cost }: RecordEnd): bigint {
   return cost !== undefined && cost > hold ? cost - hold : 0n;
 }
 
 /** Raises a hold and its budgets, so that a debit is covered while it is written. A negative `rise` lowers them again. */
-export function raiseHold(books: Books, { accountId, counted }: Reserved, rise: bigint): void {
+export function raiseHold(books: Books, { accountId, counted }: HeldAmounts, rise: bigint): void {
   if (rise === 0n) return;
   books.funds(accountId).held += rise;
   for (const one of counted) if (one.unit === 'credits') books.count(one).reserved += rise;
 }
 
 /** Spends the used amounts of a request, and releases its reservation. @param recorded the end that `charge` returns */
-export function release(books: Books, reserved: Reserved, recorded: RecordEnd): void {
+export function release(books: Books, reserved: HeldAmounts, recorded: RecordEnd): void {
   const { accountId, hold, counted, rateUses } = reserved;
   if (hold !== undefined) {
     const funds = books.funds(accountId);

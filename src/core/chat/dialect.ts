@@ -8,7 +8,7 @@ import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { asChunk } from './answer-as-chunk.ts';
-import { type ChatOperations, noteModel } from './service.ts';
+import type { ChatOperations } from './service.ts';
 
 export interface Dialect<Params, Event, Answer> {
   /** The form of a stored answer. */
@@ -52,20 +52,20 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   }
 
   create(request: Asks<Params>, call: Call): Promise<Answer> {
-    noteModel(request.params, call);
+    call.metering.noteModel(request.params?.model);
     const repeatable = { answerForm: this.#dialect.form, request, call };
     return this.#deps.idempotency.run(repeatable, () => this.#create(request.params, call));
   }
 
   /** Settles before the events that end the answer. */
   stream({ params }: Asks<Params>, call: Call): AsyncGenerator<readonly Event[]> {
-    noteModel(params, call);
+    call.metering.noteModel(params?.model);
     return this.#stream(params, call);
   }
 
   /** Counts the tokens of the prompt, without running it. */
   async countPrompt({ params }: Asks<Params>, call: Call): Promise<{ readonly inputTokens: number }> {
-    noteModel(params, call);
+    call.metering.noteModel(params?.model);
     await breathe(call.requestBytes);
     return { inputTokens: await this.#deps.chat.countPrompt(this.#toChat(named(params)), call) };
   }

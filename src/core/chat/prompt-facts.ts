@@ -3,7 +3,6 @@ import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { HoldFacts } from '../billing/hold.ts';
 import { promptBytes, promptText } from '../entities/chat-text.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { takeLimit } from './output-limit.ts';
@@ -12,11 +11,16 @@ import { refersElsewhere } from './references.ts';
 /** Counts the tokens of a text, up to the context of the model. */
 type CountTokens = (text: string) => Promise<number>;
 
-/** Facts about a prompt for its hold. Most requests need few of them, so each is found at its first use. */
-export class PromptFacts implements HoldFacts {
+/**
+ * Facts about a prompt for its hold, for all attempts to hold credits. Most requests need few of them, so each is found at its first
+ * use.
+ */
+export class PromptFacts {
   readonly model: ChatModel;
   readonly params: ChatCompletionParams;
+  /** The client's limit for each choice; Infinity without one. */
   readonly requestedLimit: number;
+  /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
   readonly #count: CountTokens;
   #textBytes: number | undefined;
@@ -33,21 +37,25 @@ export class PromptFacts implements HoldFacts {
     this.#count = count;
   }
 
+  /** Bytes of the prompt's text. */
   get textBytes(): number {
     this.#textBytes ??= promptBytes(this.params);
     return this.#textBytes;
   }
 
+  /** Whether the prompt refers to content of unknown length. */
   get refers(): boolean {
     this.#refers ??= refersElsewhere(this.params);
     return this.#refers;
   }
 
+  /** Counts the tokens of the whole request. For a prompt whose bound by bytes is not affordable. */
   countRequest(): Promise<number> {
     this.#requestTokens ??= this.#count(toJsonString(ChatCompletionParamsSchema, this.params));
     return this.#requestTokens;
   }
 
+  /** The same for the prompt's text alone. For a prompt that may not leave room for the longest answer. */
   countText(): Promise<number> {
     this.#textTokens ??= this.#count(promptText({ ...this.params, tools: [] }));
     return this.#textTokens;

@@ -9,7 +9,6 @@ import {
   type Usage,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
-import { planHold } from '../billing/hold.ts';
 import { isPossible, largerTokens, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
@@ -33,6 +32,7 @@ import type { Soon } from '../values/soon.ts';
 import { askGuard } from './ask-guard.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
+import { planHold } from './hold.ts';
 import { setOutputLimit } from './output-limit.ts';
 import { PromptFacts } from './prompt-facts.ts';
 import { refersElsewhere } from './references.ts';
@@ -80,7 +80,7 @@ export class ChatOperations {
   }
 
   createChatCompletion(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
-    noteModel(request.params, call);
+    call.metering.noteModel(request.params?.model);
     const repeatable = { answerForm: keptForm, request, call };
     return this.#deps.idempotency.run(repeatable, () => this.complete(request.params, call));
   }
@@ -90,7 +90,7 @@ export class ChatOperations {
     request: StreamChatCompletionRequest,
     call: Call,
   ): AsyncGenerator<readonly ChatChunk[]> {
-    noteModel(request.params, call);
+    call.metering.noteModel(request.params?.model);
     return this.stream(request.params, call);
   }
 
@@ -101,7 +101,7 @@ export class ChatOperations {
 
   /** Runs a chat for any RPC: holds, answers, and meters. Changes `params`. */
   async complete(params: ChatCompletionParams | undefined, call: Call): Promise<ChatAnswer> {
-    const job = await this.#reserve(params, call);
+    const job = await this.#begin(params, call);
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
@@ -126,7 +126,7 @@ export class ChatOperations {
     call: Call,
     isSpoken = false,
   ): AsyncGenerator<readonly ChatChunk[]> {
-    const job = await this.#reserve(params, call);
+    const job = await this.#begin(params, call);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
     const source = new DetachableChunks((signal) => job.model.engine.stream(job.params, signal), call.signal);
     if (refersElsewhere(job.params)) source.detach();
@@ -184,7 +184,7 @@ export class ChatOperations {
     return tokens;
   }
 
-  async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
+  async #begin(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
     const pause = breathe(call.requestBytes);
     if (pause) await pause;
     const model = checkChatParams(params, this.#deps.catalog);
@@ -198,7 +198,7 @@ export class ChatOperations {
       const planning = planHold(facts, affordable);
       const plan = planning instanceof Promise ? await planning : planning;
       const hold = { amount: plan.amount, price: model.price };
-      const shortage = await call.metering.reserve({ model: model.id, hold, tokens: plan.tokens });
+      const shortage = await call.metering.reserve({ hold, tokens: plan.tokens });
       if (shortage === undefined) {
         setOutputLimit(params, plan.outputLimit);
         const another = breathe(call.requestBytes);
@@ -259,14 +259,6 @@ export class ChatOperations {
       source: 'estimated',
     };
   }
-}
-
-/** The record names the requested model, whatever the outcome. */
-export function noteModel(
-  params: { readonly model?: string | undefined } | undefined,
-  { metering }: Call,
-): void {
-  if (params?.model) metering.note({ model: params.model });
 }
 
 /** Defaults for members that an engine omits. */

@@ -27,13 +27,13 @@ export function isSameCount(one: Count, other: Count): boolean {
 }
 
 /** The counted amounts of a request, by unit. */
-export type Amounts = Readonly<Partial<Record<LimitedUnit, bigint>>>;
+export type UnitAmounts = Readonly<Partial<Record<LimitedUnit, bigint>>>;
 
 /** The counts of a request for one owner. */
 export function countedAmounts(
   owner: string,
   limits: Limits,
-  amounts: Amounts,
+  amounts: UnitAmounts,
   startedAtMs: number,
 ): CountedAmount[] {
   const { credits = 0n, audio_seconds: seconds, characters } = amounts;

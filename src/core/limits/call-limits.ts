@@ -1,7 +1,7 @@
 /** The limits of one request: those of its key and those of its account. */
 
 import { rateExcess, tokensExcess } from '../books/rates.ts';
-import { type Amounts, type CountedAmount, countedAmounts } from '../entities/count.ts';
+import { type CountedAmount, countedAmounts, type UnitAmounts } from '../entities/count.ts';
 import type { Limited, Limits } from '../entities/limits.ts';
 import { type Meter, minuteMs, type Rates } from '../entities/rates.ts';
 import type { LimitReached } from '../entities/reservation.ts';
@@ -149,7 +149,7 @@ export class CallLimits {
   }
 
   /** @param startedAtMs the time that decides about day and month */
-  countedAmounts(amounts: Amounts, startedAtMs: number): readonly CountedAmount[] {
+  countedAmounts(amounts: UnitAmounts, startedAtMs: number): readonly CountedAmount[] {
     return this.#owners.flatMap(({ id, limits }) => countedAmounts(id, limits, amounts, startedAtMs));
   }
 

@@ -134,11 +134,12 @@ export class LiveResponse {
 
   /** The chat is read to its end, however long its speech takes. */
   async #write(): Promise<void> {
-    const { turns, chat, reports } = this.#deps;
+    const { turns, chat, models, reports } = this.#deps;
     const { isSpoken } = this.#request;
     const params = this.#params();
     const call = await turns.open({ operation: 'chat', signal: this.#signal });
     this.#chat = call.metering;
+    this.#chat.noteModel(models.chat);
     this.#chatId = call.id;
     call.requestBytes = toBinary(ChatCompletionParamsSchema, params).length;
     for await (const chunks of meteredParts(call, chat.stream(params, call, isSpoken), () => false)) {

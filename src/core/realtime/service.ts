@@ -196,7 +196,8 @@ export class RealtimeOperations {
     const detector = await media.openDetector();
     try {
       const limitUnits = unitsPerMonth(fairUse, caller.entitlement);
-      await metering.reserve({ model, fairUse: { units: 0, limitUnits }, audioSeconds: 0 });
+      metering.noteModel(model);
+      await metering.reserve({ fairUse: { units: 0, limitUnits }, audioSeconds: 0 });
     } catch (error) {
       detector.close();
       throw error;

@@ -152,7 +152,8 @@ export class Turn {
     if (this.#reservedMs > 0) return metering.extend(units, audioSeconds);
     metering.willStream();
     const limitUnits = unitsPerMonth(fairUse, caller.entitlement);
-    await metering.reserve({ model, fairUse: { units, limitUnits }, audioSeconds });
+    metering.noteModel(model);
+    await metering.reserve({ fairUse: { units, limitUnits }, audioSeconds });
   }
 
   /** Returns the reserved amount beyond the recognised audio. */

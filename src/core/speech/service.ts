@@ -43,7 +43,7 @@ export class SpeechOperations {
   }
 
   synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
-    if (request.model) call.metering.note({ model: request.model });
+    call.metering.noteModel(request.model);
     const repeatable = { answerForm: messageForm(SynthesizeSpeechResponseSchema), request, call };
     return this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
   }
@@ -53,7 +53,6 @@ export class SpeechOperations {
     const job = this.#check(request);
     await job.model.engine.check(job, signal);
     await metering.reserve({
-      model: job.model.id,
       characters: job.characters,
       fairUse: {
         units: speechUnits(this.#fairUse, job.characters),

@@ -94,7 +94,7 @@ export class TranscriptionOperations {
     call: Call,
   ): Promise<CreateTranscriptionResponse> {
     const recording = checked(request);
-    this.#noteModel(call);
+    call.metering.noteModel(this.#catalog.transcriptionModel()?.id);
     const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
     return this.#idempotency.run(repeatable, () => this.#transcribeWhole(recording, call));
   }
@@ -105,7 +105,7 @@ export class TranscriptionOperations {
     call: Call,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const recording = checked(transcription);
-    this.#noteModel(call);
+    call.metering.noteModel(this.#catalog.transcriptionModel()?.id);
     for await (const part of this.#transcribe(recording, call)) {
       if (part.event.case === 'transcript') await call.metering.settle();
       yield part;
@@ -117,7 +117,7 @@ export class TranscriptionOperations {
     call: Call,
   ): Promise<UploadTranscriptionResponse> {
     const recording = checked(await collectUpload(requests));
-    this.#noteModel(call);
+    call.metering.noteModel(this.#catalog.transcriptionModel()?.id);
     const { transcript } = await this.#transcribeWhole(recording, call);
     return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
   }
@@ -142,7 +142,7 @@ export class TranscriptionOperations {
     if (model.engine.reportsTimes === false) refuseWithoutTimes(needs);
     if (model.engine.reportsSpeakers === false) refuseWithoutSpeakers(needs);
     if (model.engine.reportsSpeakers === true) refuseWords(needs);
-    await metering.reserve({ model: model.id, fairUse: this.#units(0, call), audioSeconds: 0 });
+    await metering.reserve({ fairUse: this.#units(0, call), audioSeconds: 0 });
     const events = model.engine.transcribe({
       audio,
       fileName: request.fileName,
@@ -166,12 +166,6 @@ export class TranscriptionOperations {
       if (event.kind === 'done') return;
     }
     throw new ParleyError('upstream_error', { cause: new Error('the engine ended before the transcript') });
-  }
-
-  /** The one active model serves every request, whatever model it names. */
-  #noteModel({ metering }: Call): void {
-    const model = this.#catalog.transcriptionModel();
-    if (model) metering.note({ model: model.id });
   }
 
   /** Reserves the units of the audio known so far: the longest length that the engine has reported. */

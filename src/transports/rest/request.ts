@@ -113,7 +113,7 @@ export async function readJson(exchange: Exchange, call: Call, limits: JsonLimit
   const json = parseObject(bytes, exchange);
   const { model } = json;
   call.requestBytes = bytes.length;
-  if (typeof model === 'string' && model !== '') call.metering.note({ model });
+  if (typeof model === 'string') call.metering.noteModel(model);
   const pause = breathe(bytes.length);
   if (pause) await pause;
   return json;

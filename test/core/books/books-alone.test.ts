@@ -1,6 +1,6 @@
 /** The rules of money alone, on rows in memory: random steps beside a model of plain variables. */
 import { describe, expect, it } from 'vitest';
-import type { Amounts, Books, Funds, Reserved } from '../../../src/core/books/books.ts';
+import type { Amounts, Books, Funds, HeldAmounts } from '../../../src/core/books/books.ts';
 import { outcomeBefore } from '../../../src/core/books/enter.ts';
 import { extend, isRefusal, reserve } from '../../../src/core/books/reserve.ts';
 import { charge, raiseHold, release, riseOf } from '../../../src/core/books/settle.ts';
@@ -53,7 +53,7 @@ function getOr<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
 
 /** Runs the rules like a store that keeps a hold while a debit is written. */
 function played(rows: Rows): Played {
-  const running = new Map<RequestId, Reserved>();
+  const running = new Map<RequestId, HeldAmounts>();
   const entries = new Map<string, LedgerEntry>();
   const of = (id: RequestId) => running.get(id) ?? expect.fail(`${id} does not run`);
   let count = 0;

@@ -22,6 +22,7 @@ function unmeteredCall(): Call {
   const metering = {
     used: {},
     willStream: () => undefined,
+    noteModel: () => undefined,
     whenStarted: done,
     beginOutput: done,
     reserve: done,

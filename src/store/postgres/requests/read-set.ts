@@ -1,6 +1,6 @@
 /** The first round trip of a group: begins the transaction, locks its accounts and reads the rows for its decisions. */
 
-import type { Amounts, Books, Funds, Reserved } from '../../../core/books/books.ts';
+import type { Amounts, Books, Funds, HeldAmounts } from '../../../core/books/books.ts';
 import type { Count, CountedAmount } from '../../../core/entities/count.ts';
 import type { LedgerEntry } from '../../../core/entities/ledger.ts';
 import { Meter } from '../../../core/entities/rates.ts';
@@ -47,7 +47,7 @@ export interface Wanted {
   /** Whether that record exists or may exist. */
   readonly hasRecord?: boolean;
   /** The reservation in that record, as this node has written it. It only holds credits. */
-  readonly reserved?: Reserved | undefined;
+  readonly reserved?: HeldAmounts | undefined;
   /** The load or adjustment to enter. */
   readonly entry?: LedgerEntry;
 }
@@ -55,7 +55,7 @@ export interface Wanted {
 /** The part of a usage record that decisions need. */
 export interface StoredRecord extends Pick<RecordEnd, 'cost' | 'overrun'> {
   state: string;
-  reserved: Reserved;
+  reserved: HeldAmounts;
 }
 
 interface Row<Value> {

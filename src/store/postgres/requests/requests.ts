@@ -1,4 +1,4 @@
-import { none, type Reserved } from '../../../core/books/books.ts';
+import { type HeldAmounts, none } from '../../../core/books/books.ts';
 import { sharedRates } from '../../../core/books/rates.ts';
 import { extend, isRefusal, reserve } from '../../../core/books/reserve.ts';
 import { debitOf, settle } from '../../../core/books/settle.ts';
@@ -173,7 +173,13 @@ function extendingOf(
 }
 
 /** The end of a running request. */
-export function settlingOf(request: ReservedRows, end: RecordEnd, claim?: ClaimEnd): Operation<RecordEnd> {
+export function settlingOf(
+  request: Pick<RunningRequest, 'holdsCredits' | 'counted' | 'rated' | 'reserved'> & {
+    readonly start: Ended;
+  },
+  end: RecordEnd,
+  claim?: ClaimEnd,
+): Operation<RecordEnd> {
   const { start, holdsCredits, counted, rated, reserved } = request;
   const isCharged = holdsCredits || counted.length > 0 || rated.length > 0;
   return {
@@ -218,6 +224,9 @@ function recordingOf(
   };
 }
 
+/** A request that ends. That of a dead node has no wire. */
+type Ended = Omit<RecordStart, 'wire'>;
+
 interface Settled {
   readonly rows: ReadSet;
   readonly writes: WriteSet;
@@ -226,7 +235,7 @@ interface Settled {
 
 function endRecord(
   { rows, writes, record }: Settled,
-  start: ReservedRows['start'],
+  start: Ended,
   { end, claim }: { readonly end: RecordEnd; readonly claim: ClaimEnd | undefined },
 ): RecordEnd {
   const recorded = settle(rows, record.reserved, end);
@@ -258,19 +267,14 @@ function notRunning(id: RequestId): ParleyError {
   return new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
 }
 
-/** The rows that the end of a request changes. */
-interface ReservedRows {
-  readonly start: Omit<RecordStart, 'wire'>;
+interface RunningRequest {
+  readonly start: RecordStart;
   readonly holdsCredits: boolean;
   readonly counted: readonly CountedAmount[];
   /** The keys and accounts whose rates the request used. */
   readonly rated: readonly string[];
   /** The reservation, if it is known and only holds credits. */
-  readonly reserved?: Reserved | undefined;
-}
-
-interface RunningRequest extends ReservedRows {
-  readonly start: RecordStart;
+  readonly reserved?: HeldAmounts | undefined;
   /** The latest operation on the request. The next one begins after it. */
   last: Promise<unknown>;
   /** Whether it is reserved; false while that is uncertain. */

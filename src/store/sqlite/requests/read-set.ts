@@ -1,4 +1,4 @@
-import type { Amounts, Books, Funds, Reserved } from '../../../core/books/books.ts';
+import type { Amounts, Books, Funds, HeldAmounts } from '../../../core/books/books.ts';
 import type { Count, CountedAmount } from '../../../core/entities/count.ts';
 import type { AccountId } from '../../../core/values/ids.ts';
 import { balanceOf } from '../../entities/accounts.ts';
@@ -67,13 +67,13 @@ export class ReadSet implements Books {
   }
 
   /** Keeps the values of a running request in memory. */
-  use({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
+  use({ accountId, hold, counted }: Pick<HeldAmounts, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.use(accountId);
     for (const one of counted) this.#found(one).users++;
   }
 
   /** The opposite of `use`, once the end of the request is durable. */
-  release({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
+  release({ accountId, hold, counted }: Pick<HeldAmounts, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.release(accountId);
     for (const one of counted) {
       const found = this.#found(one);

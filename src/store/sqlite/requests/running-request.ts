@@ -1,10 +1,10 @@
-import type { Reserved } from '../../../core/books/books.ts';
+import type { HeldAmounts } from '../../../core/books/books.ts';
 import type { RecordStart } from '../../../core/entities/usage.ts';
 import type { Price } from '../../../core/values/money.ts';
 
 export interface RunningRequest {
   readonly start: RecordStart;
-  reserved: Reserved;
+  reserved: HeldAmounts;
   readonly price: Price | undefined;
   readonly sinceMs: number;
   /** The write of its started record. Undefined if none was begun, or if the last one failed. */
@@ -16,7 +16,7 @@ export interface RunningRequest {
 
 export function runningRequest(
   start: RecordStart,
-  reserved: Reserved,
+  reserved: HeldAmounts,
   price: Price | undefined,
 ): RunningRequest {
   const sinceMs = performance.now();

@@ -3,11 +3,11 @@
  * counted instead of bounded; if that is still too much, the answer is limited to what is affordable.
  */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatModel } from '../entities/model.ts';
 import type { Affordable } from '../limits/affordable.ts';
 import { contextLengthExceeded } from '../values/context-length.ts';
 import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
+import type { PromptFacts } from './prompt-facts.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
 const templateTokensPerMessage = 8;
@@ -29,32 +29,11 @@ export interface HoldPlan {
   readonly tokens: number;
 }
 
-/** The prompt is read once for all attempts to hold credits. */
-export interface HoldFacts {
-  readonly model: ChatModel;
-  readonly params: ChatCompletionParams;
-  /**
-   * Bytes of the request, including fields that are repeated with each further prompt. No tokenizer makes more tokens
-   * than bytes.
-   */
-  readonly requestBytes: number;
-  /** The client's limit for each choice; Infinity without one. */
-  readonly requestedLimit: number;
-  /** Bytes of the prompt's text. */
-  readonly textBytes: number;
-  /** Whether the prompt refers to content of unknown length. */
-  readonly refers: boolean;
-  /** Counts the tokens of the whole request, each text up to the context. Called only if the bound by bytes is not affordable. */
-  countRequest(): Promise<number>;
-  /** The same for the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
-  countText(): Promise<number>;
-}
-
 /**
  * @throws `insufficient_credits` or `budget_exceeded` if `affordable` does not cover the prompt and one token of each choice,
  * `rate_limit_exceeded` if the minute has not enough tokens left, or `invalid_messages` if the prompt cannot fit into the model's context
  */
-export function planHold(facts: HoldFacts, affordable: Affordable): Soon<HoldPlan> {
+export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldPlan> {
   // Do not count a long prompt if even the shortest one is not affordable.
   const least = planFor(facts, 1, 1);
   if (least.amount > affordable.credits) throw affordable.creditsError();
@@ -66,7 +45,7 @@ export function planHold(facts: HoldFacts, affordable: Affordable): Soon<HoldPla
   );
 }
 
-function planFor({ model, params }: HoldFacts, promptTokens: number, outputLimit: number): HoldPlan {
+function planFor({ model, params }: PromptFacts, promptTokens: number, outputLimit: number): HoldPlan {
   const completionTokens = outputLimit * (params.n ?? 1);
   const amount = cost(highestPrice(model.price), { promptTokens, completionTokens });
   return { amount, outputLimit, tokens: promptTokens + completionTokens };
@@ -77,7 +56,7 @@ function fits({ amount, tokens }: HoldPlan, affordable: Affordable): boolean {
 }
 
 /** The least of the client's limit, the model's maximum, and the room in its context. */
-function longestAnswer(facts: HoldFacts): Soon<number> {
+function longestAnswer(facts: PromptFacts): Soon<number> {
   const { requestedLimit } = facts;
   const { outputTokensMax } = facts.model;
   if (requestedLimit <= outputTokensMax) return requestedLimit;
@@ -86,7 +65,7 @@ function longestAnswer(facts: HoldFacts): Soon<number> {
 
 /** Counts the prompt, and limits the answer if that is still too much. */
 async function planCounted(
-  facts: HoldFacts,
+  facts: PromptFacts,
   affordable: Affordable,
   outputTokens: number,
 ): Promise<HoldPlan> {
@@ -127,11 +106,11 @@ function limitToMinute(
 }
 
 /** Only if the engine counts as Parley does. For other engines the count is a guess. */
-function mayBeTooLong({ model, requestBytes }: HoldFacts): boolean {
+function mayBeTooLong({ model, requestBytes }: PromptFacts): boolean {
   return model.engine.tokenizer === 'o200k' && requestBytes > model.contextTokens;
 }
 
-async function refuseTooLong(facts: HoldFacts): Promise<void> {
+async function refuseTooLong(facts: PromptFacts): Promise<void> {
   const { model } = facts;
   const tokens = await facts.countText();
   if (tokens <= model.contextTokens) return;
@@ -142,7 +121,7 @@ async function refuseTooLong(facts: HoldFacts): Promise<void> {
  * Tokens of the context that the prompt leaves. Some servers refuse a limit above that, so this errs on the low side: a
  * prompt close to the context gets half of the remaining tokens by its count.
  */
-function roomForAnswer(facts: HoldFacts): Soon<number> {
+function roomForAnswer(facts: PromptFacts): Soon<number> {
   const { params, refers } = facts;
   const { contextTokens, outputTokensMax } = facts.model;
   // Uses the bytes of the text, not of the request, so that the limit is the same on every wire.
@@ -157,7 +136,7 @@ function roomForAnswer(facts: HoldFacts): Soon<number> {
 }
 
 /** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */
-function promptBound({ model, refers }: HoldFacts, tokens: number): number {
+function promptBound({ model, refers }: PromptFacts, tokens: number): number {
   return refers ? model.contextTokens : Math.min(model.contextTokens, tokens);
 }
 
