@@ -157,7 +157,7 @@ export class ChatOperations {
 
   /** Charges an answer that a time limit of the server cut short after some output. @returns its last chunks */
   async #endCut(job: ChatJob, answer: StreamedAnswer, source: DetachableChunks): Promise<ChatChunk[]> {
-    const last = answer.cut();
+    const last = answer.finish(true);
     const tokens = await this.#meterCut(job, answer, source);
     await job.call.metering.settle('deadline_exceeded');
     const usage = usageOf(tokens, tokens.source === 'reported' ? answer.usage : undefined);

@@ -1,7 +1,8 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { ChatCompletionChunkSchema, type Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { type AnswerHead, type ChatChunk, type ChoiceState, messageChunk } from '../entities/chat-answer.ts';
+import { type AnswerHead, type ChatChunk, messageChunk } from '../entities/chat-answer.ts';
 import type { ChatOutput } from '../entities/chat-output.ts';
+import { StreamChoices } from '../entities/stream-choices.ts';
 import { ParleyError } from '../values/errors.ts';
 
 const piecesMax = 256;
@@ -15,12 +16,7 @@ export class StreamedAnswer implements ChatOutput {
   #text = '';
   #pieces: string[] = [];
   #held: ChatChunk | undefined;
-  #latest: ChatChunk | undefined;
-  /** Choices that have begun, by index, and whether each has its finish reason. */
-  readonly #finished = new Map<number, boolean>();
-  #isFinished = false;
-  /** The choices of the last chunk that added to the answer. Chunks may share them. */
-  #choices: readonly ChoiceState[] | undefined;
+  readonly #choices = new StreamChoices();
   usage: Usage | undefined;
   hasOutput = false;
   /** Whether some output cannot be counted. */
@@ -42,41 +38,37 @@ export class StreamedAnswer implements ChatOutput {
     return ready;
   }
 
-  /** The last chunk. @throws `upstream_error` if a choice has no finish reason: the answer was cut short */
-  finish(): ChatChunk {
+  /**
+   * The last chunk.
+   * @param isCut whether the answer was cut short: then its open choices end as if by their length
+   * @throws `upstream_error` if a choice has no finish reason
+   */
+  finish(isCut = false): ChatChunk {
     if (this.#held !== undefined) return this.#held;
+    const last = isCut ? this.#choices.end(() => 'length') : undefined;
+    last?.setHead(this.#head);
+    if (last !== undefined) return last;
     throw new ParleyError('upstream_error', {
       cause: new Error('the answer has no finish reason'),
       hasRun: true,
     });
   }
 
-  /** The last chunk of an answer that is cut short: its open choices end as if by their length. */
-  cut(): ChatChunk {
-    if (this.#held !== undefined) return this.#held;
-    const { object, model } = this.#head;
-    const { id = this.#head.id, created = BigInt(this.#head.created) } = this.#latest?.message ?? {};
-    const open = [...this.#finished].filter(([, isFinished]) => !isFinished);
-    const choices = open.map(([index]) => ({ index, delta: {}, finishReason: 'length' }));
-    return messageChunk(create(ChatCompletionChunkSchema, { id, object, created, model, choices }));
-  }
-
   #take(chunk: ChatChunk, ready: ChatChunk[]): void {
     chunk.setHead(this.#head);
-    this.#latest = chunk;
     this.usage = chunk.takeUsage() ?? this.usage;
-    const { text, hasOutput, choices } = chunk;
+    const { text, hasOutput } = chunk;
     // Some models send their usage with an empty choice that has already ended.
-    if (!hasOutput && choices.every(({ index }) => this.#finished.get(index))) {
+    if (!hasOutput && this.#choices.haveEnded(chunk)) {
       this.#takeAside(chunk, ready);
       return;
     }
     this.hasOutput ||= hasOutput;
     this.isOpaque ||= chunk.isOpaque;
     if (text !== '') this.#add(text);
-    if (choices !== this.#choices) this.#note(choices);
+    this.#choices.note(chunk);
     if (this.#held !== undefined) ready.push(this.#held);
-    this.#held = this.#isFinished ? chunk : undefined;
+    this.#held = this.#choices.areFinished ? chunk : undefined;
     if (this.#held === undefined) ready.push(chunk);
   }
 
@@ -86,18 +78,6 @@ export class StreamedAnswer implements ChatOutput {
     if (this.#pieces.length < piecesMax) return;
     this.#text += this.#pieces.join('');
     this.#pieces = [];
-  }
-
-  #note(choices: readonly ChoiceState[]): void {
-    this.#choices = choices;
-    let hasChanged = false;
-    for (const { index, finishReason } of choices) {
-      const before = this.#finished.get(index);
-      if (before === true || (before === false && !finishReason)) continue;
-      this.#finished.set(index, Boolean(finishReason));
-      hasChanged = true;
-    }
-    if (hasChanged) this.#isFinished = [...this.#finished.values()].every((isFinished) => isFinished);
   }
 
   /** Keeps the other members of a chunk without choices, such as timings or the results of a content filter. */

@@ -1,8 +1,8 @@
 import { ChunkLayout } from '../../../codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../core/entities/chat-answer.ts';
+import { StreamChoices } from '../../../core/entities/stream-choices.ts';
 import { CallNumbers } from './call-numbers.ts';
 import { type Report, readChunk } from './json.ts';
-import { OpenChoices } from './open-choices.ts';
 
 /** Enough for a stream with several choices, each with text and reasoning. */
 const layoutsMax = 8;
@@ -17,7 +17,7 @@ export class ChunkReader {
   /** Layouts, the newest first. */
   readonly #layouts: ChunkLayout[] = [];
   readonly #numbers = new CallNumbers();
-  readonly #open = new OpenChoices();
+  readonly #choices = new StreamChoices();
   #attempts = attemptsMax;
 
   constructor(report: Report) {
@@ -27,13 +27,13 @@ export class ChunkReader {
   /** @throws `upstream_error` if the chunk is an error or malformed */
   read(data: string): ChatChunk {
     const chunk = this.#read(data);
-    this.#open.note(chunk);
+    this.#choices.note(chunk);
     return chunk;
   }
 
-  /** The chunk that a whole stream lacks, if the upstream has not given each choice its finish reason. */
+  /** The chunk that a whole stream lacks. Some servers send no finish reason, and end with `[DONE]`. */
   end(): ChatChunk | undefined {
-    return this.#open.end((choice) => this.#numbers.has(choice));
+    return this.#choices.end((choice) => (this.#numbers.has(choice) ? 'tool_calls' : 'stop'));
   }
 
   #read(data: string): ChatChunk {
