@@ -86,7 +86,14 @@ export class Idempotency {
   }
 
   /** The same for a streamed answer. Parts pass through, and are stored together. */
-  async *runParts<Part>(repeatable: Repeatable<Part>, run: () => AsyncIterable<Part>): AsyncGenerator<Part> {
+  runParts<Part>(repeatable: Repeatable<Part>, run: () => AsyncGenerator<Part>): AsyncGenerator<Part> {
+    return repeatable.call.idempotencyKey === undefined ? run() : this.#runPartsOnce(repeatable, run);
+  }
+
+  async *#runPartsOnce<Part>(
+    repeatable: Repeatable<Part>,
+    run: () => AsyncGenerator<Part>,
+  ): AsyncGenerator<Part> {
     const claim = this.#claimOf(repeatable);
     if (claim === undefined) return yield* run();
     const { answerForm, call } = repeatable;

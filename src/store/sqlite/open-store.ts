@@ -8,7 +8,8 @@ import { type DatabaseUse, openDatabase } from './database/open-database.ts';
 import { DatabaseMovedError } from './database/storage-failures.ts';
 import { WriteHealth } from './database/write-health.ts';
 import { sqliteStore } from './sqlite-store.ts';
-import { DirectExecutor, WriterThread } from './writer/executors.ts';
+import { BatchRunner } from './writer/batch-runner.ts';
+import { WriterThread } from './writer/executors.ts';
 import { type BatchExecutor, Writer } from './writer/writer.ts';
 
 export interface StoreOptions extends DatabaseUse {
@@ -71,7 +72,9 @@ interface Opened extends Required<Pick<StoreOptions, 'writes'>> {
 function executorFor({ connection, files, observer, writes }: Opened): BatchExecutor {
   if (writes === 'here') {
     connection.pragma(`busy_timeout = ${busyMsMax}`);
-    return new DirectExecutor(connection, files);
+    const batches = new BatchRunner(connection, files);
+    // The owner of the connection closes it.
+    return { run: async (batch) => batches.run(batch), close: async () => undefined };
   }
   prepareToRead(connection);
   const settings = { path: connection.name, files: files.ids };

@@ -12,7 +12,7 @@ import { OpenFiles } from '../../../src/store/sqlite/database/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { WriteHealth } from '../../../src/store/sqlite/database/write-health.ts';
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { DirectExecutor } from '../../../src/store/sqlite/writer/executors.ts';
+import { BatchRunner } from '../../../src/store/sqlite/writer/batch-runner.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
 import { readBooks } from '../../support/books.ts';
@@ -22,7 +22,7 @@ import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 /** An executor whose batches wait until a test releases them or makes them fail. */
 class Gated implements BatchExecutor {
-  readonly #executor: DirectExecutor;
+  readonly #batches: BatchRunner;
   #gate = Promise.resolve();
   #open: () => void = () => undefined;
   isFull = false;
@@ -30,8 +30,8 @@ class Gated implements BatchExecutor {
   /** Committed batches are acknowledged once it resolves. */
   acknowledges: Promise<void> = Promise.resolve();
 
-  constructor(executor: DirectExecutor) {
-    this.#executor = executor;
+  constructor(batches: BatchRunner) {
+    this.#batches = batches;
   }
 
   shut(): void {
@@ -48,14 +48,13 @@ class Gated implements BatchExecutor {
     this.jobs += batch.groups.flatMap(({ jobs }) => jobs).length;
     await this.#gate;
     if (this.isFull) return { failure: { message: 'database or disk is full', code: 'SQLITE_FULL' } };
-    const outcome = await this.#executor.run(batch);
+    const outcome = this.#batches.run(batch);
     await this.acknowledges;
     return outcome;
   }
 
-  close(): Promise<void> {
-    return this.#executor.close();
-  }
+  /** The store closes the connection. */
+  async close(): Promise<void> {}
 }
 
 const accountId = newAccountId(1);
@@ -76,7 +75,7 @@ beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'parley-requests-'));
   connection = await openDatabase(dataDir);
   const files = new OpenFiles();
-  gate = new Gated(new DirectExecutor(connection, files));
+  gate = new Gated(new BatchRunner(connection, files));
   const note = (trouble: string) => void troubles.push(trouble);
   const observer = { failing: note, working: () => note('works'), lost: note };
   health = new WriteHealth({ files, observer, probe: () => writer.run({ steps: [] }) });

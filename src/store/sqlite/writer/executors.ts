@@ -1,8 +1,5 @@
 import { Worker } from 'node:worker_threads';
 import { siblingWorker } from '../../../threads/pool.ts';
-import type { Connection } from '../database/connection.ts';
-import type { OpenFiles } from '../database/data-folder.ts';
-import { BatchRunner } from './batch-runner.ts';
 import type { Batch, BatchOutcome, WriterSettings } from './messages.ts';
 import type { BatchExecutor } from './writer.ts';
 
@@ -46,23 +43,5 @@ export class WriterThread implements BatchExecutor {
     this.#worker.ref();
     this.#worker.postMessage('close');
     await this.#ended;
-  }
-}
-
-/** Writes on the calling thread, which waits for the disk: for commands that make a few changes. */
-export class DirectExecutor implements BatchExecutor {
-  readonly #batches: BatchRunner;
-
-  constructor(connection: Connection, files: OpenFiles) {
-    this.#batches = new BatchRunner(connection, files);
-  }
-
-  async run(batch: Batch): Promise<BatchOutcome> {
-    return this.#batches.run(batch);
-  }
-
-  /** The owner of the connection closes it. */
-  async close(): Promise<void> {
-    return undefined;
   }
 }
