@@ -16,7 +16,7 @@ import { isObject, objectsOf, setMember, stringOf } from './shape.ts';
 
 type Message = ChatCompletion | ChatCompletionChunk;
 /** The member of a choice that holds its text. */
-type Said = 'message' | 'delta';
+type TextMember = 'message' | 'delta';
 
 interface ChatCodec<M extends Message> {
   /** Takes ownership of an upstream's JSON. Keeps all members unchanged. */
@@ -31,7 +31,7 @@ type Defaults = readonly (readonly [member: string, value: JsonValue])[];
 const impliedInChoice: Defaults = [['index', 0]];
 
 /** Members that clients' types require: of a choice, and of its text. */
-const promised: Readonly<Record<Said, { readonly choice: Defaults; readonly text: Defaults }>> = {
+const promised: Readonly<Record<TextMember, { readonly choice: Defaults; readonly text: Defaults }>> = {
   message: {
     choice: [
       ['logprobs', null],
@@ -51,13 +51,13 @@ const usageCodec = jsonCodec(UsageSchema);
 export const answerCodec = chatCodec(jsonCodec(ChatCompletionSchema), 'message');
 export const chunkCodec = chatCodec(jsonCodec(ChatCompletionChunkSchema), 'delta');
 
-function chatCodec<M extends Message>(codec: JsonCodec<M>, said: Said): ChatCodec<M> {
+function chatCodec<M extends Message>(codec: JsonCodec<M>, member: TextMember): ChatCodec<M> {
   return {
-    decode: (json) => new JsonForm(json, codec, said),
+    decode: (json) => new JsonForm(json, codec, member),
     encode: (form) => {
       const json = form instanceof JsonForm ? form.json : codec.encode(form.message);
       if (!isObject(json)) throw new Error('an answer is not an object');
-      for (const choice of objectsOf(json['choices'])) givePromised(choice, said);
+      for (const choice of objectsOf(json['choices'])) givePromised(choice, member);
       return json;
     },
   };
@@ -67,24 +67,24 @@ function chatCodec<M extends Message>(codec: JsonCodec<M>, said: Said): ChatCode
 class JsonForm<M extends Message> implements ChatForm<M> {
   json: JsonObject;
   readonly #codec: JsonCodec<M>;
-  readonly #said: Said;
+  readonly #member: TextMember;
   readonly #choices: readonly JsonObject[];
   #read: ChatOutput | undefined;
 
-  constructor(json: JsonObject, codec: JsonCodec<M>, said: Said) {
+  constructor(json: JsonObject, codec: JsonCodec<M>, member: TextMember) {
     if (json['choices'] === undefined) json['choices'] = [];
     this.json = json;
     this.#codec = codec;
-    this.#said = said;
+    this.#member = member;
     this.#choices = objectsOf(json['choices']);
     for (const choice of this.#choices) {
       giveDefaults(choice, impliedInChoice);
-      writeCallTexts(choice[said]);
+      writeCallTexts(choice[member]);
     }
   }
 
   get #output(): ChatOutput {
-    this.#read ??= outputOf(this.#choices, this.#said);
+    this.#read ??= outputOf(this.#choices, this.#member);
     return this.#read;
   }
 
@@ -114,7 +114,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   get message(): M {
     const message = this.#codec.decodeLeniently(withDoubles(this.json));
     // An absent field in a message stands for null in JSON, where `encode` writes it again.
-    for (const choice of message.choices) dropNulls(choice, promised[this.#said].choice);
+    for (const choice of message.choices) dropNulls(choice, promised[this.#member].choice);
     return message;
   }
 
@@ -145,9 +145,9 @@ class JsonForm<M extends Message> implements ChatForm<M> {
 }
 
 /** Some servers send the arguments of a call as an object. All clients expect its JSON. */
-function writeCallTexts(said: JsonValue | undefined): void {
-  if (!isObject(said) || said['tool_calls'] === undefined) return;
-  for (const { function: called, custom } of objectsOf(said['tool_calls'])) {
+function writeCallTexts(text: JsonValue | undefined): void {
+  if (!isObject(text) || text['tool_calls'] === undefined) return;
+  for (const { function: called, custom } of objectsOf(text['tool_calls'])) {
     writeText(called, 'arguments');
     writeText(custom, 'input');
   }
@@ -169,19 +169,19 @@ function giveDefaults(json: JsonObject, defaults: Defaults): void {
   for (const [name, value] of defaults) if (json[name] === undefined) json[name] = value;
 }
 
-function givePromised(choice: JsonObject, said: Said): void {
-  giveDefaults(choice, promised[said].choice);
-  choice[said] ??= {};
-  const text = choice[said];
-  if (isObject(text)) giveDefaults(text, promised[said].text);
+function givePromised(choice: JsonObject, member: TextMember): void {
+  giveDefaults(choice, promised[member].choice);
+  choice[member] ??= {};
+  const text = choice[member];
+  if (isObject(text)) giveDefaults(text, promised[member].text);
 }
 
 /** The same output that core/entities/chat-text.ts finds in a message. */
-function outputOf(choices: readonly JsonObject[], said: Said): ChatOutput {
+function outputOf(choices: readonly JsonObject[], member: TextMember): ChatOutput {
   const output = new OutputReader();
-  for (const { [said]: members, logprobs } of choices) {
+  for (const { [member]: members, logprobs } of choices) {
     const before = output.text;
-    if (isObject(members)) addSaid(output, members);
+    if (isObject(members)) addText(output, members);
     const tokens = isObject(logprobs) ? objectsOf(logprobs['content']) : [];
     output.addTokens(
       tokens.map(({ token }) => stringOf(token)),
@@ -191,8 +191,8 @@ function outputOf(choices: readonly JsonObject[], said: Said): ChatOutput {
   return output;
 }
 
-function addSaid(output: OutputReader, said: JsonObject): void {
-  const { role: _, content, refusal, tool_calls: calls, ...others } = said;
+function addText(output: OutputReader, text: JsonObject): void {
+  const { role: _, content, refusal, tool_calls: calls, ...others } = text;
   output.addValue(content, 'content');
   output.addValue(refusal);
   for (const { function: called, custom } of objectsOf(calls)) {

@@ -38,7 +38,7 @@ export class ChunkLayout {
   /** The texts before, between and after the strings, without their characters but with their quotes. */
   readonly #received: readonly string[];
   /** The index of the string that is the whole text of the chunk. */
-  readonly #said: number;
+  readonly #textAt: number;
   /** Shared by all chunks of the layout. */
   readonly choices: readonly ChoiceState[];
   #sent:
@@ -48,9 +48,9 @@ export class ChunkLayout {
     | { readonly head: AnswerHead; readonly marked: ChatCompletionChunk; readonly places: Places }
     | undefined;
 
-  private constructor(received: readonly string[], said: number, choices: readonly ChoiceState[]) {
+  private constructor(received: readonly string[], textAt: number, choices: readonly ChoiceState[]) {
     this.#received = received;
-    this.#said = said;
+    this.#textAt = textAt;
     this.choices = choices;
   }
 
@@ -62,16 +62,16 @@ export class ChunkLayout {
     const marks = marksFor(received);
     if (marks.length === 0) return undefined;
     const chunk = markedChunk(received);
-    const said = marks.indexOf(chunk.text);
+    const textAt = marks.indexOf(chunk.text);
     if (
-      said < 0 ||
+      textAt < 0 ||
       chunk.isOpaque ||
       chunk.takeUsage() ||
       splitMarks(encoded(chunk, false), marks) === undefined
     ) {
       return undefined;
     }
-    return new ChunkLayout(received, said, chunk.choices);
+    return new ChunkLayout(received, textAt, chunk.choices);
   }
 
   /** The chunk with this JSON; undefined if it has another layout. */
@@ -80,7 +80,7 @@ export class ChunkLayout {
     const [first = ''] = received;
     if (data.slice(0, first.length) !== first) return undefined;
     const strings: string[] = [];
-    let said = '';
+    let content = '';
     let at = first.length;
     for (let index = 1; index < received.length; index++) {
       const end = endOfString(data, at);
@@ -90,11 +90,11 @@ export class ChunkLayout {
       const text = unescaped(string);
       if (text === undefined) return undefined;
       if (text !== string) string = JSON.stringify(text).slice(1, -1);
-      if (index - 1 === this.#said) said = text;
+      if (index - 1 === this.#textAt) content = text;
       strings.push(string);
       at = end + after.length;
     }
-    return at === data.length ? new SplicedChunk(this, data, said, strings) : undefined;
+    return at === data.length ? new SplicedChunk(this, data, content, strings) : undefined;
   }
 
   /** The texts of a client's JSON around the strings. */

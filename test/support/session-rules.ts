@@ -92,9 +92,9 @@ function checkState(was: SessionState, { kind }: SessionEvent, [state, effects]:
     );
   }
   if (open === undefined) return;
-  const isCovered = open.isReserving || open.heardMs + aheadMs <= open.reservedMs;
+  const isCovered = open.isReserving || open.audioMs + aheadMs <= open.reservedMs;
   must(isCovered || kind !== 'audio' || phase === 'closing', 'a window is reserved ahead', open);
-  must(open.heardMs < turnMsMax, 'a turn is not too long', open);
+  must(open.audioMs < turnMsMax, 'a turn is not too long', open);
   const isOther = was.open?.turn !== open.turn;
   must(
     !isOther || (kind === 'speech' && was.open === undefined && was.phase === 'live'),
@@ -153,7 +153,7 @@ function checkEffects(was: SessionState, event: SessionEvent, [state, effects]: 
   const { open, phase } = state;
   const isSameTurn = open !== undefined && open.turn === was.open?.turn;
   if (event.kind === 'audio' && isSameTurn) {
-    must(open.heardMs === (was.open?.heardMs ?? 0) + event.ms, 'audio is heard', was, state);
+    must(open.audioMs === (was.open?.audioMs ?? 0) + event.ms, 'audio is heard', was, state);
     const isReserved = phase === 'live' || open.isReserving || roomMs(state) > 0;
     must(isReserved, 'a session closes once the reserved audio is heard', state);
   }

@@ -13,7 +13,7 @@ export interface TalkOptions {
 }
 
 /** A turn of the user or the assistant, as text. */
-export interface Said {
+export interface Utterance {
   readonly role: 'user' | 'assistant';
   readonly text: string;
 }
@@ -31,8 +31,8 @@ export class Talk {
   #open = 0;
   #updates = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** The message that is heard now. */
-  #heard: { readonly id: string; readonly startedAt: number; ms: number } | undefined;
+  /** The message that is played now. */
+  #playing: { readonly id: string; readonly startedAt: number; ms: number } | undefined;
 
   constructor(connection: RealtimeConnection, speaker: Speaker, audio: LiveAudio, options: TalkOptions) {
     this.#connection = connection;
@@ -42,11 +42,11 @@ export class Talk {
   }
 
   /** Yields what is said, until all of the audio has its answers. @throws CliError */
-  async *run(): AsyncGenerator<Said> {
+  async *run(): AsyncGenerator<Utterance> {
     let sending: Promise<void> | undefined;
     for await (const event of this.#connection.events()) {
-      const said = this.#take(event);
-      if (said) yield said;
+      const utterance = this.#take(event);
+      if (utterance) yield utterance;
       // The settings apply from here on.
       if (event.type === 'session.updated') sending ??= this.#send();
       this.#endWhenDone();
@@ -90,7 +90,7 @@ export class Talk {
     return this.#connection.send({ type: 'input_audio_buffer.append', audio });
   }
 
-  #take(event: RealtimeEvent): Said | undefined {
+  #take(event: RealtimeEvent): Utterance | undefined {
     switch (event.type) {
       case 'session.created':
         this.#configure(event['session']);
@@ -122,20 +122,20 @@ export class Talk {
   }
 
   #play(id: string, audio: Uint8Array): void {
-    if (this.#heard?.id !== id) this.#heard = { id, startedAt: performance.now(), ms: 0 };
-    this.#heard.ms += audio.length / bytesPerMs;
+    if (this.#playing?.id !== id) this.#playing = { id, startedAt: performance.now(), ms: 0 };
+    this.#playing.ms += audio.length / bytesPerMs;
     this.#speaker.play(audio);
   }
 
-  /** The history keeps only what was heard. */
+  /** The history keeps only what was played. */
   #interrupt(): void {
-    if (this.#heard === undefined) return;
-    const { id, startedAt, ms } = this.#heard;
-    const heardMs = Math.round(Math.min(ms, performance.now() - startedAt));
-    this.#heard = undefined;
-    if (heardMs >= ms) return;
+    if (this.#playing === undefined) return;
+    const { id, startedAt, ms } = this.#playing;
+    const playedMs = Math.round(Math.min(ms, performance.now() - startedAt));
+    this.#playing = undefined;
+    if (playedMs >= ms) return;
     this.#speaker.interrupt();
-    const place = { item_id: id, content_index: 0, audio_end_ms: heardMs };
+    const place = { item_id: id, content_index: 0, audio_end_ms: playedMs };
     void this.#connection.send({ type: 'conversation.item.truncate', ...place });
   }
 
@@ -149,7 +149,7 @@ export class Talk {
   }
 }
 
-function answerOf({ status, status_details, output }: RealtimeEvent): Said | undefined {
+function answerOf({ status, status_details, output }: RealtimeEvent): Utterance | undefined {
   if (status === 'failed') throw failed(status_details.error);
   const parts: readonly RealtimeEvent[] = output.flatMap((item: RealtimeEvent) => item['content'] ?? []);
   const text = parts.map((part) => part['transcript'] ?? part['text'] ?? '').join('');

@@ -31,11 +31,11 @@ async function chat(words: readonly string[], flags: ChatFlags, command: Command
   if (message === undefined && flags.json) usageError(command, '--json needs a message');
   const { clientServer } = await import('../client/calls.ts');
   const server = clientServer(flags);
-  const before = flags.system === undefined ? [] : [said('system', flags.system)];
+  const before = flags.system === undefined ? [] : [messageOf('system', flags.system)];
   const model = flags.model ?? (await firstModel(server, 'chat'));
   if (message === undefined) return talk(server, model, before);
   await interruptible(async (signal) => {
-    const question = { model, messages: [...before, said('user', message)] };
+    const question = { model, messages: [...before, messageOf('user', message)] };
     if (flags.json) return printCompletion(server, question, signal);
     for await (const text of streamAnswer(server, question, signal)) await printData(shown(text));
     await printData('\n');
@@ -49,7 +49,7 @@ interface Question {
   readonly messages: Message[];
 }
 
-function said(role: 'system' | 'user' | 'assistant', text: string): Message {
+function messageOf(role: 'system' | 'user' | 'assistant', text: string): Message {
   return { role, content: { value: { case: 'text', value: text } } };
 }
 
@@ -57,8 +57,9 @@ function said(role: 'system' | 'user' | 'assistant', text: string): Message {
 function talk(server: ServerConnection, model: string, before: readonly Message[]): Promise<void> {
   const messages = [...before];
   return converse(
-    (line, signal) => streamAnswer(server, { model, messages: [...messages, said('user', line)] }, signal),
-    (line, answer) => messages.push(said('user', line), said('assistant', answer)),
+    (line, signal) =>
+      streamAnswer(server, { model, messages: [...messages, messageOf('user', line)] }, signal),
+    (line, answer) => messages.push(messageOf('user', line), messageOf('assistant', answer)),
   );
 }
 

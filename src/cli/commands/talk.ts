@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Said } from '../client/talk.ts';
+import type { Utterance } from '../client/talk.ts';
 import { type ClientFlags, type JsonFlag, parseCount, withClientFlags } from '../flags.ts';
 import { interruptible, newCommand } from '../terminal/command.ts';
 import { printData, shown } from '../terminal/terminal.ts';
@@ -42,8 +42,8 @@ async function talk(file: string | undefined, flags: TalkFlags): Promise<void> {
     const speaker = await openSpeaker(flags.output, signal);
     try {
       const connection = await server.openRealtime(query, signal);
-      for await (const said of new Talk(connection, speaker, audio, flags).run())
-        await printSaid(said, flags);
+      for await (const utterance of new Talk(connection, speaker, audio, flags).run())
+        await print(utterance, flags);
     } finally {
       await speaker.close();
     }
@@ -51,7 +51,9 @@ async function talk(file: string | undefined, flags: TalkFlags): Promise<void> {
 }
 
 /** Prints a turn. The user's begin with `> `. */
-async function printSaid(said: Said, { json }: TalkFlags): Promise<void> {
-  const line = json ? JSON.stringify(said) : `${said.role === 'user' ? '> ' : ''}${shown(said.text)}`;
+async function print(utterance: Utterance, { json }: TalkFlags): Promise<void> {
+  const line = json
+    ? JSON.stringify(utterance)
+    : `${utterance.role === 'user' ? '> ' : ''}${shown(utterance.text)}`;
   await printData(`${line}\n`);
 }

@@ -115,7 +115,7 @@ export class Conversation {
         break;
       case 'completed':
       case 'failed':
-        this.#endTurn(report.turn, report.kind === 'completed' ? report.heard.text : '');
+        this.#endTurn(report.turn, report.kind === 'completed' ? report.transcript.text : '');
     }
   }
 

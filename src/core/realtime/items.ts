@@ -111,14 +111,14 @@ export class History {
     return this.#entries[this.#indexOf(id)]?.spoken.at(-1)?.endMs ?? 0;
   }
 
-  /** Keeps the words of a speech that were heard. @throws `invalid_input` */
-  truncate(id: string, heardMs: number): void {
+  /** Keeps the words of a speech that were played. @throws `invalid_input` */
+  truncate(id: string, playedMs: number): void {
     const item = this.get(id);
     const entry = this.#entries[this.#indexOf(id)];
     if (entry === undefined || item.type !== 'message' || item.role !== 'assistant') {
       throw invalid('item_id', 'Only messages of the assistant can be truncated.');
     }
-    const transcript = heardText(entry.spoken, heardMs);
+    const transcript = playedText(entry.spoken, playedMs);
     const cut = item.content.map((part) => (part.type === 'output_audio' ? { ...part, transcript } : part));
     this.#set(entry, { ...item, content: cut });
     entry.isCut = true;
@@ -158,12 +158,12 @@ export class History {
   }
 }
 
-/** The words of the clauses that were heard within this time. Of a clause that was cut, as many as its share. */
-export function heardText(clauses: readonly SpokenClause[], heardMs: number): string {
+/** The words of the clauses that were played within this time. Of a clause that was cut, as many as its share. */
+export function playedText(clauses: readonly SpokenClause[], playedMs: number): string {
   let startMs = 0;
   let text = '';
   for (const clause of clauses) {
-    const share = (heardMs - startMs) / Math.max(1, clause.endMs - startMs);
+    const share = (playedMs - startMs) / Math.max(1, clause.endMs - startMs);
     if (share < 1) {
       const words = clause.text.split(/(?<=\s)(?=\S)/);
       return (text + words.slice(0, Math.max(0, Math.floor(words.length * share))).join('')).trimEnd();

@@ -39,7 +39,7 @@ export interface ResponseDeps {
   promptBytesMax(): number;
 }
 
-/** Audio is sent at most this long before it is heard, so that little is lost when it is interrupted. */
+/** Audio is sent at most this long before it is played, so that little is lost when it is interrupted. */
 const aheadMsMax = 2_500;
 /** Audio leaves in parts of this length. Speech is PCM of 16 bits at 24 kHz. */
 const partBytes = 12_000;
@@ -69,8 +69,8 @@ export class LiveResponse {
   #incomplete: 'max_output_tokens' | 'content_filter' | undefined;
   #cancelled: CancelReason | undefined;
   #spokenMs = 0;
-  /** When all audio so far has been heard, if the client plays it at once. */
-  #heardAtMs = 0;
+  /** When all audio so far has been played, if the client plays it at once. */
+  #playedAtMs = 0;
 
   constructor(request: ResponseRequest, deps: ResponseDeps) {
     this.#request = request;
@@ -224,10 +224,10 @@ export class LiveResponse {
     for await (const { audio } of parts) {
       for (let at = 0; at < audio.length; at += partBytes) {
         const part = audio.subarray(at, at + partBytes);
-        const aheadMs = this.#heardAtMs - performance.now();
+        const aheadMs = this.#playedAtMs - performance.now();
         if (aheadMs > aheadMsMax) await this.#sleep(aheadMs - aheadMsMax);
         await this.#until(this.#deps.reports.whenRoom());
-        this.#heardAtMs = Math.max(performance.now(), this.#heardAtMs) + part.length / bytesPerMs;
+        this.#playedAtMs = Math.max(performance.now(), this.#playedAtMs) + part.length / bytesPerMs;
         yield part;
       }
     }

@@ -3,7 +3,7 @@ import type { ParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
 import type { ResponseReport } from './response-reports.ts';
 import type { TurnNumber } from './session.ts';
-import type { HeardTurn } from './turn.ts';
+import type { TranscribedTurn } from './turn.ts';
 
 /** Times are milliseconds from the session's first sample. */
 export type SessionReport =
@@ -18,7 +18,7 @@ export type SessionReport =
   /** @param eventId of the client's commit, if it has one */
   | { readonly kind: 'commit_empty'; readonly eventId: string | undefined }
   | PartialReport
-  | (HeardTurn & { readonly kind: 'completed'; readonly turn: TurnNumber })
+  | (TranscribedTurn & { readonly kind: 'completed'; readonly turn: TurnNumber })
   | FailureReport
   | ResponseReport;
 

@@ -35,7 +35,7 @@ export interface OpenTurn {
   /** Whether the client commits, instead of silence. */
   readonly isManual: boolean;
   /** Milliseconds of audio in the turn, and milliseconds reserved. */
-  readonly heardMs: number;
+  readonly audioMs: number;
   readonly reservedMs: number;
   readonly isReserving: boolean;
 }
@@ -145,13 +145,13 @@ export function takesAudio({ phase }: SessionState): boolean {
 
 /** Milliseconds of audio that the open turn may still take before its next window is reserved; 0 without a turn. */
 export function roomMs({ open }: SessionState): number {
-  return open ? open.reservedMs - open.heardMs : 0;
+  return open ? open.reservedMs - open.audioMs : 0;
 }
 
 function begin(state: SessionState, { atMs, isManual }: { atMs: number; isManual: boolean }): Step {
   if (state.phase !== 'live' || state.open) return [state, nothing];
   const turn = state.turns + 1;
-  const open: OpenTurn = { turn, isManual, heardMs: 0, reservedMs: 0, isReserving: true };
+  const open: OpenTurn = { turn, isManual, audioMs: 0, reservedMs: 0, isReserving: true };
   const effects: SessionEffect[] = [
     { do: 'listen', turn, atMs },
     { do: 'reserve', turn, ms: windowMs },
@@ -162,13 +162,13 @@ function begin(state: SessionState, { atMs, isManual }: { atMs: number; isManual
 
 function hear(state: SessionState, { ms, atMs }: { ms: number; atMs: number }): Step {
   if (state.open === undefined) return [state, nothing];
-  const open = { ...state.open, heardMs: state.open.heardMs + ms };
-  const heard = { ...state, open };
-  if (open.heardMs >= turnMsMax) return stop(heard, open, atMs);
-  if (state.phase === 'closing') return closeIfHeard(heard);
-  if (open.isReserving || open.heardMs + aheadMs <= open.reservedMs) return [heard, nothing];
+  const open = { ...state.open, audioMs: state.open.audioMs + ms };
+  const taken = { ...state, open };
+  if (open.audioMs >= turnMsMax) return stop(taken, open, atMs);
+  if (state.phase === 'closing') return closeIfWhole(taken);
+  if (open.isReserving || open.audioMs + aheadMs <= open.reservedMs) return [taken, nothing];
   const wanted: SessionEffect = { do: 'reserve', turn: open.turn, ms: open.reservedMs + windowMs };
-  return [{ ...heard, open: { ...open, isReserving: true } }, [wanted]];
+  return [{ ...taken, open: { ...open, isReserving: true } }, [wanted]];
 }
 
 function grant(state: SessionState, turn: TurnNumber, ms: number): Step {
@@ -182,13 +182,13 @@ function refuse(state: SessionState, turn: TurnNumber | undefined, error: Parley
   const reason = state.reason ?? error;
   if (state.open === undefined) return finish({ ...state, reason });
   const isReserving = turn === undefined && state.open.isReserving;
-  return closeIfHeard({ ...state, phase: 'closing', reason, open: { ...state.open, isReserving } });
+  return closeIfWhole({ ...state, phase: 'closing', reason, open: { ...state.open, isReserving } });
 }
 
-function closeIfHeard(state: SessionState): Step {
+function closeIfWhole(state: SessionState): Step {
   const { open } = state;
-  const isHeard = open === undefined || (!open.isReserving && roomMs(state) <= 0);
-  return isHeard ? finish(state) : [state, nothing];
+  const isWhole = open === undefined || (!open.isReserving && roomMs(state) <= 0);
+  return isWhole ? finish(state) : [state, nothing];
 }
 
 /** Ends the turn by silence, or because it is as long as a turn may be. */

@@ -35,8 +35,14 @@ function toEvent(report: SessionReport): EventInit {
   }
 }
 
-function toTurn({ turn, id, heard, startMs, durationMs }: Extract<SessionReport, { kind: 'completed' }>) {
-  const words = heard.words.map((word) => ({
+function toTurn({
+  turn,
+  id,
+  transcript,
+  startMs,
+  durationMs,
+}: Extract<SessionReport, { kind: 'completed' }>) {
+  const words = transcript.words.map((word) => ({
     word: word.word,
     start: (startMs + word.startMs) / 1000,
     end: (startMs + word.endMs) / 1000,
@@ -44,7 +50,7 @@ function toTurn({ turn, id, heard, startMs, durationMs }: Extract<SessionReport,
   }));
   return {
     turn,
-    text: heard.text,
+    text: transcript.text,
     words,
     startMs: BigInt(Math.round(startMs)),
     seconds: durationMs / 1000,

@@ -20,10 +20,10 @@ const smallerWindowsMs = [3_000, 1_000];
 const limitCodes: ReadonlySet<string> = new Set(['fair_use_limit_reached', 'rate_limit_exceeded']);
 
 /** A turn with its text and a settled record. */
-export interface HeardTurn {
+export interface TranscribedTurn {
   /** The id of the turn's record. */
   readonly id: RequestId;
-  readonly heard: LiveText;
+  readonly transcript: LiveText;
   /** Milliseconds from the session's first sample. */
   readonly startMs: number;
   readonly durationMs: number;
@@ -56,7 +56,7 @@ export class Turn {
     return this.#call?.id;
   }
 
-  get #heardMs(): number {
+  get #audioMs(): number {
     return Math.round((this.#samples * 1000) / liveSampleRate);
   }
 
@@ -119,19 +119,19 @@ export class Turn {
   }
 
   /** Settles the turn for its recognised audio. Its text may leave then. */
-  complete(): Promise<HeardTurn> {
+  complete(): Promise<TranscribedTurn> {
     return this.#then(async () => {
-      const [call, heard] = [this.#call, this.#text];
-      if (call === undefined || heard === undefined) throw new ParleyError('internal_error');
+      const [call, transcript] = [this.#call, this.#text];
+      if (call === undefined || transcript === undefined) throw new ParleyError('internal_error');
       try {
-        await this.#keepHeard();
+        await this.#keepUsed();
         await call.metering.beginOutput();
         await call.metering.settle();
       } catch (error) {
         await call.metering.void(error);
         throw error;
       }
-      return { id: call.id, heard, startMs: this.startMs, durationMs: this.#heardMs };
+      return { id: call.id, transcript, startMs: this.startMs, durationMs: this.#audioMs };
     }).finally(() => this.#deps.span?.end());
   }
 
@@ -140,7 +140,7 @@ export class Turn {
     this.#live?.drop();
     return this.#then(async () => {
       if (this.#call === undefined) return;
-      await this.#keepHeard().catch(() => undefined);
+      await this.#keepUsed().catch(() => undefined);
       await this.#call.metering.void(error);
     }).finally(() => this.#deps.span?.end(error));
   }
@@ -157,13 +157,13 @@ export class Turn {
   }
 
   /** Returns the reserved amount beyond the recognised audio. */
-  async #keepHeard(): Promise<void> {
+  async #keepUsed(): Promise<void> {
     const metering = this.#call?.metering;
     if (metering === undefined || metering.hasEnded || this.#reservedMs === 0) return;
-    metering.used.audioMsIn = this.#heardMs;
+    metering.used.audioMsIn = this.#audioMs;
     await metering.reserveInstead(
-      transcriptionUnits(this.#deps.fairUse, this.#heardMs),
-      Math.ceil(this.#heardMs / 1000),
+      transcriptionUnits(this.#deps.fairUse, this.#audioMs),
+      Math.ceil(this.#audioMs / 1000),
     );
   }
 

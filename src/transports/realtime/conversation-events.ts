@@ -57,22 +57,22 @@ export function converse(
     }
     case 'conversation.item.truncate': {
       const id = knownItem(event, history, 'truncate');
-      const { audio_end_ms: heardMs, content_index = 0 } = event;
+      const { audio_end_ms: playedMs, content_index = 0 } = event;
       if (content_index !== 0)
         throw invalidValue('content_index', '`content_index` is 0: speech is the first part.');
-      if (typeof heardMs !== 'number' || heardMs < 0) {
+      if (typeof playedMs !== 'number' || playedMs < 0) {
         throw invalidValue('audio_end_ms', '`audio_end_ms` is a number of milliseconds, 0 or more.');
       }
       // Ends are fractions of a millisecond.
       const spokenMs = Math.ceil(history.spokenMs(id));
-      if (heardMs > spokenMs) {
+      if (playedMs > spokenMs) {
         throw invalidValue(
           'audio_end_ms',
-          `Audio content of ${spokenMs}ms is already shorter than ${heardMs}ms.`,
+          `Audio content of ${spokenMs}ms is already shorter than ${playedMs}ms.`,
         );
       }
-      history.truncate(id, heardMs);
-      return [{ type: 'conversation.item.truncated', item_id: id, content_index, audio_end_ms: heardMs }];
+      history.truncate(id, playedMs);
+      return [{ type: 'conversation.item.truncated', item_id: id, content_index, audio_end_ms: playedMs }];
     }
   }
   return undefined;

@@ -147,7 +147,7 @@ export class OpenAiSession {
         this.#added.delete(report.turn);
         return this.#sendOf(report.turn, `${transcription}.completed`, {
           content_index: 0,
-          transcript: report.heard.text,
+          transcript: report.transcript.text,
           usage: { type: 'duration', seconds: report.durationMs / 1000 },
           request_id: report.id,
         });

@@ -10,11 +10,11 @@ export function inOwnTerms(thrown: unknown, names: Names): ParleyError {
   const { code, param, message, advice } = error;
   const name = param === undefined ? undefined : names[param];
   if (name === undefined) return error;
-  const said = Object.entries(names).reduce(
+  const inOwnTerms = Object.entries(names).reduce(
     (text, [from, to]) => text.replaceAll(`\`${from}\``, `\`${to}\``),
     message,
   );
-  return new ParleyError(code, { message: said, advice, param: name, cause: error });
+  return new ParleyError(code, { message: inOwnTerms, advice, param: name, cause: error });
 }
 
 export function invalid(param: string, message: string): ParleyError {

@@ -111,9 +111,9 @@ class RecognitionStream {
       const alternatives = [{ transcript: report.text }];
       return { alternatives, isFinal: false, stability: report.stableWords / words };
     }
-    if (report.kind !== 'completed' || report.heard.text === '') return undefined;
-    const { heard, startMs, durationMs } = report;
-    const words = heard.words.map(({ word, startMs: from, endMs: to, probability = 0 }) => ({
+    if (report.kind !== 'completed' || report.transcript.text === '') return undefined;
+    const { transcript, startMs, durationMs } = report;
+    const words = transcript.words.map(({ word, startMs: from, endMs: to, probability = 0 }) => ({
       word,
       startTime: Math.round(startMs + from),
       endTime: Math.round(startMs + to),
@@ -121,7 +121,7 @@ class RecognitionStream {
     }));
     const confidence = words.reduce((sum, word) => sum + word.confidence, 0) / (words.length || 1);
     const isTimed = this.#config?.config?.enableWordTimeOffsets === true;
-    const alternatives = [{ transcript: `${heard.text} `, confidence, words: isTimed ? words : [] }];
+    const alternatives = [{ transcript: `${transcript.text} `, confidence, words: isTimed ? words : [] }];
     return { alternatives, isFinal: true, stability: 1, audioProcessed: (startMs + durationMs) / 1000 };
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { History, heardText, type Item } from '../../../src/core/realtime/items.ts';
+import { History, type Item, playedText } from '../../../src/core/realtime/items.ts';
 
 function said(id: string, text: string): Item {
   const head = { id, object: 'realtime.item', status: 'completed' } as const;
@@ -70,6 +70,6 @@ describe('what was heard', () => {
     [-5, ''],
     [Number.NaN, 'One two. Three four five. '],
   ])('after %d ms is %j', (ms, text) => {
-    expect(heardText(clauses, ms)).toBe(text);
+    expect(playedText(clauses, ms)).toBe(text);
   });
 });

@@ -67,14 +67,14 @@ const mutants: Readonly<Record<string, Machine>> = {
   },
   'recognises what is not paid': seeing((state, { kind }) =>
     kind === 'refused' && state.open
-      ? { ...state, open: { ...state.open, reservedMs: 1, heardMs: 1 } }
+      ? { ...state, open: { ...state.open, reservedMs: 1, audioMs: 1 } }
       : state,
   ),
   'drops what is paid': seeing((state, { kind }) =>
     kind === 'refused' && state.open ? { ...state, open: { ...state.open, reservedMs: 0 } } : state,
   ),
   'forgets how much it has heard': seeing((state, { kind }) =>
-    kind === 'audio' && state.open ? { ...state, open: { ...state.open, heardMs: 0 } } : state,
+    kind === 'audio' && state.open ? { ...state, open: { ...state.open, audioMs: 0 } } : state,
   ),
   'gives a text to a turn that is open': seeing((state, event) =>
     event.kind === 'final' && state.open?.turn === event.turn

@@ -23,7 +23,7 @@ const loopTokensMin = 8;
 /** Memory is taken as needed, not ahead. */
 const sessionOptions = { executionProviders: ['wasm'], enableCpuMemArena: false, enableMemPattern: false };
 
-export interface HeardText {
+export interface RecognisedText {
   /** Words with capitals and punctuation, separated by single spaces. */
   readonly text: string;
   /** Mean natural-log probability of the tokens. */
@@ -65,7 +65,7 @@ export class Moonshine {
   }
 
   /** @param samples at most 30 s of 16 kHz mono, -1 to 1 */
-  async hear(samples: Float32Array): Promise<HeardText> {
+  async hear(samples: Float32Array): Promise<RecognisedText> {
     const audio = padded(samples);
     const { Tensor } = this.#runtime;
     const mask = new Tensor('int64', new BigInt64Array(audio.length).fill(1n), [1, audio.length]);

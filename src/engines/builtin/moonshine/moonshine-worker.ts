@@ -23,9 +23,9 @@ serveTasks<MoonshineTask, readonly RecognisedWord[]>({
     const words: RecognisedWord[] = [];
     for (const { utterance } of cutAtSilences([samples])) {
       if (utterance === undefined) continue;
-      const heard = await recognise(own, utterance.samples);
-      const probability = heard[0]?.probability ?? 0;
-      const segments = toSegments(utterance, heard);
+      const recognised = await recognise(own, utterance.samples);
+      const probability = recognised[0]?.probability ?? 0;
+      const segments = toSegments(utterance, recognised);
       words.push(...segments.flatMap((segment) => segment.words).map((word) => ({ ...word, probability })));
     }
     return words;
@@ -37,7 +37,7 @@ async function recognise(own: Moonshine, samples: Int16Array): Promise<Recognise
   const isVoice = hasVoice(samples, detector);
   detector.close();
   if (!isVoice) return [];
-  const heard = await own.hear(Float32Array.from(samples, (sample) => sample / 32_768));
-  const probability = Math.exp(heard.logProbability);
-  return timeWords(spokenText(heard), samples).map((word) => ({ ...word, probability }));
+  const recognised = await own.hear(Float32Array.from(samples, (sample) => sample / 32_768));
+  const probability = Math.exp(recognised.logProbability);
+  return timeWords(spokenText(recognised), samples).map((word) => ({ ...word, probability }));
 }

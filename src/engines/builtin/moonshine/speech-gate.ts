@@ -1,6 +1,6 @@
 /** Keeps sounds without speech from becoming words: the model makes some of everything. */
 import { frameMs, liveSampleRate, type VoiceDetector } from '../../../core/entities/live.ts';
-import type { HeardText } from './model.ts';
+import type { RecognisedText } from './model.ts';
 
 const frameSamples = (frameMs * liveSampleRate) / 1000;
 /** A word of 200 ms has this many frames of voice in a row; clicks and hiss have fewer. */
@@ -25,7 +25,7 @@ export function hasVoice(samples: Int16Array, detector: VoiceDetector): boolean 
 }
 
 /** The spoken part of a text; empty if it is not speech. */
-export function spokenText({ text, logProbability }: HeardText): string {
+export function spokenText({ text, logProbability }: RecognisedText): string {
   const isSound = logProbability < logProbabilityMin || textsOfSounds.has(text) || /[♪♫🎵🎶]/u.test(text);
   return isSound ? '' : text;
 }

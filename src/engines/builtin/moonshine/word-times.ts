@@ -47,10 +47,10 @@ function endsOf(words: readonly string[], clock: LoudClock): number[] {
     const pause = /\W$/.test(word) && !isLast ? clock.pauseNear(expected) : undefined;
     if (pause === undefined && !isLast) continue;
     const end = pause ?? clock.total;
-    let said = 0;
+    let spoken = 0;
     for (const length of lengths.slice(from, at + 1)) {
-      said += length;
-      ends.push(start + ((end - start) * said) / own);
+      spoken += length;
+      ends.push(start + ((end - start) * spoken) / own);
     }
     [from, start] = [at + 1, end];
   }

@@ -137,7 +137,7 @@ class RecognisedTurn implements LiveTurn {
   readonly #text = Promise.withResolvers<LiveText>();
   /** Speech of the same person before this turn. */
   #voice: Int16Array<ArrayBuffer> | undefined;
-  #heard = new Int16Array(0);
+  #sample = new Int16Array(0);
   #waiting: Int16Array[] = [];
   #waitingSamples = 0;
   #sinceHypothesis = 0;
@@ -195,9 +195,9 @@ class RecognisedTurn implements LiveTurn {
   };
 
   #keepVoice(samples: Int16Array): void {
-    const missing = voiceSamples - this.#heard.length;
+    const missing = voiceSamples - this.#sample.length;
     if (missing <= 0) return;
-    this.#heard = joinSamples([this.#heard, samples.subarray(0, missing)]);
+    this.#sample = joinSamples([this.#sample, samples.subarray(0, missing)]);
   }
 
   #send(): void {
@@ -247,6 +247,6 @@ class RecognisedTurn implements LiveTurn {
     this.#waiting = [];
     this.#leases.cancel(this.#onLease);
     if (this.#session) this.#leases.giveBack(this.#session);
-    this.#onEnd(this.#heard);
+    this.#onEnd(this.#sample);
   }
 }
