@@ -187,6 +187,11 @@ const permissive = new Set([
 
 const answers = z.array(z.object({ name: z.string(), url: z.string().optional(), acceptedAt: z.string() }));
 
+/** Headers of files write the identifiers of SPDX in lower case. */
+export function spdxName(name: string): string {
+  return [...permissive].find((known) => known.toLowerCase() === name.toLowerCase()) ?? name;
+}
+
 function isPermissive({ name }: Licence): boolean {
   return permissive.has(name);
 }

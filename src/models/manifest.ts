@@ -52,6 +52,15 @@ const modelManifest = z.strictObject({
   }),
   /** Chat: tokens of prompt and completion together. */
   contextTokens: z.int().min(1).max(10_000_000).optional(),
+  /** Chat: members of requests that lack them, as small models repeat themselves without end. `max_tokens` is for the catalog. */
+  defaults: z
+    .strictObject({
+      temperature: z.number().min(0).max(2),
+      repeat_penalty: z.number().min(0).max(2),
+      max_tokens: z.int().min(1).max(10_000_000),
+    })
+    .partial()
+    .optional(),
   /** Speech: `speaker` is the number of the voice in the model, from 0. */
   voices: z
     .array(

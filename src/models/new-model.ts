@@ -1,19 +1,21 @@
 /** Makes the manifests of models that the operator names by URLs or by files of this machine. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fileReason, systemCode } from '../files/reason.ts';
-import { checkSpace, partialOf } from './changes.ts';
+import { checkSpace, partialOf, spdxName } from './changes.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
+import { ggufFacts } from './gguf-header.ts';
 import { checkManifest, ModelError, type ModelFile, type ModelManifest, sha256Pattern } from './manifest.ts';
 import { type ModelStore, sizeOf } from './model-store.ts';
 import { openSource } from './source.ts';
 
 /** Facts about a model that its files do not contain. */
-export type ModelFacts = Omit<ModelManifest, 'files' | 'runtime' | 'type' | 'id'> & {
+export type ModelFacts = Omit<ModelManifest, 'files' | 'runtime' | 'type' | 'id' | 'licence'> & {
   readonly id: string | undefined;
+  /** Default: that of a GGUF file's header */
+  readonly licence: Omit<ModelManifest['licence'], 'name'> & { readonly name: string | undefined };
   /** Default for a GGUF file: chat */
   readonly type: ModelManifest['type'] | undefined;
 };
@@ -34,9 +36,16 @@ export async function manifestOfUrls(
   const sources = urls.map(readUrl);
   const named = draft(facts, sources);
   requireNew(store, named.id);
+  if (facts.licence.name === undefined) throw new ModelError('Give --licence: the name of its licence.');
   const files: ModelFile[] = [];
   for (const source of sources) files.push(await fileOf(store, named.id, source, options));
   return checkManifest({ ...named, files }, named.id);
+}
+
+function archiveError(name: string): ModelError {
+  return new ModelError(
+    `${name} is an archive, and none is unpacked here. Unpack it yourself, then import the folder.`,
+  );
 }
 
 interface NamedUrl {
@@ -57,9 +66,7 @@ function readUrl(text: string): NamedUrl {
   }
   const name = basename(url.pathname);
   if (archives.test(name)) {
-    throw new ModelError(
-      `${name} is an archive, and none is unpacked here. Unpack it yourself, then import the folder.`,
-    );
+    throw archiveError(name);
   }
   url.hash = '';
   return { name, url: url.href, sha256 };
@@ -96,13 +103,13 @@ export async function manifestOfFiles(
   facts: ModelFacts,
   signal?: AbortSignal,
 ): Promise<ModelManifest> {
+  if (archives.test(path)) throw archiveError(basename(path));
   const names = namesIn(path);
   const named = draft({ ...facts, id: facts.id ?? idOf(basename(resolve(path))) }, names);
   requireNew(store, named.id);
   const files: ModelFile[] = [];
   try {
     for (const { name, path: file } of names) {
-      if (name.endsWith('.gguf')) await checkGguf(file);
       const bytes = sizeOf(file) ?? 0;
       files.push({ name, sha256: await hashOf(file, signal), bytes, urls: [pathToFileURL(file).href] });
     }
@@ -110,7 +117,12 @@ export async function manifestOfFiles(
     if (systemCode(error) === undefined) throw error;
     throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
   }
-  return checkManifest({ ...named, files }, named.id);
+  const gguf = names.find(({ name }) => name.endsWith('.gguf'));
+  const header = gguf && (await ggufFacts(gguf.path));
+  const { contextTokens = header?.contextTokens, licence } = facts;
+  const name = licence.name ?? (header?.licence && spdxName(header.licence));
+  if (name === undefined) throw new ModelError(`Give --licence: ${basename(path)} does not state one.`);
+  return checkManifest({ ...named, contextTokens, licence: { ...licence, name }, files }, named.id);
 }
 
 function namesIn(path: string): { readonly name: string; readonly path: string }[] {
@@ -124,22 +136,11 @@ function namesIn(path: string): { readonly name: string; readonly path: string }
   return names.sort().map((name) => ({ name, path: join(whole, name) }));
 }
 
-/** Every GGUF file begins with its name. */
-async function checkGguf(path: string): Promise<void> {
-  const file = await open(path);
-  try {
-    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
-    if (buffer.toString('latin1') !== 'GGUF') throw new ModelError(`${path} is not a GGUF file.`);
-  } finally {
-    await file.close();
-  }
-}
-
 /** The runtime follows from the files, and so does the id unless it is given. */
 function draft(facts: ModelFacts, files: readonly { readonly name: string }[]) {
   const [first] = files;
   const gguf = files.find(({ name }) => name.endsWith('.gguf'));
-  const model = gguf ?? files.find(({ name }) => name.endsWith('.onnx'));
+  const model = gguf ?? files.find(({ name }) => /\.(onnx|ort)$/.test(name));
   if (first === undefined || model === undefined) {
     throw new ModelError('A model needs a .gguf file for llama-server, or .onnx files for sherpa.');
   }

@@ -60,8 +60,11 @@ export interface RuntimeProgram {
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly memoryBytes: number;
-  /** Members of every chat request, in place of those of the client. Default: none. */
-  readonly parameters?: { readonly set: Record<string, boolean> };
+  /** Members of every chat request: `set` in place of those of the client, `defaults` where it sends none. Default: none. */
+  readonly parameters?: {
+    readonly set: Readonly<Record<string, boolean>>;
+    readonly defaults: Readonly<Record<string, number | undefined>>;
+  };
   /** Default: verbose_json. */
   readonly transcriptionFormat?: 'verbose_json' | 'json';
 }

@@ -18,6 +18,8 @@ import {
   until,
 } from '../support/command-line.ts';
 import { content, manifestOf, sha256, startHostileFiles } from '../support/hostile-files.ts';
+import { tinyGguf, tinyMetadata } from '../support/tiny-gguf.ts';
+import { tinyVoice } from '../support/tiny-onnx.ts';
 
 const server = await startHostileFiles();
 afterAll(() => server.close());
@@ -108,24 +110,26 @@ describe('parley models add', () => {
 
 describe('parley models import', () => {
   it('takes a GGUF file, lists it, verifies it and removes it', async () => {
-    writeFileSync(folder.file('Tiny Chat.gguf'), Buffer.concat([Buffer.from('GGUF'), content]));
-    const imported = await run(['import', 'Tiny Chat.gguf', '--licence', 'Apache-2.0', '--yes', '--json']);
+    const gguf = tinyGguf(1);
+    writeFileSync(folder.file('Tiny Chat.gguf'), gguf);
+    const imported = await run(['import', 'Tiny Chat.gguf', '--yes', '--json']);
     expect(JSON.parse(imported.stdout)).toEqual({
       id: 'tiny-chat',
-      bytes_pulled: content.length + 4,
+      bytes_pulled: gguf.length,
       folder: join(store.root, 'files', 'tiny-chat'),
     });
     const options = { cwd: folder.path };
-    expect(await printed(['models', 'list'], options)).toBe(
-      'MODEL      TYPE  RUNTIME    SIZE  MEMORY  LICENCE     FILES\ntiny-chat  chat  llama    4.0 MB  4.8 MB  Apache-2.0  present\n',
+    expect(await printed(['models', 'list'], options)).toEqual(
+      expect.stringMatching(/^tiny-chat +chat +llama +[\d.]+ kB +[\d.]+ kB +Apache-2\.0 +present$/m),
     );
     expect(await printedJson(['models', 'list'], options)).toMatchObject({
-      models: [{ id: 'tiny-chat', bytes: content.length + 4, complete: true, licence: { url: null } }],
+      models: [{ id: 'tiny-chat', bytes: gguf.length, complete: true, licence: { url: null } }],
     });
     expect((await run(['verify'])).stderr).toBe('tiny-chat: all files are right.\n');
 
-    const { files } = store.manifest('tiny-chat');
-    writeFileSync(store.blob(files[0] ?? { sha256 }), Buffer.concat([content, Buffer.from('GGUF')]));
+    const { files, contextTokens } = store.manifest('tiny-chat');
+    expect(contextTokens).toBe(2_048);
+    writeFileSync(store.blob(files[0] ?? { sha256 }), tinyGguf(2));
     const verified = await run(['verify', 'tiny-chat']);
     expect([verified.code, verified.stderr]).toEqual([
       1,
@@ -145,7 +149,8 @@ describe('parley models import', () => {
   it('takes a folder of sherpa with the names of its files, and keeps files that two models share', async () => {
     mkdirSync(folder.file('kokoro/espeak-ng-data/voices/!v'), { recursive: true });
     mkdirSync(folder.file('kokoro/.cache'));
-    for (const name of ['model.onnx', 'tokens.txt', 'espeak-ng-data/voices/!v/Mr serious', '.cache/x']) {
+    writeFileSync(folder.file('kokoro/model.onnx'), tinyVoice({ model_type: 'kokoro' }));
+    for (const name of ['tokens.txt', 'espeak-ng-data/voices/!v/Mr serious', '.cache/x']) {
       writeFileSync(folder.file(`kokoro/${name}`), name);
     }
     const flags = [
@@ -166,22 +171,42 @@ describe('parley models import', () => {
       { name: 'af_heart', language: 'en-US', speaker: 0 },
       { name: 'ff_siwis', language: 'fr-FR', speaker: 1 },
     ]);
-    expect(model.files.map(({ name, path }) => [name, readFileSync(path, 'utf8')])).toEqual(
-      ['espeak-ng-data/voices/!v/Mr serious', 'model.onnx', 'tokens.txt'].map((name) => [name, name]),
+    const read = model.files.filter(({ name }) => name !== 'model.onnx');
+    expect(read.map(({ name, path }) => [name, readFileSync(path, 'utf8')])).toEqual(
+      ['espeak-ng-data/voices/!v/Mr serious', 'tokens.txt'].map((name) => [name, name]),
     );
   });
 
   it.each([
     [['missing.gguf'], 'There is no file or folder missing.gguf.'],
     [['text.gguf'], 'text.gguf is not a GGUF file.'],
+    [['cut.gguf'], 'cut.gguf is no whole GGUF file: its header cannot be read.'],
+    [['base.gguf'], 'base has no chat template (`tokenizer.chat_template` in its header)'],
+    [['unlabelled', '--type', 'speech'], 'It has model.onnx (no model_type in its metadata).'],
+    [['wordless', '--type', 'speech'], 'wordless has no tokens.txt, which sherpa-onnx needs.'],
+    [['voice.zip', '--type', 'speech'], 'voice.zip is an archive, and none is unpacked here.'],
     [
       ['voice.onnx', '--type', 'speech', '--voice', 'one'],
       'is not valid at `voices.0.language`: a language such as en-US',
     ],
   ])('refuses %j', async (args, message) => {
     for (const name of ['text.gguf', 'voice.onnx']) writeFileSync(folder.file(name), 'text');
+    writeFileSync(folder.file('cut.gguf'), tinyGguf(1).subarray(0, 4_000));
+    const isNoTemplate = ([name]: readonly [string, Buffer]) => name !== 'tokenizer.chat_template';
+    writeFileSync(folder.file('base.gguf'), tinyGguf(1, tinyMetadata.filter(isNoTemplate)));
+    for (const name of ['unlabelled', 'wordless']) mkdirSync(folder.file(name));
+    writeFileSync(folder.file('unlabelled/model.onnx'), tinyVoice({}));
+    writeFileSync(folder.file('wordless/model.onnx'), tinyVoice());
     const { code, stderr } = await run(['import', ...args, '--licence', 'MIT', '--yes']);
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+    expect(store.list()).toEqual([]);
+  });
+
+  it('needs the licence of a file that states none', async () => {
+    const isNoLicence = ([name]: readonly [string, Buffer]) => name !== 'general.license';
+    writeFileSync(folder.file('free.gguf'), tinyGguf(1, tinyMetadata.filter(isNoLicence)));
+    const { code, stderr } = await run(['import', 'free.gguf', '--yes']);
+    expect([code, stderr]).toEqual([1, 'Give --licence: free.gguf does not state one.\n']);
   });
 });
 

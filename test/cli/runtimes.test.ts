@@ -125,6 +125,16 @@ it.each([
     },
     'llama.tar.gz: it has more than 2147483648 bytes.',
   ],
+  [
+    'the form of a zip',
+    async () => {
+      await archive();
+      const zip = Buffer.from('PK\x03\x04 and more');
+      writeFileSync(folder.file('llama.tar.gz'), zip);
+      return ['--archive', 'llama.tar.gz', '--sha256', createHash('sha256').update(zip).digest('hex')];
+    },
+    'Nothing was installed from llama.tar.gz: it is a zip archive. Unpack it, and make a tar archive of its folder.',
+  ],
   ['no hash', async () => (await archive()).slice(0, 2), 'Give both --archive and --sha256.'],
   ['nothing', async () => [], 'Parley knows no archive of llama for this machine.'],
 ])('installs nothing from an archive with %s', async (_, place, message) => {

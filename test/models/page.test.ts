@@ -8,6 +8,8 @@ import { readManifest } from '../../src/models/manifest.ts';
 import { ModelStore } from '../../src/models/model-store.ts';
 import { readPage } from '../clients/page.ts';
 import { type Folder, parley, scratchFolder } from '../support/command-line.ts';
+import { tinyGguf } from '../support/tiny-gguf.ts';
+import { tinyVoice } from '../support/tiny-onnx.ts';
 
 const page = readPage('../local-models');
 const run = (folder: Folder, command: string) =>
@@ -15,9 +17,10 @@ const run = (folder: Folder, command: string) =>
 
 it('imports, lists, verifies and removes models', async () => {
   const folder = scratchFolder();
-  writeFileSync(folder.file('tiny.gguf'), 'GGUF and more');
+  writeFileSync(folder.file('tiny.gguf'), tinyGguf(1));
   mkdirSync(folder.file('voice'));
-  for (const name of ['model.onnx', 'tokens.txt']) writeFileSync(folder.file(`voice/${name}`), name);
+  writeFileSync(folder.file('voice/model.onnx'), tinyVoice());
+  writeFileSync(folder.file('voice/tokens.txt'), '');
   for (const command of ['import', 'folder']) expect((await run(folder, command)).code).toBe(0);
   expect((await run(folder, 'list')).stdout).toMatch(
     /^tiny +chat +llama .* present\nvoice +speech +sherpa .* present$/m,

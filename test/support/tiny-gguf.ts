@@ -21,8 +21,11 @@ const template = `{% if tools %}<|im_start|>system
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`;
 
-/** @param seed of the weights: files of different seeds have the same size */
-export function tinyGguf(seed: number): Buffer {
+/**
+ * @param seed of the weights: files of different seeds have the same size
+ * @param metadata of the header
+ */
+export function tinyGguf(seed: number, metadata = tinyMetadata): Buffer {
   const tensors = [...shapes()];
   const head: Buffer[] = [Buffer.from('GGUF'), uint32(3), uint64(tensors.length), uint64(metadata.length)];
   head.push(...metadata.map(([name, value]) => Buffer.concat([text(name), value])));
@@ -87,9 +90,10 @@ function tokens(): string[] {
 /** Normal words, one that the user has defined, and special ones. */
 const kinds = [...Array.from({ length: words - 4 }, () => 1), 4, 3, 3, 3];
 
-const metadata: readonly (readonly [string, Buffer])[] = [
+export const tinyMetadata: readonly (readonly [string, Buffer])[] = [
   ['general.architecture', textValue('qwen2')],
   ['general.name', textValue('tiny')],
+  ['general.license', textValue('apache-2.0')],
   ['qwen2.context_length', numberValue(context)],
   ['qwen2.embedding_length', numberValue(width)],
   ['qwen2.block_count', numberValue(layers)],

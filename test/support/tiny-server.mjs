@@ -5,7 +5,7 @@
  *
  * Options: loadMs (time until it is ready), megabytes (memory to take), everyMs (time between tokens, 10 by default), gate (a
  * file: a stream stops after its first token until there is one), trick: `exit` (ends with status 3 before it listens),
- * `stubborn` (ignores SIGTERM), `crash` (ends at the first chat).
+ * `stubborn` (ignores SIGTERM), `crash` (ends at the first chat). The user `mirror` gets the request itself as the answer.
  */
 import { existsSync } from 'node:fs';
 import http from 'node:http';
@@ -32,7 +32,8 @@ const data = (value) => `data: ${JSON.stringify(value)}\n\n`;
 
 /** @param {http.IncomingMessage} request @param {http.ServerResponse} response */
 async function chat(request, response) {
-  const { stream, max_tokens: limit = 5 } = JSON.parse(Buffer.concat(await request.toArray()).toString());
+  const body = Buffer.concat(await request.toArray()).toString();
+  const { stream, max_tokens: limit = 5, user } = JSON.parse(body);
   if (trick === 'crash') {
     process.stderr.write('fatal: a secret of the prompt\n');
     process.kill(process.pid, 'SIGSEGV');
@@ -41,7 +42,7 @@ async function chat(request, response) {
   const count = Math.min(limit, 1_000);
   const usage = { prompt_tokens: 7, completion_tokens: count, total_tokens: 7 + count };
   if (!stream) {
-    const message = { role: 'assistant', content: 'hi '.repeat(count) };
+    const message = { role: 'assistant', content: user === 'mirror' ? body : 'hi '.repeat(count) };
     const choices = [{ index: 0, message, finish_reason: 'stop' }];
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ ...head, object: 'chat.completion', choices, usage }));

@@ -5,7 +5,10 @@ import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
 import type { DiagnosedModel, Diagnosis } from '../../engines/diagnostics.ts';
 import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
 import { diagnoseProcess } from '../../engines/process/diagnostics.ts';
+import { ModelError } from '../../models/manifest.ts';
+import { ModelStore } from '../../models/model-store.ts';
 import { diagnoseStore as diagnoseSqlite, type StoreDiagnosis } from '../../store/maintenance/diagnostics.ts';
+import { checkContents } from '../local-files.ts';
 import { engineNames, type LocalEngine, openedEngines } from '../local-programs.ts';
 import { programSurroundings } from '../programs.ts';
 import {
@@ -129,10 +132,19 @@ async function diagnoseEngine(
   }
 }
 
-function diagnoseLocal({ program, fileBytes }: LocalEngine, config: Config, diagnosis: Diagnosis) {
+async function diagnoseLocal(local: LocalEngine, config: Config, diagnosis: Diagnosis) {
+  const { program, fileBytes, dataDir, model } = local;
   if ('advice' in program) return [problem('model', program.found, program.advice)];
+  const flaw = await checkContents(new ModelStore(dataDir).resolve(model)).catch(flawText);
+  if (flaw !== undefined)
+    return [problem('files', flaw, 'Remove the model, and import it with the right files.')];
   const files = ok('files', `They have ${Math.round(fileBytes / 1e6)} MB.`);
   return [files, ...diagnoseProcess(program, programSurroundings(config), diagnosis)];
+}
+
+function flawText(error: unknown): string {
+  if (error instanceof ModelError) return error.message;
+  throw error;
 }
 
 function diagnosed(model: ModelConfig): DiagnosedModel {

@@ -1,4 +1,5 @@
 /** The commands for local models. They change files of the data folder, and need no server. */
+import { fileURLToPath } from 'node:url';
 import { type Command, Option } from 'commander';
 import { modelTypes } from '../../core/entities/model.ts';
 import type { Flaw, PullOptions } from '../../models/changes.ts';
@@ -20,7 +21,7 @@ interface PullFlags extends Flags, YesFlag {
 interface NewModelFlags extends PullFlags {
   readonly id?: string;
   readonly type?: ModelManifest['type'];
-  readonly licence: string;
+  readonly licence?: string;
   readonly licenceUrl?: string;
   readonly contextTokens?: string;
   readonly voice?: readonly string[];
@@ -72,11 +73,17 @@ function pullCommand(name: string, description: string, examples: readonly strin
 
 function newModelCommand(name: string, description: string, examples: readonly string[]): Command {
   return pullCommand(name, description, examples)
-    .requiredOption('--licence <name>', 'the SPDX identifier of its licence, or the name that it has')
+    .option(
+      '--licence <name>',
+      'the SPDX identifier of its licence, or its name (default for an imported GGUF file: as its header says)',
+    )
     .option('--licence-url <url>', 'where the licence can be read')
     .option('--id <id>', 'its id here (default: the name of its file or folder)')
     .addOption(new Option('--type <type>', 'its type (default for GGUF: chat)').choices(modelTypes))
-    .option('--context-tokens <number>', 'chat: tokens of prompt and completion together')
+    .option(
+      '--context-tokens <number>',
+      'chat: tokens of prompt and completion together (default: as --licence)',
+    )
     .option(
       '--voice <name=language...>',
       'speech: its voices, such as af_heart=en-US, in the order of its speakers',
@@ -87,8 +94,9 @@ function newModelCommand(name: string, description: string, examples: readonly s
 
 /** The part of the program that changes models, loaded when a command runs. */
 async function localModels(flags: ConfigFlags) {
-  const [{ configOf }, { readManifest }, { ModelStore }, changes, newModel] = await Promise.all([
+  const [{ configOf }, contents, { readManifest }, { ModelStore }, changes, newModel] = await Promise.all([
     import('../configuration.ts'),
+    import('../../app/local-files.ts'),
     import('../../models/manifest.ts'),
     import('../../models/model-store.ts'),
     import('../../models/changes.ts'),
@@ -103,7 +111,7 @@ async function localModels(flags: ConfigFlags) {
         .changeModels(store, () => run(signal))
         .catch((error) => Promise.reject(dataFolderError(error, dataDir))),
     );
-  return { ...changes, ...newModel, readManifest, store, dataDir, change };
+  return { ...changes, ...newModel, ...contents, readManifest, store, dataDir, change };
 }
 
 type LocalModels = Awaited<ReturnType<typeof localModels>>;
@@ -141,6 +149,8 @@ async function importModel(path: string, flags: NewModelFlags): Promise<void> {
   const models = await localModels(flags);
   await models.change(async (signal) => {
     const manifest = await models.manifestOfFiles(models.store, path, factsOf(flags), signal);
+    const files = manifest.files.map(({ name, urls: [url = ''] }) => ({ name, path: fileURLToPath(url) }));
+    await models.checkContents({ ...manifest, files });
     await describeAndConfirm(manifest, flags);
     await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
   });

@@ -238,7 +238,7 @@ export function voiceConfig(model: ModelFiles, threads: number): object {
 /** @throws an error that names the file which cannot be used */
 export function recogniserConfig(model: ModelFiles, threads: number): object {
   const typed = typedFiles(model);
-  const config = partsConfig(model, typed) ?? wholeConfig(typed);
+  const config = moonshineConfig(model) ?? partsConfig(model, typed) ?? wholeConfig(typed);
   if (config === undefined) throw unknownKind(model, typed, 'recogniser');
   return { modelConfig: { ...config, tokens: tokensOf(model), numThreads: threads } };
 }
@@ -249,6 +249,14 @@ function partsConfig(model: ModelFiles, typed: readonly TypedFile[]): object | u
   if (joiner !== undefined) return { transducer: { encoder, decoder, joiner } };
   const isWhisper = typed.some(({ path, type }) => path === encoder && type.startsWith('whisper'));
   return isWhisper ? { whisper: { encoder, decoder } } : undefined;
+}
+
+/** Moonshine's files have no metadata, so their names decide. */
+function moonshineConfig(model: ModelFiles): object | undefined {
+  const encoder = findFile(model, /(^|\/)encoder_model\.ort$/);
+  const mergedDecoder = findFile(model, /(^|\/)decoder_model_merged\.ort$/);
+  const isWhole = encoder !== undefined && mergedDecoder !== undefined;
+  return isWhole ? { moonshine: { encoder, mergedDecoder } } : undefined;
 }
 
 function wholeConfig(typed: readonly TypedFile[]): object | undefined {

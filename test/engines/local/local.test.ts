@@ -7,6 +7,7 @@ import { question } from '../../support/chat-answers.ts';
 import { scratchFolder } from '../../support/command-line.ts';
 import { storeModel } from '../../support/local-models.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { tinyGguf, tinyMetadata } from '../../support/tiny-gguf.ts';
 import { processesWith, tinyCommand } from '../../support/tiny-program.ts';
 
 const folder = scratchFolder();
@@ -18,6 +19,9 @@ writeFileSync(llamaServer, `#!/bin/sh\nexec ${node} ${server} "$2"\n`, { mode: 0
 interface Model {
   readonly id: string;
   readonly [setting: string]: unknown;
+}
+interface Answer {
+  readonly choices: readonly { readonly message: { readonly content: string } }[];
 }
 let parley: Parley;
 
@@ -97,7 +101,12 @@ describe('a model that is not on the machine', () => {
         found: expect.stringContaining('There is no local model small.'),
       },
     ]);
-    storeModel(parley.dataDir, 'small', Buffer.alloc(2_000_000));
+    const isNoTemplate = ([name]: readonly [string, Buffer]) => name !== 'tokenizer.chat_template';
+    storeModel(parley.dataDir, 'small', tinyGguf(1, tinyMetadata.filter(isNoTemplate)));
+    expect(await diagnosed()).toMatchObject([
+      { state: 'problem', subject: 'files', found: expect.stringContaining('small has no chat template') },
+    ]);
+    storeModel(parley.dataDir, 'small', tinyGguf(1));
     const found = (await diagnosed()).map(({ state, subject }) => `${state} ${subject}`);
     expect(found).toEqual(['ok files', 'ok command', 'ok memory', 'ok socket folder']);
   });
@@ -127,6 +136,17 @@ describe('a model of a local engine', () => {
     );
     for (const id of ['fast', 'cheap']) expect((await ask(id)).status).toBe(200);
     expect((await serverState()).engines).toMatchObject([{ name: 'local/small', program: { starts: 1 } }]);
+  });
+
+  it('has the parameters of its manifest where a request has none', async () => {
+    const defaults = { temperature: 0.2, repeat_penalty: 1.1, max_tokens: 300 };
+    await startWith([{ id: 'small', outputTokensMax: 100 }], { small: { defaults } });
+    const sentFor = async (body: object) => {
+      const { choices } = (await (await ask('small', { ...body, user: 'mirror' })).json()) as Answer;
+      return JSON.parse(choices[0]?.message.content ?? '');
+    };
+    expect(await sentFor({})).toMatchObject({ temperature: 0.2, repeat_penalty: 1.1, max_tokens: 2 });
+    expect(await sentFor({ temperature: 0 })).toMatchObject({ temperature: 0, repeat_penalty: 1.1 });
   });
 
   it('has the context of its manifest, at most 4096 tokens, or that of the configuration', async () => {

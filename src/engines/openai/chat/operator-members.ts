@@ -32,11 +32,15 @@ export interface ChatParameters {
   readonly allow?: readonly string[];
   /** Members that every request has, in place of those of the client. */
   readonly set?: Readonly<Record<string, unknown>>;
+  /** Members of requests that lack them. */
+  readonly defaults?: Readonly<Record<string, number | undefined>>;
 }
 
 /** Changes the members of a request in place. */
-export function applyParameters(json: JsonObject, { drop = [], allow = [], set = {} }: ChatParameters): void {
+export function applyParameters(json: JsonObject, parameters: ChatParameters): void {
+  const { drop = [], allow = [], set = {}, defaults = {} } = parameters;
   for (const name of operatorMembers) if (!allow.includes(name)) delete json[name];
   for (const name of drop) delete json[name];
+  for (const [name, value] of Object.entries(defaults)) if (value !== undefined) json[name] ??= value;
   Object.assign(json, set);
 }
