@@ -12,7 +12,6 @@ const smallBefore: readonly string[] = [
   'src/cli/commands/completion.ts',
   'src/cli/commands/sherpa.ts',
   'src/core/chat/ask-guard.ts',
-  'src/engines/missing-model.ts',
   'src/store/migrations/0020-initial.ts',
   'src/store/sqlite/freed-memory.ts',
   'src/tokens/o200k-vocabulary.ts',

@@ -3,7 +3,7 @@ import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue, Registr
 import { httpRule } from '../../src/codec/http-rule.ts';
 import { formOf, isObject, objectShape } from '../../src/codec/shape.ts';
 import type { Operation } from '../../src/core/entities/usage.ts';
-import { strictOperations as strict } from '../../src/core/strict-operations.ts';
+import { strictOperations as strict } from '../../src/core/rpcs.ts';
 import { basePath } from '../../src/core/values/base-path.ts';
 import { type Components, isRequired } from './components.ts';
 import { errorResponses, headerRef, type OperationFacts } from './errors.ts';

@@ -1,9 +1,8 @@
 /** The checks before a request: the gate, and for the console sessions and sign-in. */
 import type { Config } from '../config/config.ts';
-import { givenAdminHolder } from '../core/access/auth.ts';
+import { givenAdminHolder, KnownHeaders } from '../core/access/auth.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate } from '../core/access/gate.ts';
-import { KnownHeaders } from '../core/access/known-headers.ts';
 import { People, ruleId } from '../core/access/people.ts';
 import { Sessions } from '../core/access/sessions.ts';
 import { Rates } from '../core/entities/rates.ts';

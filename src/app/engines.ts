@@ -8,7 +8,6 @@ import type { Clock } from '../core/values/clock.ts';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
-import { missingModel } from '../engines/missing-model.ts';
 import { EngineCounts } from '../engines/run/engine-counts.ts';
 import { ModelStore } from '../models/model-store.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
@@ -202,4 +201,19 @@ export class Engines {
 function loaded<Create>(create: Create | undefined): Create {
   if (create === undefined) throw new Error('the code of this kind of engine is not loaded');
   return create;
+}
+
+/** An engine whose model cannot run here. Its models are listed to nobody. @param reason in a sentence */
+function missingModel(reason: string): EngineSet {
+  const availability = () => ({ available: false, reason }) as const;
+  const refuse = (): never => {
+    throw new ParleyError('engine_unavailable', { message: reason, hasNotRun: true });
+  };
+  return {
+    speech: () => ({ availability, voices: refuse, check: refuse, synthesize: refuse }),
+    transcription: () => ({ availability, transcribe: refuse }),
+    chat: () => ({ availability, complete: async () => refuse(), stream: refuse }),
+    reading: () => ({ isUp: false, waiting: 0 }),
+    close: async () => undefined,
+  };
 }

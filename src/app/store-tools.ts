@@ -7,7 +7,7 @@ import { openSqliteSide } from '../store/copy/sqlite-side.ts';
 import type { TableFacts } from '../store/copy/table-digest.ts';
 import { firstRecordMs } from '../store/entities/usage-steps.ts';
 import { migrateUrl } from '../store/postgres/migrate-url.ts';
-import { migrateFolder, pendingMigrations } from '../store/sqlite/migrate-folder.ts';
+import { migrateFolder, pendingMigrations } from '../store/sqlite/open-store.ts';
 
 export type { CopyProgress } from '../store/copy/copy-store.ts';
 export type { TableFacts } from '../store/copy/table-digest.ts';

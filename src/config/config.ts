@@ -10,15 +10,13 @@ import { dropSettings } from './reader/dropped-settings.ts';
 import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
-import { addSchemaFindings } from './reader/schema-findings.ts';
+import { addSchemaFindings, validPart } from './reader/schema-findings.ts';
 import { readSecrets, Secret, type Secrets } from './reader/secrets.ts';
 import type { SettingPath } from './reader/setting-path.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
-import { validPart } from './reader/valid-part.ts';
-import { configSchema } from './schema/config-schema.ts';
+import { configSchema, defaultConversations } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
-import { defaultConversations } from './schema/realtime.ts';
 
 export type { AddedFinding } from './reader/added-lines.ts';
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';

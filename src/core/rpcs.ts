@@ -299,3 +299,14 @@ function serverStream<I extends DescMessage, O extends DescMessage, Part>(
 ): ServerStreamRpc<I, O, Part> {
   return { kind: 'server-stream', method, operation, run, toMessage, isOutput };
 }
+
+/**
+ * Operations whose requests are refused for unknown fields. Speech and transcription drop such fields, chat passes them
+ * on, and lists of models ignore them.
+ */
+export const strictOperations: ReadonlySet<Operation> = new Set(['account', 'manage', 'admin']);
+
+/** Whether the requests of an RPC are refused for unknown fields. */
+export function isStrict(rpc: Rpc): boolean {
+  return strictOperations.has(rpc.kind === 'admin' ? 'admin' : rpc.operation);
+}

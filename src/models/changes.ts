@@ -16,9 +16,8 @@ import {
 import { basename, dirname, join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import * as z from 'zod';
-import { makeFolder } from '../files/make-folder.ts';
+import { freeBytes, hasSpace, makeFolder } from '../files/folders.ts';
 import { systemCode } from '../files/reason.ts';
-import { freeBytes, hasSpace } from '../files/space.ts';
 import { remember } from './checked-files.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
 import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';

@@ -13,8 +13,7 @@ import {
 } from 'node:fs';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { makeFolder } from '../files/make-folder.ts';
-import { requireSpace } from '../files/space.ts';
+import { makeFolder, requireSpace } from '../files/folders.ts';
 import { download, hashOf } from '../models/download.ts';
 import { ModelError } from '../models/manifest.ts';
 import { openSource } from '../models/source.ts';

@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Parser, ReadEntry } from 'tar';
-import { requireSpace } from '../files/space.ts';
+import { requireSpace } from '../files/folders.ts';
 
 const entriesMax = 10_000;
 const unpackedBytesMax = 4 * 1024 ** 3;

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
-import { makeFolder } from '../files/make-folder.ts';
+import { makeFolder } from '../files/folders.ts';
 import { socketOwner } from '../files/socket-path.ts';
 import type { Admission, Admitted } from './admission.ts';
 import { Program } from './program.ts';

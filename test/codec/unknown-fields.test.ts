@@ -4,9 +4,8 @@ import { SetAccountLimitsRequestSchema } from '../../gen/parley/admin/v1/admin_p
 import { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { json_list as jsonList, json_union as jsonUnion } from '../../gen/parley/rest/v1/options_pb.ts';
 import { refuseUnknownMembers } from '../../src/codec/unknown-fields.ts';
-import { allRpcs, rpcTable } from '../../src/core/rpcs.ts';
+import { allRpcs, isStrict, rpcTable } from '../../src/core/rpcs.ts';
 import type { Services } from '../../src/core/services.ts';
-import { isStrict } from '../../src/core/strict-operations.ts';
 
 const refusalOf = (json: object, message: DescMessage = SetAccountLimitsRequestSchema) => {
   try {

@@ -15,8 +15,8 @@ import { isAbsolute, join } from 'node:path';
 import * as z from 'zod';
 import type { Config } from '../../config/config.ts';
 import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { nearestFolder, workingFolderIsGone } from '../../files/folders.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
-import { nearestFolder, workingFolderIsGone } from '../../files/working-folder.ts';
 import { TlsFilesError, TlsPair } from '../../transports/http/tls-pair.ts';
 import { mailSender } from '../alerts.ts';
 

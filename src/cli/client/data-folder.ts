@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
+import { workingFolderIsGone } from '../../files/folders.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
-import { workingFolderIsGone } from '../../files/working-folder.ts';
 import { CliError } from '../terminal/command.ts';
 
 export function folderIsMissing(dataDir: string): boolean {

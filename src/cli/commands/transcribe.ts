@@ -3,7 +3,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { TranscriptSegment } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { type TranscriptFormat, transcriptFormats } from '../../codec/transcript-formats.ts';
-import { makeFolder } from '../../files/make-folder.ts';
+import { makeFolder } from '../../files/folders.ts';
 import { fileReason } from '../../files/reason.ts';
 import { ServerError } from '../client/server-error.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';

@@ -2,13 +2,32 @@ import * as z from 'zod';
 import { isMailAddress } from '../../core/alerts/destinations.ts';
 import { readNetwork } from '../../core/values/addresses.ts';
 import { engines } from './engines.ts';
-import { models } from './models.ts';
+import { models, name } from './models.ts';
 import { oidc } from './oidc.ts';
-import { realtime } from './realtime.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
 import { group, oneOf, path, text, wholeNumber } from './setting-types.ts';
 import { store } from './store.ts';
 import { apiKeySettings, httpUrl } from './upstream-engine.ts';
+
+const conversation = group({
+  id: name.describe('The id that clients send as `model` to /api/v1/realtime. You choose it.'),
+  transcription: name.optional().describe('The id of the transcription model. Default: the one there is.'),
+  chat: name.describe('The id of the chat model that answers.'),
+  speech: name.describe('The id of the speech model that speaks the answers.'),
+  voice: name
+    .optional()
+    .describe('The voice, unless the client names one. Default: the one of the speech model.'),
+}).describe('A conversation: speech is transcribed, answered by a chat, and the answer is spoken.');
+
+/** @param recogniser the id of the transcription model */
+export function defaultConversations(recogniser = 'pocketsphinx'): z.input<typeof conversation>[] {
+  return [{ id: 'eliza-live', transcription: recogniser, chat: 'eliza', speech: 'flite' }];
+}
+
+const realtime = z
+  .array(conversation, { error: 'a list of conversations' })
+  .default([])
+  .describe('Conversations: models that clients can talk to. Default: one of the default models, else none.');
 
 const addressAllowed = 'an address such as parley@example.com';
 

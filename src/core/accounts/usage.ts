@@ -1,6 +1,6 @@
 /** Usage records and their totals, and the pruning of old ones. */
 import { create } from '@bufbuild/protobuf';
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import {
   type ListUsageRecordsRequest,
@@ -16,15 +16,22 @@ import {
   type PruneCut,
   type RecordFilter,
   recordStates,
+  type Top,
+  type TotalDimension,
+  type TotalsQuery,
+  topMeasures,
   totalDimensions,
   type UsageRecord,
+  type UsageStore,
+  type UsageTotal,
 } from '../entities/usage.ts';
+import { bounds, isWithin } from '../values/bounds.ts';
 import { type AccountId, isRequestId } from '../values/ids.ts';
+import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
 import { required } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
-import { describeTotal, readTotals } from './totals.ts';
 
 /** Maximum number of records that one call removes, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;
@@ -148,4 +155,98 @@ function describeRecord(record: UsageRecord): UsageRecordMessage {
 
 function seconds(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : ms / 1000;
+}
+
+/** Usage totals, in the form in which holders and operators request them. */
+const dayMs = 86_400_000;
+const totalsMax = 10_000;
+/** Totals by hour read the records of all their hours, as stored sums are of days. */
+const hoursMs = 2 * dayMs;
+
+interface TotalsRequest {
+  readonly startTime?: Timestamp | undefined;
+  readonly endTime?: Timestamp | undefined;
+  readonly groupBy: readonly string[];
+  readonly keyId?: string | undefined;
+  readonly top?: number | undefined;
+  readonly topBy?: string | undefined;
+}
+
+/**
+ * @param accountId undefined: all accounts
+ * @param known the dimensions that the caller may group by
+ * @throws `invalid_parameter`
+ */
+async function readTotals(
+  store: UsageStore,
+  request: TotalsRequest,
+  part: Pick<TotalsQuery, 'accountId' | 'signal'>,
+  known: readonly TotalDimension[],
+): Promise<readonly UsageTotal[]> {
+  const groupBy = readDimensions(request.groupBy, known);
+  const fromMs = firstOfDay('start_time', request.startTime);
+  const untilMs = firstOfDay('end_time', request.endTime);
+  if (groupBy.includes('hour') && (untilMs ?? Infinity) - (fromMs ?? 0) > hoursMs) {
+    const message =
+      '`hour` in `group_by` needs a `start_time` and an `end_time` that are at most two days apart.';
+    throw invalid('group_by', message);
+  }
+  const totals = await store.totals({
+    ...part,
+    keyId: request.keyId,
+    fromMs,
+    untilMs,
+    groupBy,
+    totalsMax,
+    top: readTop(request, groupBy),
+  });
+  if (totals !== 'too_many') return totals;
+  const message = `There would be more than ${totalsMax} totals. Ask for the largest accounts or keys with \`top\`, group by less, or request fewer days.`;
+  throw invalid('group_by', message);
+}
+
+function readTop({ top, topBy }: TotalsRequest, groupBy: readonly TotalDimension[]): Top | undefined {
+  const by = readOneOf('top_by', topBy, topMeasures) ?? 'requests';
+  if (top === undefined) return undefined;
+  if (!isWithin(top, bounds.top)) throw invalid('top', `\`top\` must be from 1 to ${bounds.top.maximum}.`);
+  const [dimension, other] = (['account', 'key'] as const).filter((name) => groupBy.includes(name));
+  if (dimension !== undefined && other === undefined) return { dimension, by, size: top };
+  throw invalid('top', '`top` needs either `account` or `key` in `group_by`.');
+}
+
+/** Totals of pruned records have a resolution of one day, so a range must consist of whole days. */
+function firstOfDay(param: string, time: Timestamp | undefined): number | undefined {
+  if (time === undefined) return undefined;
+  const ms = timestampMs(time);
+  if (ms >= 0 && ms % dayMs === 0 && time.nanos === 0) return ms;
+  throw invalid(
+    param,
+    `\`${param}\` must be the first moment of a day in UTC, such as 2026-11-01T00:00:00Z.`,
+  );
+}
+
+function readDimensions(names: readonly string[], known: readonly TotalDimension[]): TotalDimension[] {
+  return [...new Set(names)].map((name) => {
+    const dimension = known.find((one) => one === name);
+    if (dimension !== undefined) return dimension;
+    throw invalid('group_by', `\`group_by\` takes ${known.join(', ')}.`);
+  });
+}
+
+/** The fields of a total. Only administrators group by account. */
+function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
+  const { account, key, model, hour, ...asTheyAre } = of;
+  return {
+    ...asTheyAre,
+    ...(account && { accountId: account }),
+    ...(key && { keyId: key }),
+    ...(model && { model }),
+    ...(hour && { hour }),
+    ...(isRest && { rest: true }),
+    ...counts,
+    audioSecondsIn: Number(audioMsIn) / 1000,
+    audioSecondsOut: Number(audioMsOut) / 1000,
+    costNanoCredits: cost,
+    cost: formatCredits(cost),
+  };
 }

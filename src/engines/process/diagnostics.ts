@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { findExecutable } from '../../files/executable.ts';
+import { nearestFolder } from '../../files/folders.ts';
 import { fileReason } from '../../files/reason.ts';
 import { socketPath, socketPathBytesMax } from '../../files/socket-path.ts';
-import { nearestFolder } from '../../files/working-folder.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 
 interface DiagnosedSettings {

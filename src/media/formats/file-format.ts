@@ -3,8 +3,6 @@
  * fit several formats. Every search is bounded, whatever lengths the file states.
  */
 import { ParleyError } from '../../core/values/errors.ts';
-import { hasMpegFrames, mpegFrameAt } from './file-format-mpeg.ts';
-import { nameOfOtherFormat } from './file-format-other.ts';
 
 /** The ten formats are seven containers: m4a is mp4, oga is ogg, mpga is mp3. */
 const mediaContainers = ['flac', 'mp3', 'mp4', 'mpeg', 'ogg', 'wav', 'webm'] as const;
@@ -146,4 +144,153 @@ function isMpegAudio(bytes: Uint8Array, fileName: string | undefined): boolean {
   if (hasMpegFrames(bytes, 3, mpegSearchBytesMax)) return true;
   // A single frame could be random bytes, so the file's name decides.
   return mpegFrameAt(bytes, 0) !== undefined && /\.(mp3|mpga|mpeg)$/i.test(fileName ?? '');
+}
+
+/** Reads headers of MPEG audio frames (layers I to III), and distinguishes them from random bytes. */
+
+/** Kilobits per second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5, where layers II and III are equal. */
+const bitrates = {
+  mpeg1Layer1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  mpeg1Layer2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  mpeg1Layer3: [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  mpeg2Layer1: [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  mpeg2Layer23: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+} as const;
+
+const mpeg1SampleRates = [44_100, 48_000, 32_000] as const;
+
+/** Whether `count` frames follow one another, beginning within the first `searchBytesMax` bytes. */
+function hasMpegFrames(bytes: Uint8Array, count: number, searchBytesMax: number): boolean {
+  const end = Math.min(bytes.length - 4, searchBytesMax);
+  for (let at = 0; at <= end; at += 1) {
+    if (bytes[at] === 0xff && framesInRow(bytes, at, count)) return true;
+  }
+  return false;
+}
+
+function framesInRow(bytes: Uint8Array, start: number, count: number): boolean {
+  let at = start;
+  for (let found = 0; found < count; found += 1) {
+    const frameBytes = mpegFrameAt(bytes, at);
+    if (frameBytes === undefined) return false;
+    at += frameBytes;
+  }
+  return true;
+}
+
+/** The length in bytes of the MPEG audio frame whose header is at `at`; undefined without a header. */
+function mpegFrameAt(bytes: Uint8Array, at: number): number | undefined {
+  const [sync = 0, flags = 0, rates = 0] = bytes.subarray(at, at + 3);
+  const version = (flags >> 3) & 3;
+  const layer = 4 - ((flags >> 1) & 3);
+  const sampleRate = mpeg1SampleRates[(rates >> 2) & 3];
+  const isHeader = sync === 0xff && (flags & 0xe0) === 0xe0 && version !== 1 && layer !== 4;
+  if (!isHeader || sampleRate === undefined) return undefined;
+  const kilobits = bitrateTable(version === 3, layer)[(rates >> 4) - 1];
+  // A frame with a free bitrate does not state its length. Such frames are so rare that they are ignored.
+  if (kilobits === undefined) return undefined;
+  const divider = version === 3 ? 1 : version === 2 ? 2 : 4;
+  return frameLength(layer, version === 3, kilobits * 1000, sampleRate / divider, (rates >> 1) & 1);
+}
+
+function bitrateTable(isMpeg1: boolean, layer: number): readonly number[] {
+  if (layer === 1) return isMpeg1 ? bitrates.mpeg1Layer1 : bitrates.mpeg2Layer1;
+  if (!isMpeg1) return bitrates.mpeg2Layer23;
+  return layer === 2 ? bitrates.mpeg1Layer2 : bitrates.mpeg1Layer3;
+}
+
+function frameLength(
+  layer: number,
+  isMpeg1: boolean,
+  bitrate: number,
+  sampleRate: number,
+  padding: number,
+): number {
+  if (layer === 1) return (Math.floor((12 * bitrate) / sampleRate) + padding) * 4;
+  const samples = layer === 3 && !isMpeg1 ? 576 : 1152;
+  return Math.floor(((samples / 8) * bitrate) / sampleRate) + padding;
+}
+
+/** Known formats that are not supported, so that the error names the format. */
+
+interface Signature {
+  readonly name: string;
+  /** Offset of the mark. Default 0. */
+  readonly at?: number;
+  /** The bytes of the mark, one character each. */
+  readonly mark: string;
+}
+
+const signatures: readonly Signature[] = [
+  { name: 'AIFF audio', mark: 'AIFF', at: 8 },
+  { name: 'AIFF audio', mark: 'AIFC', at: 8 },
+  { name: 'AMR audio', mark: '#!AMR' },
+  { name: 'a MIDI file', mark: 'MThd' },
+  { name: 'CAF audio', mark: 'caff' },
+  { name: 'AU audio', mark: '.snd' },
+  { name: 'Wave64 audio', mark: 'riff\x2e\x91\xcf\x11' },
+  { name: 'WavPack audio', mark: 'wvpk' },
+  { name: "Monkey's Audio", mark: 'MAC ' },
+  { name: 'DSD audio', mark: 'DSD ' },
+  { name: 'Musepack audio', mark: 'MPCK' },
+  { name: 'a Windows Media file', mark: '\x30\x26\xb2\x75\x8e\x66\xcf\x11' },
+  { name: 'an AVI video', mark: 'AVI ', at: 8 },
+  { name: 'a Flash video', mark: 'FLV\x01' },
+  { name: 'a PNG image', mark: '\x89PNG\r\n\x1a\n' },
+  { name: 'a JPEG image', mark: '\xff\xd8\xff' },
+  { name: 'a GIF image', mark: 'GIF8' },
+  { name: 'a WebP image', mark: 'WEBP', at: 8 },
+  { name: 'a PDF document', mark: '%PDF-' },
+  { name: 'a ZIP archive', mark: 'PK\x03\x04' },
+  { name: 'an empty ZIP archive', mark: 'PK\x05\x06' },
+  { name: 'a gzip archive', mark: '\x1f\x8b\x08' },
+  { name: 'a bzip2 archive', mark: 'BZh' },
+  { name: 'an xz archive', mark: '\xfd7zXZ\0' },
+  { name: 'a Zstandard archive', mark: '\x28\xb5\x2f\xfd' },
+  { name: 'a 7z archive', mark: '7z\xbc\xaf\x27\x1c' },
+  { name: 'a RAR archive', mark: 'Rar!\x1a\x07' },
+  { name: 'a tar archive', mark: 'ustar', at: 257 },
+  { name: 'a program', mark: '\x7fELF' },
+];
+
+/** The name of a known but unsupported format, for an error message; undefined for other files. */
+function nameOfOtherFormat(bytes: Uint8Array): string | undefined {
+  const known = signatures.find((signature) => isAt(bytes, signature.mark, signature.at ?? 0));
+  if (known !== undefined) return known.name;
+  if (isAdts(bytes)) return 'raw AAC (ADTS) audio';
+  if (isAc3(bytes)) return 'raw AC-3 audio';
+  return isTransportStream(bytes) ? 'an MPEG transport stream' : undefined;
+}
+
+function isAt(bytes: Uint8Array, mark: string, at: number): boolean {
+  for (let index = 0; index < mark.length; index += 1) {
+    if (bytes[at + index] !== mark.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+/** ADTS has the sync word of MPEG audio with layer 0. The next frame must follow the first. */
+function isAdts(bytes: Uint8Array): boolean {
+  const frameBytes = adtsFrameAt(bytes, 0);
+  return (
+    frameBytes !== undefined && (bytes.length <= frameBytes || adtsFrameAt(bytes, frameBytes) !== undefined)
+  );
+}
+
+function adtsFrameAt(bytes: Uint8Array, at: number): number | undefined {
+  const [sync = 0, flags = 0, , high = 0, middle = 0, low = 0] = bytes.subarray(at, at + 6);
+  if (sync !== 0xff || (flags & 0xf6) !== 0xf0) return undefined;
+  const frameBytes = ((high & 3) << 11) | (middle << 3) | (low >> 5);
+  return frameBytes < 7 ? undefined : frameBytes;
+}
+
+/** The sync word of AC-3 and E-AC-3 (ATSC A/52), and a version of the syntax that exists. */
+function isAc3(bytes: Uint8Array): boolean {
+  return isAt(bytes, '\x0b\x77', 0) && (bytes[5] ?? 0xff) >> 3 <= 16;
+}
+
+const transportPacketBytes = 188;
+
+function isTransportStream(bytes: Uint8Array): boolean {
+  return [0, 1, 2].every((packet) => bytes[packet * transportPacketBytes] === 0x47);
 }

@@ -1,7 +1,7 @@
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { makeFolder } from '../../files/make-folder.ts';
+import { makeFolder } from '../../files/folders.ts';
 import { type Connection, databaseName } from '../sqlite/database/connection.ts';
 import { sync } from '../sqlite/database/data-folder.ts';
 import { own } from '../sqlite/database/ownership.ts';

@@ -1,10 +1,15 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
+import { checkKnown, migrations, schemaState } from '../migrations/migrations.ts';
 import { step } from '../sql/job.ts';
 import { statement } from '../sql/statement.ts';
 import { type Connection, databaseName, prepareToRead } from './database/connection.ts';
 import { OpenFiles, privateFile } from './database/data-folder.ts';
 import { type DatabaseUse, openDatabase } from './database/open-database.ts';
+import { disown } from './database/ownership.ts';
 import { DatabaseMovedError } from './database/storage-failures.ts';
 import { WriteHealth } from './database/write-health.ts';
 import { sqliteStore } from './sqlite-store.ts';
@@ -26,7 +31,7 @@ const busyMsMax = 5_000;
 
 /** The marks of ownership: see `ownership.ts`. */
 const own = statement((_: object) => mark(1));
-const disown = statement((_: object) => mark(0));
+const markUnowned = statement((_: object) => mark(0));
 
 function mark(value: 0 | 1) {
   return sql<object>`pragma user_version = ${sql.lit(value)}`;
@@ -56,7 +61,7 @@ export async function openStore(
   const close = async () => {
     health.close();
     // Without the mark the next owner can start beside readers. If the mark cannot be removed, it must wait for them.
-    if (use.as !== 'guest') await writer.run({ steps: [step(disown, {})] }).catch(() => undefined);
+    if (use.as !== 'guest') await writer.run({ steps: [step(markUnowned, {})] }).catch(() => undefined);
     await writer.close();
     connection.close();
   };
@@ -81,4 +86,29 @@ function executorFor({ connection, files, observer, writes }: Opened): BatchExec
   return new WriterThread(settings, (error) =>
     observer.lost('The writer thread of the database has ended.', error),
   );
+}
+
+/** The migrations that the next start applies to the database of a data folder. @throws NewerSchemaError */
+export function pendingMigrations(dataDir: string): string[] {
+  const path = join(dataDir, databaseName);
+  if (!existsSync(path)) return Object.keys(migrations);
+  const connection = new Sqlite(path, { readonly: true, fileMustExist: true });
+  try {
+    checkKnown(connection);
+    return [...schemaState(connection).pending];
+  } finally {
+    connection.close();
+  }
+}
+
+/**
+ * Applies pending migrations, and returns their names. Creates the folder and the database if they are missing.
+ * @throws DataInUseError; NewerSchemaError
+ */
+export async function migrateFolder(dataDir: string): Promise<string[]> {
+  const pending = pendingMigrations(dataDir);
+  const connection = await openDatabase(dataDir);
+  disown(connection);
+  connection.close();
+  return pending;
 }

@@ -1,12 +1,20 @@
+import Sqlite from 'better-sqlite3';
+import { outcomeBefore } from '../../core/books/enter.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
 import type { Store } from '../../core/entities/store.ts';
 import { nanoCredits } from '../../core/values/money.ts';
+import { insertAudit } from '../entities/audit.ts';
 import { entityStores } from '../entities/entity-stores.ts';
 import { claimKey, claimOutcome } from '../entities/idempotency.ts';
+import { addCredits, entryByReference } from '../entities/ledger.ts';
+import type { Executor, Queries } from '../sql/executor.ts';
+import type { Job, JobResult } from '../sql/job.ts';
+import type { Statement } from '../sql/statement.ts';
 import type { Connection } from './database/connection.ts';
-import { Reader } from './database/reader.ts';
+import { queriesOn, Reader } from './database/reader.ts';
+import { forCaller, unusable } from './database/storage-failures.ts';
 import type { WriteHealth } from './database/write-health.ts';
-import { Entries } from './entries.ts';
-import { SqliteExecutor } from './executor.ts';
 import { KeyCache } from './key-cache.ts';
 import { Numbers } from './requests/numbers.ts';
 import { ReadSet } from './requests/read-set.ts';
@@ -55,4 +63,114 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
       await close();
     },
   };
+}
+
+interface SqliteExecutorDeps {
+  readonly reader: Reader;
+  readonly writer: Writer;
+  /** The path of the database. */
+  readonly path: string;
+}
+
+class SqliteExecutor implements Executor {
+  readonly #deps: SqliteExecutorDeps;
+
+  constructor(deps: SqliteExecutorDeps) {
+    this.#deps = deps;
+  }
+
+  async get<Parameters extends object, Value>(
+    statement: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Promise<Value | undefined> {
+    return this.#deps.reader.get(statement, parameters);
+  }
+
+  async all<Parameters extends object, Value>(
+    statement: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Promise<Value[]> {
+    return this.#deps.reader.all(statement, parameters);
+  }
+
+  run(job: Job): Promise<JobResult> {
+    return this.#deps.writer.run(job);
+  }
+
+  readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {
+    return readSnapshot(this.#deps.path, read);
+  }
+}
+
+/**
+ * Reads the state of one moment. Later writes are neither seen nor blocked.
+ * @param path of the database, opened on another connection
+ * @throws `overloaded` if the database cannot be read
+ */
+async function readSnapshot<T>(path: string, read: (snapshot: Queries) => Promise<T>): Promise<T> {
+  const connection = open(path);
+  try {
+    connection.defaultSafeIntegers(true);
+    connection.exec('begin');
+    return await read(queriesOn(connection));
+  } catch (error) {
+    throw forCaller(error);
+  } finally {
+    connection.close();
+  }
+}
+
+/** The driver reports a missing folder by another error. */
+function open(path: string): Sqlite.Database {
+  try {
+    return new Sqlite(path, { readonly: true, fileMustExist: true });
+  } catch (error) {
+    throw unusable(error);
+  }
+}
+
+interface EntriesDeps {
+  readonly reader: Reader;
+  readonly readSet: ReadSet;
+  readonly writer: Writer;
+  readonly rows: Rows;
+}
+
+/** Loads and adjustments. They are entered one after the other, so that each sees earlier references. */
+class Entries {
+  readonly #deps: EntriesDeps;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: EntriesDeps) {
+    this.#deps = deps;
+  }
+
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    const outcome = this.#last.then(() => this.#enter(entry, audit));
+    // A failed one has rejected to its own caller.
+    this.#last = outcome.catch(() => undefined);
+    return outcome;
+  }
+
+  async #enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    const { reader, readSet, writer, rows } = this.#deps;
+    const { accountId, amount } = entry;
+    const funds = readSet.funds(accountId);
+    const outcome = outcomeBefore(funds, entry, reader.get(entryByReference, entry));
+    if (outcome) return outcome;
+    // An amount that is taken is held until its entry is durable. An amount that is given is available afterwards.
+    const hold = amount < 0n ? -amount : 0n;
+    const inUse = { accountId, hold, counted: [] };
+    readSet.use(inUse);
+    funds.held += hold;
+    try {
+      const additions = [addCredits(accountId, amount, 0n)];
+      await writer.run({ steps: [...rows.insertEntry(entry), insertAudit(audit)], additions });
+      funds.balance += amount;
+    } finally {
+      funds.held -= hold;
+      readSet.release(inUse);
+    }
+    return 'entered';
+  }
 }

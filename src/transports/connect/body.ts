@@ -10,7 +10,7 @@ import { refuseUnknownMembers } from '../../codec/unknown-fields.ts';
 import { breathe } from '../../core/values/breathe.ts';
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { refuseExcess } from '../refuse-excess.ts';
+import { refuseExcess } from '../refusals.ts';
 import { malformed, notOneMessage, tooLarge, wrongFlag } from '../rpc/request-errors.ts';
 
 export interface BodyLimits extends RequestLimits {

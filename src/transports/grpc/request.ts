@@ -4,7 +4,7 @@ import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import type { RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { refuseExcess } from '../refuse-excess.ts';
+import { refuseExcess } from '../refusals.ts';
 import { malformed } from '../rpc/request-errors.ts';
 import type { Sent } from '../rpc/rpcs.ts';
 import type { Frames } from './frames.ts';

@@ -7,13 +7,18 @@ import {
   type handleClientStreamingCall,
   type handleServerStreamingCall,
   type handleUnaryCall,
-  type Metadata,
+  Metadata,
   Server,
   ServerCredentials,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+  type ServiceError,
   type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
+import { drained } from '../drained.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { keepOpen } from '../http/http2-stream.ts';
 import type { StreamHandler } from '../http/server.ts';
@@ -25,6 +30,7 @@ import {
   answerRpc,
   isRequestStream,
   messageBytesMax,
+  type Responses,
   type RpcLimits,
   requestLimits,
   rpcPath,
@@ -37,7 +43,6 @@ import { admitBody, checkEncoding } from './admission.ts';
 import { explainOwnErrors, refuse, sendPlainTrailers, serviceError } from './errors.ts';
 import { Frames } from './frames.ts';
 import { decodeRequest, type Received, requestsOf } from './request.ts';
-import { answerHead, endWith, type WritableCall, writeAll } from './response.ts';
 import { asBuffer, streamEncoder } from './stream-bytes.ts';
 
 /** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
@@ -260,4 +265,41 @@ function readable(received: Received<Sent> | ParleyError, frames: Frames): Recei
   frames.check();
   if (received instanceof ParleyError) throw received;
   return received;
+}
+
+/** Writes answers to grpc-js: the head once, the parts with backpressure. */
+type WritableCall =
+  | ServerWritableStream<Received | ParleyError, Buffer>
+  | ServerDuplexStream<Message, Buffer>;
+
+function answerHead({ id, isReplay, rateHeaders }: ServedCall): Metadata {
+  const head = new Metadata();
+  head.set('x-request-id', id);
+  for (const [name, value] of Object.entries(rateHeaders)) head.set(name, value);
+  if (isReplay) head.set('idempotent-replayed', 'true');
+  return head;
+}
+
+/** Writes all parts. A slow client slows the engine. */
+async function writeAll(
+  call: WritableCall,
+  { batches, toMessage }: Responses,
+  encode: (message: Message) => Buffer,
+  begin: () => void,
+  signal: Signal,
+): Promise<void> {
+  for await (const parts of batches) {
+    begin();
+    for (const part of parts) if (!call.write(encode(toMessage(part)))) await drained(call, signal);
+  }
+}
+
+/**
+ * Ends a call with an error, after the messages that still wait. Only the listener of grpc-js may hear of it, its first: that of
+ * the iterator over the requests would destroy the call, and the messages with it.
+ */
+function endWith(call: WritableCall, error: ServiceError): void {
+  const [ofGrpc] = call.listeners('error');
+  if (ofGrpc === undefined) throw new Error('This version of @grpc/grpc-js ends its calls in another way.');
+  ofGrpc.call(call, error);
 }

@@ -11,8 +11,7 @@ import { breathe } from '../../core/values/breathe.ts';
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { bytesForPart } from '../byte-budget.ts';
-import { refuseExcess } from '../refuse-excess.ts';
-import { refuseNonFinite } from '../refuse-non-finite.ts';
+import { refuseExcess, refuseNonFinite } from '../refusals.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */

@@ -18,10 +18,10 @@ import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { notAField, refuseUnknownMembers, unknownField } from '../../codec/unknown-fields.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
-import { isStrict } from '../../core/strict-operations.ts';
+import { isStrict } from '../../core/rpcs.ts';
 import { invalid } from '../../core/values/parameters.ts';
 import { answerEncoder } from '../encode-once.ts';
-import { refuseNonFinite } from '../refuse-non-finite.ts';
+import { refuseNonFinite } from '../refusals.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 

@@ -4,17 +4,17 @@ import { pathOfNonFinite } from '../../codec/finite-numbers.ts';
 import type { RequestLimits } from '../../codec/json-scan.ts';
 import {
   isPlain,
+  isStrict,
   plainRequestBytesMax,
   plainRequestElementsMax,
   type Rpc,
   requestShape,
   sessionMessageBytesMax,
 } from '../../core/rpcs.ts';
-import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import { type Batches, singly } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { refuseNonFinite } from '../refuse-non-finite.ts';
+import { refuseNonFinite } from '../refusals.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 

@@ -1,6 +1,6 @@
 /** Runs every operation of the OpenAPI document to every status that it states, and checks the answers against it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { OpenStore } from '../../../src/app/data.ts';
+import type { OpenStore } from '../../../src/app/base.ts';
 import { isObject } from '../../../src/codec/shape.ts';
 import { rpcTable } from '../../../src/core/rpcs.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
@@ -178,9 +178,7 @@ async function filled({ id, path }: ApiOperation, value?: string): Promise<strin
 }
 
 async function administer(path: string, body: object): Promise<Record<string, unknown>> {
-  const authorization = `Bearer ${parley.adminKey}`;
-  const init = { method: 'POST', headers: { authorization }, body: JSON.stringify(body) };
-  return (await parley.call(`/admin${path}`, init)).json() as Promise<Record<string, unknown>>;
+  return (await parley.admin(path, body)).json() as Promise<Record<string, unknown>>;
 }
 
 async function newAccount(withTrial: boolean): Promise<string> {

@@ -1,13 +1,13 @@
 /** Sessions of the console, for a client that is not a browser. */
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { OpenStore } from '../../../src/app/data.ts';
+import type { OpenStore } from '../../../src/app/base.ts';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
 import type { KeyStore } from '../../../src/core/entities/key.ts';
 import { endedSessionsMax } from '../../../src/core/entities/session.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
 
 let clock: TestClock;
 let parley: Parley;
@@ -47,16 +47,10 @@ const revoke = (secret: string) =>
   parley.app.store.keys
     .list(parley.accountId, { size: 100, after: undefined })
     .then(({ items }) => items.find(({ lastFour }) => lastFour === secret.slice(-4)))
-    .then((key) =>
-      fetch(`${parley.baseUrl}/admin/keys/${key?.id}/revoke`, { method: 'POST', ...bearer(parley.adminKey) }),
-    );
+    .then((key) => parley.admin(`/keys/${key?.id}/revoke`, {}));
 
 const newKey = async () => {
-  const response = await fetch(`${parley.baseUrl}/admin/accounts/account-1/keys`, {
-    method: 'POST',
-    ...bearer(parley.adminKey),
-    body: JSON.stringify({ name: 'one more' }),
-  });
+  const response = await parley.admin('/accounts/account-1/keys', { name: 'one more' });
   return ((await response.json()) as { secret: string }).secret;
 };
 

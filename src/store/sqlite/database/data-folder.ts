@@ -1,7 +1,7 @@
 /** The files of a data folder. */
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../../../files/make-folder.ts';
+import { makeFolder } from '../../../files/folders.ts';
 
 /**
  * Creates a file that only its owner can read, and the folder if it is missing. Returns the path. SQLite gives its
