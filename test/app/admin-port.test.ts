@@ -6,7 +6,7 @@ import { Health, HealthCheckResponse_ServingStatus } from '../../gen/health/v1/h
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { bearer, errorOf, type Parley, startParley } from '../support/parley.ts';
+import { errorOf, type Parley, startParley } from '../support/parley.ts';
 
 const transports: Record<string, (baseUrl: string) => Transport> = {
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
@@ -98,7 +98,7 @@ describe('the address of administration', () => {
   it('is that of the main port by default', async () => {
     const parley = await startParley();
     expect(parley.app.adminBaseUrl).toBe(parley.baseUrl);
-    expect((await fetch(`${parley.baseUrl}/admin/accounts`, bearer(parley.adminKey))).status).toBe(200);
+    expect((await parley.admin('/accounts')).status).toBe(200);
     await parley.close();
   });
 

@@ -2,7 +2,7 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bearer, errorOf, type Parley, startParley } from '../support/parley.ts';
+import { errorOf, type Parley, startParley } from '../support/parley.ts';
 
 const soon = { timeout: 120_000 };
 const hello = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
@@ -46,7 +46,7 @@ describe('a server', () => {
       Array.from({ length: 20 }, (_, n) =>
         n % 2 === 0
           ? parley.postJson('/chat/completions', hello)
-          : parley.postJson('/admin/accounts/account-1/credits', load(n), bearer(parley.adminKey)),
+          : parley.admin('/accounts/account-1/credits', load(n)),
       ),
     );
     for (const answer of answers) {
@@ -54,7 +54,7 @@ describe('a server', () => {
       expect(answer.headers.get('retry-after')).toBe('2');
     }
     expect((await readyz()).status).toBe(503);
-    const totals = await parley.call('/admin/usage/totals', bearer(parley.adminKey));
+    const totals = await parley.admin('/usage/totals');
     if (!existsSync(database())) expect((await errorOf(totals)).code).toBe('overloaded');
     rmSync(`${parley.dataDir}.moved`, { recursive: true, force: true });
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readPage } from '../clients/page.ts';
 import { inShell, printed, parley as run } from '../support/command-line.ts';
-import { bearer, type Parley, startParley, TestClock } from '../support/parley.ts';
+import { type Parley, startParley, TestClock } from '../support/parley.ts';
 
 const clock = new TestClock();
 let parley: Parley;
@@ -55,8 +55,7 @@ it('the audit trail is followed by a cursor: each entry once, the oldest first, 
 });
 
 it('a cursor is the id of an entry, and no page token', async () => {
-  const refused = async (query: string) =>
-    (await parley.call(`/admin/audit?${query}`, bearer(parley.adminKey))).status;
+  const refused = async (query: string) => (await parley.admin(`/audit?${query}`)).status;
   expect(await refused('after=acc_1')).toBe(400);
   expect(await refused(`after=&page_token=aud_${'0'.repeat(32)}`)).toBe(400);
 });

@@ -81,13 +81,13 @@ beforeEach(async () => {
 });
 
 async function administer(path: string, body: object): Promise<Record<string, unknown>> {
-  const answer = await parley.postJson(`/admin${path}`, body, bearer(parley.adminKey));
+  const answer = await parley.admin(path, body);
   expect(answer.status).toBe(200);
   return (await answer.json()) as Record<string, unknown>;
 }
 
 async function ledger(): Promise<[string, string, string][]> {
-  const answer = await parley.call(`/admin/accounts/${account}/ledger`, bearer(parley.adminKey));
+  const answer = await parley.admin(`/accounts/${account}/ledger`);
   const { entries } = (await answer.json()) as {
     entries: { kind: string; amount: string; reason: string }[];
   };

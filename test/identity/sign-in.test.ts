@@ -1,7 +1,7 @@
 /** Sign-in by OpenID Connect with a real provider, for a client that is not a browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startWithProvider, Visitor, type WithProvider } from '../support/identity-provider.ts';
-import { bearer, errorOf } from '../support/parley.ts';
+import { errorOf } from '../support/parley.ts';
 
 let parley: WithProvider;
 let origin: string;
@@ -123,8 +123,7 @@ describe('the session of a person', () => {
   it('ends when an operator revokes its key', async () => {
     const otto = await signedIn('otto');
     const { key } = await json(otto, '/console/session');
-    const init = { method: 'POST', ...bearer(parley.adminKey) };
-    expect((await fetch(`${parley.baseUrl}/admin/keys/${key.id}/revoke`, init)).status).toBe(200);
+    expect((await parley.admin(`/keys/${key.id}/revoke`, {})).status).toBe(200);
     expect(await json(otto, '/console/session')).toMatchObject({ signed_in: false });
   });
 
@@ -172,10 +171,7 @@ it('leaves sign-in by key as it is', async () => {
 it('does not replace the admin key of the server', async () => {
   const otto = await signedIn('otto');
   const { keys } = await json(otto, '/api/v1/admin/keys');
-  for (const one of keys) {
-    const init = { method: 'POST', ...bearer(parley.adminKey) };
-    await fetch(`${parley.baseUrl}/admin/keys/${one.id}/revoke`, init);
-  }
+  for (const one of keys) await parley.admin(`/keys/${one.id}/revoke`, {});
   expect(await parley.app.store.keys.hasAdmin(Date.now())).toBe(false);
   expect(await status(otto, '/api/v1/admin/accounts')).toBe(200);
 });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { missingPrograms } from '../support/audio-files.ts';
-import { bearer, type Parley, startParley } from '../support/parley.ts';
+import { type Parley, startParley } from '../support/parley.ts';
 
 const folder = fileURLToPath(new URL('../../deploy/prometheus/', import.meta.url));
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8');
@@ -21,7 +21,7 @@ beforeAll(async () => {
   parley = await startParley();
   const body = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
   await (await parley.postJson('/chat/completions', body)).text();
-  text = await (await fetch(new URL('/metrics', parley.baseUrl), bearer(parley.adminKey))).text();
+  text = await parley.metrics();
 });
 afterAll(() => parley.close());
 

@@ -6,7 +6,7 @@ import { violations } from '../support/axe-violations.ts';
 import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { type LimitedParley, startLimited } from '../support/limited-parley.ts';
 import { codeIn, type MailServer, startMailServer } from '../support/mail-server.ts';
-import { bearer, TestClock } from '../support/parley.ts';
+import { TestClock } from '../support/parley.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 let browser: Browser;
@@ -36,12 +36,7 @@ afterAll(async () => {
 });
 
 async function newKey(scopes: readonly string[]): Promise<string> {
-  const body = JSON.stringify({ name: 'Desk', scopes });
-  const made = await parley.call('/admin/accounts/account-1/keys', {
-    method: 'POST',
-    body,
-    ...bearer(parley.adminKey),
-  });
+  const made = await parley.admin('/accounts/account-1/keys', { name: 'Desk', scopes });
   return ((await made.json()) as { secret: string }).secret;
 }
 

@@ -22,11 +22,7 @@ afterAll(async () => {
 });
 
 async function administer(path: string, body: object): Promise<{ secret: string }> {
-  const answer = await fetch(`${parley.baseUrl}/admin${path}`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    ...bearer(parley.adminKey),
-  });
+  const answer = await parley.admin(path, body);
   expect(answer.status).toBe(200);
   return (await answer.json()) as { secret: string };
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
 import { accountNameOf, fillRecords } from '../support/many-records.ts';
-import { bearer, type Parley, startParley } from '../support/parley.ts';
+import { type Parley, startParley } from '../support/parley.ts';
 import { newStoreFolder } from '../support/store-folder.ts';
 
 const records = Number(process.env['PARLEY_CONSOLE_RECORDS'] ?? 200_000);
@@ -84,10 +84,9 @@ describe.skipIf(missingBrowser !== undefined)(
     });
 
     it('shows its pages to the holder of the largest account', async () => {
-      const made = await parley.call(`/admin/accounts/${encodeURIComponent(largest)}/keys`, {
-        method: 'POST',
-        body: JSON.stringify({ name: 'own', scopes: ['chat', 'manage'] }),
-        ...bearer(parley.adminKey),
+      const made = await parley.admin(`/accounts/${encodeURIComponent(largest)}/keys`, {
+        name: 'own',
+        scopes: ['chat', 'manage'],
       });
       const { secret } = (await made.json()) as { secret: string };
       const { page, complaints } = await openSignedIn(browser, parley, secret);

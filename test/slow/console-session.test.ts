@@ -11,7 +11,7 @@ import {
   openSignedIn,
   signIn,
 } from '../support/console-browser.ts';
-import { bearer, type Parley, startParley, TestClock } from '../support/parley.ts';
+import { type Parley, startParley, TestClock } from '../support/parley.ts';
 
 let browser: Browser;
 let parley: Parley;
@@ -32,15 +32,9 @@ afterAll(async () => {
 
 /** Another key of the account, and a function that revokes it. */
 async function spareKey(): Promise<{ secret: string; revoke: () => Promise<unknown> }> {
-  const admin = (path: string, body: object) =>
-    fetch(`${parley.baseUrl}/admin${path}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      ...bearer(parley.adminKey),
-    });
-  const made = await admin('/accounts/account-1/keys', { name: 'spare' });
+  const made = await parley.admin('/accounts/account-1/keys', { name: 'spare' });
   const { key, secret } = (await made.json()) as { key: { id: string }; secret: string };
-  return { secret, revoke: () => admin(`/keys/${key.id}/revoke`, {}) };
+  return { secret, revoke: () => parley.admin(`/keys/${key.id}/revoke`, {}) };
 }
 
 describe.skipIf(missingBrowser !== undefined)(

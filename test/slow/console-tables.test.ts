@@ -179,11 +179,7 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it('sums up the activity on the overview', async () => {
       const load = { amount: '12.5', reason: 'Invoice', idempotency_key: 'overview' };
-      await parley.call(`/admin/accounts/${nameOf(0)}/credits`, {
-        method: 'POST',
-        body: JSON.stringify(load),
-        ...bearer(parley.adminKey),
-      });
+      await parley.admin(`/accounts/${nameOf(0)}/credits`, load);
       const { page, complaints } = await open('');
       const activity = page.getByRole('region', { name: 'Activity' });
       const rows = activity.getByRole('region', { name: 'Top accounts' }).locator('tbody tr');

@@ -65,12 +65,12 @@ describe.skipIf(missingBrowser)(`the sign-up ${missingBrowser ?? ''}`, () => {
   });
 
   async function adminKey(...scopes: string[]): Promise<string> {
-    const answer = await parley.postJson('/admin/keys', { name: 'app', scopes }, bearer(parley.adminKey));
+    const answer = await parley.admin('/keys', { name: 'app', scopes });
     return ((await answer.json()) as { secret: string }).secret;
   }
 
   async function accountNames(): Promise<string[]> {
-    const answer = await parley.call('/admin/accounts', bearer(parley.adminKey));
+    const answer = await parley.admin('/accounts');
     const { accounts } = (await answer.json()) as { accounts: { name: string; deleted_at?: string }[] };
     return accounts.filter((account) => !account.deleted_at).map(({ name }) => name);
   }

@@ -228,7 +228,7 @@ describe.skipIf(missing)(`chat with llama-server${missing ? ` (${missing})` : ''
   it('leaves no process when it is unloaded', async () => {
     await answerTo({});
     for (const name of ['local/tiny', 'caching/tiny']) {
-      await server.postJson('/admin/engines/unload', { name }, bearer(server.adminKey));
+      await server.admin('/engines/unload', { name });
     }
     await expect.poll(running).toEqual([]);
   });

@@ -30,9 +30,7 @@ const interpreters = {
 
 async function managerKey(): Promise<string> {
   const scopes = ['speech', 'chat', 'manage'];
-  const headers = { authorization: `Bearer ${parley.adminKey}` };
-  const body = { name: 'manager', scopes };
-  const response = await parley.postJson('/admin/accounts/account-1/keys', body, { headers });
+  const response = await parley.admin('/accounts/account-1/keys', { name: 'manager', scopes });
   const { secret } = (await response.json()) as { secret: string };
   return secret;
 }

@@ -26,11 +26,7 @@ describe.skipIf(missing !== undefined)(`Schemathesis from PyPI ${missing ?? ''}`
   beforeAll(async () => {
     parley = await startParley();
     const scopes = ['speech', 'transcription', 'chat', 'manage'];
-    const response = await parley.call(`/admin/accounts/${parley.accountId}/keys`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${parley.adminKey}` },
-      body: JSON.stringify({ name: 'all', scopes }),
-    });
+    const response = await parley.admin(`/accounts/${parley.accountId}/keys`, { name: 'all', scopes });
     accountKey = ((await response.json()) as { secret: string }).secret;
   });
   afterAll(() => parley.close());

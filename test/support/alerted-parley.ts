@@ -18,7 +18,7 @@ export interface AlertJson {
 
 export interface AlertedParley extends LimitedParley {
   /** Posts below the account of an administrator. */
-  admin(path: string, body: object): Promise<Response>;
+  administer(path: string, body: object): Promise<Response>;
   /** Posts below `/alerts` with the key of the account. */
   manage(path: string, body: object): Promise<Response>;
   /** The settings with their state. */
@@ -36,13 +36,13 @@ export async function startAlerted(
   const clock = new TestClock(Date.UTC(2026, 10, 28, 12));
   const parley = await startLimited({ clock, settings: { alerts }, alerts: { intervalMs: 5 }, ...options });
   parley.engine.completionTokens = 1;
-  const admin = (path: string, body: object) =>
-    parley.postJson(`/admin/accounts/${parley.accountId}/${path}`, body, bearer(parley.adminKey));
-  const made = await admin('keys', { name: 'boss', scopes: ['chat', 'manage'] });
+  const administer = (path: string, body: object) =>
+    parley.admin(`/accounts/${parley.accountId}/${path}`, body);
+  const made = await administer('keys', { name: 'boss', scopes: ['chat', 'manage'] });
   const boss = bearer(((await made.json()) as { secret: string }).secret);
   return {
     ...parley,
-    admin,
+    administer,
     manage: (path, body) => parley.postJson(`/alerts/${path}`, body, boss),
     alertState: async <State>() => (await (await parley.call('/alerts/settings', boss)).json()) as State,
     alertList: async () =>

@@ -158,28 +158,22 @@ async function takePlayground(
 mkdirSync(folder, { recursive: true });
 const pages = new Map(Object.entries(await consoleFiles()));
 const parley = await startParley({ pages, clock, engines: playingEngines(), settings: { models } });
-const administer = (path: string, body: object) =>
-  fetch(`${parley.baseUrl}/admin${path}`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    ...bearer(parley.adminKey),
-  });
-await administer('/accounts/account-1/plan', { ends_at: new Date(Date.now() + 40 * dayMs).toISOString() });
+await parley.admin('/accounts/account-1/plan', { ends_at: new Date(Date.now() + 40 * dayMs).toISOString() });
 for (const name of ['Blue Harbour', 'Cartography Lab', 'Night Radio'])
-  await administer('/accounts', { name });
-await administer('/accounts/Night Radio/credits', {
+  await parley.admin('/accounts', { name });
+await parley.admin('/accounts/Night Radio/credits', {
   amount: '25',
   reason: 'Invoice 1042',
   idempotency_key: 'invoice-1042',
 });
 const keyOf = async (name: string, scopes: readonly string[], limits: object) => {
-  const made = await administer('/accounts/account-1/keys', { name, scopes, limits });
+  const made = await parley.admin('/accounts/account-1/keys', { name, scopes, limits });
   return ((await made.json()) as { secret: string }).secret;
 };
 const desk = await keyOf('Desk', ['chat', 'speech', 'transcription', 'manage'], {});
 const website = await keyOf('Website', ['chat'], { models: ['qwen3-*'], budgets: { month: '0.5' } });
 await useFor(parley, 30);
-await administer('/accounts/account-1/limits', {
+await parley.admin('/accounts/account-1/limits', {
   limits: { budgets: { month: '5' }, requests_per_minute: 600 },
 });
 for (let count = 0; count < 60; count++) {

@@ -45,6 +45,10 @@ export interface Parley {
   /** Calls with the key; `init.headers` may replace it. */
   call(path: string, init?: RequestInit): Promise<Response>;
   postJson(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** Calls a path below `/admin` with the admin key: GET, or POST with a body. */
+  admin(path: string, body?: unknown): Promise<Response>;
+  /** The text of `/metrics`. */
+  metrics(): Promise<string>;
   /** A key of a new account, by default without plan and credits. */
   newKey(options?: NewKey): Promise<string>;
   /** The record of an answer, found by its `x-request-id`. */
@@ -82,6 +86,12 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
     accountId: account.id,
     call,
     postJson: (path, body, init = {}) => call(path, { method: 'POST', body: JSON.stringify(body), ...init }),
+    admin: (path, body) =>
+      call(`/admin${path}`, {
+        ...bearer(adminKey),
+        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+      }),
+    metrics: async () => (await fetch(new URL('/metrics', app.baseUrl), bearer(adminKey))).text(),
     newKey,
     books: () => started.books(),
     recordOf: (response) => findRecord(app, response.headers.get('x-request-id')),

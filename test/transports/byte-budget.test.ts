@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type BufferedBody, ByteBudget, type ByteLimits } from '../../src/transports/byte-budget.ts';
 import { withFakes } from '../support/fake-engines.ts';
-import { bearer, type Parley, startParley } from '../support/parley.ts';
+import { type Parley, startParley } from '../support/parley.ts';
 
 describe('the budget', () => {
   const never = new AbortController().signal;
@@ -230,10 +230,7 @@ describe.each(wires)('over $name, a body', ({ name, headers, start }) => {
     const { 'content-length': length } = headers(bytes);
     stream.end(Buffer.alloc(length === undefined && start !== envelope ? 10 : bytes - start(bytes).length));
   };
-  const buffered = async () => {
-    const metrics = await fetch(new URL('/metrics', parley.baseUrl), bearer(parley.adminKey));
-    return Number(/^parley_buffered_bytes (\d+)/m.exec(await metrics.text())?.[1]);
-  };
+  const buffered = async () => Number(/^parley_buffered_bytes (\d+)/m.exec(await parley.metrics())?.[1]);
   const isOverloaded = name.startsWith('gRPC') ? '14' : '503';
   const isRead = name.startsWith('gRPC') ? '3' : '400';
 

@@ -28,8 +28,7 @@ beforeAll(async () => {
 afterAll(() => parley.close());
 
 async function admin<T>(path: string, body: object = {}): Promise<T> {
-  const init = { method: 'POST', body: JSON.stringify(body), ...bearer(parley.adminKey) };
-  const response = await parley.call(`/admin${path}`, init);
+  const response = await parley.admin(path, body);
   expect(response.status).toBe(200);
   return (await response.json()) as T;
 }
@@ -84,7 +83,7 @@ describe('a plan', () => {
     clock.nowMs -= hourMs;
     expect(await isEntitled(apiKey)).toBe(true);
     clock.nowMs += 2 * hourMs;
-    await parley.call(`/admin/accounts/${account}/plan/end`, { method: 'POST', ...bearer(parley.adminKey) });
+    await parley.admin(`/accounts/${account}/plan/end`, {});
     expect(await isEntitled(apiKey)).toBe(false);
     clock.nowMs -= hourMs;
     expect(await isEntitled(apiKey)).toBe(false);

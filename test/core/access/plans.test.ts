@@ -46,15 +46,9 @@ beforeEach(async () => {
 });
 afterEach(() => parley.close());
 
-const admin = (path: string, body?: Json) =>
-  parley.call(`/admin${path}`, {
-    method: 'POST',
-    ...bearer(parley.adminKey),
-    ...(body && { body: JSON.stringify(body) }),
-  });
 const isoDate = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
 const activate = (account: string, endsAtMs: number) =>
-  admin(`/accounts/${account}/plan`, { ends_at: isoDate(endsAtMs) });
+  parley.admin(`/accounts/${account}/plan`, { ends_at: isoDate(endsAtMs) });
 
 /** A new account without a plan, with credits if given. */
 async function newAccount(credits?: string) {
@@ -107,7 +101,11 @@ describe('an account', () => {
     const { key, name } = await newAccount('100');
     expect(await subscriptionOf(key)).toEqual({ state: 'none' });
     expect(await isOpen(key)).toBe(false);
-    await admin(`/accounts/${name}/credits`, { amount: '1000', reason: 'more', idempotency_key: 'more' });
+    await parley.admin(`/accounts/${name}/credits`, {
+      amount: '1000',
+      reason: 'more',
+      idempotency_key: 'more',
+    });
     expect(await isOpen(key)).toBe(false);
     expect((await accountOf(key)).fair_use.limit_units).toBe(0);
     expect(engine.runs).toBe(0);
@@ -115,7 +113,7 @@ describe('an account', () => {
 
   it('has them for the 14 days of its trial, once', async () => {
     const { key, name } = await newAccount();
-    expect((await admin(`/accounts/${name}/trial`)).status).toBe(200);
+    expect((await parley.admin(`/accounts/${name}/trial`, {})).status).toBe(200);
     const trial = { started_at: isoDate(clock.nowMs), ends_at: isoDate(clock.nowMs + 14 * dayMs) };
     expect(await subscriptionOf(key)).toEqual({ state: 'trial', ...trial });
     expect((await accountOf(key)).fair_use.limit_units).toBe(40);
@@ -124,7 +122,7 @@ describe('an account', () => {
     clock.nowMs += 1;
     expect(await isOpen(key)).toBe(false);
     expect(await subscriptionOf(key)).toEqual({ state: 'ended', ...trial });
-    const again = await admin(`/accounts/${name}/trial`);
+    const again = await parley.admin(`/accounts/${name}/trial`, {});
     expect(await errorOf(again)).toMatchObject({
       status: 400,
       code: 'invalid_parameter',
@@ -155,14 +153,16 @@ describe('an account', () => {
 
   it.each(['trial', 'plan', 'both'])('loses them at once if its %s is ended', async (what) => {
     const { key, name } = await newAccount();
-    if (what !== 'plan') await admin(`/accounts/${name}/trial`);
+    if (what !== 'plan') await parley.admin(`/accounts/${name}/trial`, {});
     if (what !== 'trial') await activate(name, clock.nowMs + 30 * dayMs);
     clock.nowMs += dayMs;
     expect(await isOpen(key)).toBe(true);
-    expect((await admin(`/accounts/${name}/plan/end`)).status).toBe(200);
+    expect((await parley.admin(`/accounts/${name}/plan/end`, {})).status).toBe(200);
     expect(await isOpen(key)).toBe(false);
     expect(await subscriptionOf(key)).toMatchObject({ state: 'ended', ends_at: isoDate(clock.nowMs) });
-    expect(await errorOf(await admin(`/accounts/${name}/plan/end`))).toMatchObject({ status: 400 });
+    expect(await errorOf(await parley.admin(`/accounts/${name}/plan/end`, {}))).toMatchObject({
+      status: 400,
+    });
     expect((await activate(name, clock.nowMs + dayMs)).status).toBe(200);
     expect(await isOpen(key)).toBe(true);
   });
@@ -174,7 +174,7 @@ describe('an account', () => {
     engine.goesOn = goesOn.promise;
     const both = [speak(key), transcribe(key)];
     await expect.poll(() => engine.runs, soon).toBe(2);
-    await admin(`/accounts/${name}/plan/end`);
+    await parley.admin(`/accounts/${name}/plan/end`, {});
     goesOn.resolve();
     for (const response of await Promise.all(both)) expect(response.status).toBe(200);
     expect(await usedBy(key)).toBe(6 + 15);
@@ -187,7 +187,7 @@ describe('an account', () => {
     ['left out', {}],
   ])('gets no plan until a moment %s', async (_, body) => {
     const { key, name } = await newAccount();
-    const refused = await admin(`/accounts/${name}/plan`, body);
+    const refused = await parley.admin(`/accounts/${name}/plan`, body);
     expect(await errorOf(refused)).toMatchObject({
       status: 400,
       code: 'invalid_parameter',

@@ -1,6 +1,6 @@
 /** Checks of a server that may become an engine, by the real program against a scripted upstream and another Parley. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { failure, json, redirect } from '../../support/upstream-answers.ts';
 
@@ -26,11 +26,7 @@ beforeEach(async () => {
 });
 
 const call = (body: object) =>
-  parley.call('/admin/engines/check', {
-    method: 'POST',
-    body: JSON.stringify({ kind: 'openai', url: upstream.baseUrl, api_key: apiKey, ...body }),
-    ...bearer(parley.adminKey),
-  });
+  parley.admin('/engines/check', { kind: 'openai', url: upstream.baseUrl, api_key: apiKey, ...body });
 
 async function check(body: object = {}): Promise<Checked> {
   const answer = await call(body);
@@ -97,7 +93,7 @@ it('checks another Parley', async () => {
 });
 
 it('refuses what the configuration refuses, and keeps nothing', async () => {
-  const state = async () => (await parley.call('/admin/server', bearer(parley.adminKey))).json();
+  const state = async () => (await parley.admin('/server')).json();
   const before = (await state()) as object;
   for (const url of ['', 'file:///etc/passwd', 'http://user:secret@127.0.0.1/v1', 'http://127.0.0.1/v1?a=b'])
     expect(await errorOf(await call({ url }))).toMatchObject({ status: 400, param: 'url' });
@@ -107,6 +103,6 @@ it('refuses what the configuration refuses, and keeps nothing', async () => {
   expect(await errorOf(await call({ models: many }))).toMatchObject({ status: 400, param: 'models' });
   await check();
   expect(await state()).toEqual(before);
-  const audit = await (await parley.call('/admin/audit', bearer(parley.adminKey))).text();
+  const audit = await (await parley.admin('/audit')).text();
   expect(audit).not.toContain(apiKey);
 });

@@ -22,7 +22,7 @@ let boss: Issued;
 beforeEach(async () => {
   parley = await startLimited({ clock: new TestClock(), settings: { limits: { keysPerAccountMax } } });
   const body = { name: 'boss', scopes: ['chat', 'manage'] };
-  boss = await made(await parley.postJson(`/admin/accounts/account-1/keys`, body, bearer(parley.adminKey)));
+  boss = await made(await parley.admin(`/accounts/account-1/keys`, body));
 });
 afterEach(() => parley.close());
 
@@ -39,8 +39,7 @@ const page = async (path: string, key = boss.secret) =>
 
 describe('the keys of an account', () => {
   it('are limited, even if several callers create them at once', async () => {
-    const byOperator = () =>
-      parley.postJson('/admin/accounts/account-1/keys', { name: 'b' }, bearer(parley.adminKey));
+    const byOperator = () => parley.admin('/accounts/account-1/keys', { name: 'b' });
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? create() : byOperator())),
     );
@@ -52,7 +51,7 @@ describe('the keys of an account', () => {
       message: 'The account has reached its limit of 5 working keys. Revoke one first.',
     });
     expect((await page('/keys')).keys).toHaveLength(5);
-    const audit = await parley.call('/admin/audit?page_size=1000', bearer(parley.adminKey));
+    const audit = await parley.admin('/audit?page_size=1000');
     const { entries } = (await audit.json()) as { entries: { actor: string; action: string }[] };
     const actors = entries.filter(({ action }) => action === 'key.create').map(({ actor }) => actor);
     expect(actors.filter((actor) => actor !== 'cli')).toHaveLength(4);

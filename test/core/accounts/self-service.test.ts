@@ -54,7 +54,7 @@ describe('a key that manages', () => {
     expect((await parley.call('/models', bearer(rotated.secret))).status).toBe(200);
     expect((await post(`/keys/${rotated.key.id}/revoke`, boss.secret)).status).toBe(200);
     expect((await parley.call('/models', bearer(rotated.secret))).status).toBe(401);
-    const audit = await parley.call('/admin/audit?page_size=100', bearer(parley.adminKey));
+    const audit = await parley.admin('/audit?page_size=100');
     const all = (await audit.json()) as { entries: { actor: string; action: string }[] };
     const entries = all.entries.filter(({ actor }) => actor === boss.key.id);
     expect(entries.map(({ action }) => action).sort()).toEqual([
@@ -278,7 +278,7 @@ describe('the operator', () => {
   it('sees the last use of each key, to the minute', async () => {
     const key = await parley.keyWith({});
     const lastUse = async () => {
-      const answer = await parley.call('/admin/accounts/account-1/keys', bearer(parley.adminKey));
+      const answer = await parley.admin('/accounts/account-1/keys');
       const { keys } = (await answer.json()) as { keys: KeyJson[] };
       return keys.find(({ id }) => id === key.id)?.last_used_at;
     };

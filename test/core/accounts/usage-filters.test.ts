@@ -203,7 +203,7 @@ describe('GET /usage and GET /admin/usage', () => {
   });
 
   it('refuse an unknown account', async () => {
-    const response = await parley.call('/admin/usage?account_id=nobody', bearer(parley.adminKey));
+    const response = await parley.admin('/usage?account_id=nobody');
     expect(await errorOf(response)).toMatchObject({ status: 404, code: 'not_found', param: 'account_id' });
   });
 });

@@ -1,7 +1,7 @@
 /** Alerts of a running server, from the usage of an account to its webhook. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type AlertedParley, startAlerted } from '../../support/alerted-parley.ts';
-import { bearer, errorOf } from '../../support/parley.ts';
+import { errorOf } from '../../support/parley.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { verified } from '../../support/webhook-signature.ts';
 
@@ -102,7 +102,7 @@ describe('a budget', () => {
     await key.chat(1);
     await expect.poll(sent).toMatchObject([{ key_id: key.id, limit_name: 'budgets.total', used: '2' }]);
     expect(sent()[0]).not.toHaveProperty('resets_at');
-    await parley.postJson(`/admin/keys/${key.id}/rotate`, {}, bearer(parley.adminKey));
+    await parley.admin(`/keys/${key.id}/rotate`, {});
     await swept();
     expect(sent()).toHaveLength(1);
   });
@@ -122,7 +122,7 @@ describe('a balance', () => {
     await key.chat(1);
     const load = { amount: '1', reason: 'r', idempotency_key: 'second' };
     parley.clock.nowMs += 1;
-    expect((await parley.admin('credits', load)).status).toBe(200);
+    expect((await parley.administer('credits', load)).status).toBe(200);
     await expect.poll(() => sent().filter(({ type }) => type === 'credits.low').length).toBe(2);
     expect(sent().at(-1)).toMatchObject({ balance: '8' });
   });
@@ -162,7 +162,7 @@ describe('a trial', () => {
       .poll(() => sent().at(-1))
       .toMatchObject({ type: 'trial.ended', ends_at: new Date(endsAtMs).toISOString().replace('.000', '') });
     const planEndsAt = new Date(endsAtMs + 40 * day).toISOString();
-    expect((await parley.admin('plan', { ends_at: planEndsAt })).status).toBe(200);
+    expect((await parley.administer('plan', { ends_at: planEndsAt })).status).toBe(200);
     await swept();
     expect(sent()).toHaveLength(2);
     parley.clock.nowMs = endsAtMs + 38 * day;
@@ -214,8 +214,8 @@ describe('the delivery', () => {
       fields: expect.objectContaining({ alert: alert?.id, failure: 'The webhook answered 503.' }),
       message: 'gave up delivering an alert',
     });
-    const metrics = await fetch(new URL('/metrics', parley.baseUrl), bearer(parley.adminKey));
-    expect((await metrics.text()).split('\n')).toEqual(
+    const metrics = await parley.metrics();
+    expect(metrics.split('\n')).toEqual(
       expect.arrayContaining([
         'parley_alerts_raised_total{type="budget.used"} 1',
         'parley_alert_attempts_total{outcome="failed"} 1',
@@ -242,15 +242,15 @@ describe('the delivery', () => {
     await parley.setAccountLimits({ budgets: { total: '1' } });
     const key = await parley.keyWith({});
     await key.chat(1);
-    expect((await parley.admin('suspend', {})).status).toBe(200);
+    expect((await parley.administer('suspend', {})).status).toBe(200);
     const settings = { settings: { webhook_url: hook(), percents: [100] } };
-    expect((await parley.admin('alerts/settings', settings)).status).toBe(200);
+    expect((await parley.administer('alerts/settings', settings)).status).toBe(200);
     const watched = () =>
       parley.app.store.alerts.watched({ month: '2026-11', nowMs: 1 }, { size: 10, after: '' });
     expect(await watched()).toEqual([]);
-    expect((await parley.admin('resume', {})).status).toBe(200);
+    expect((await parley.administer('resume', {})).status).toBe(200);
     await expect.poll(() => sent().length).toBe(1);
-    expect((await parley.admin('delete', {})).status).toBe(200);
+    expect((await parley.administer('delete', {})).status).toBe(200);
     expect(await watched()).toEqual([]);
     expect(await parley.app.store.alerts.settings(parley.accountId)).toBeUndefined();
     const { items } = await parley.app.store.alerts.list(parley.accountId, { size: 10, after: undefined });

@@ -102,14 +102,14 @@ it('that are confirmed stay so, and those that are removed need a new code', asy
 
 it('belong to the account whose code it is', async () => {
   await set('ops@example.com');
-  const other = await parley.postJson('/admin/accounts', { name: 'other' }, bearer(parley.adminKey));
+  const other = await parley.admin('/accounts', { name: 'other' });
   expect(other.status).toBe(200);
   const code = codeIn(mails.received[0]);
   const path = (account: string) => `/admin/accounts/${account}/alerts/addresses/confirm`;
   const byAdmin = (account: string) => parley.postJson(path(account), { code }, bearer(parley.adminKey));
   expect(await errorOf(await byAdmin('other'))).toMatchObject(invalidCode);
   expect((await byAdmin(parley.accountId)).status).toBe(200);
-  const audit = await (await parley.call('/admin/audit', bearer(parley.adminKey))).text();
+  const audit = await (await parley.admin('/audit')).text();
   expect(audit).toContain('alerts.confirm');
   expect(audit).not.toContain('ops@example.com');
 });
@@ -159,9 +159,9 @@ it('get one code a minute, also if they are removed meanwhile', async () => {
 
 it('get five codes a day from all accounts, and keep the last one', async () => {
   const byAdmin = async (mail_addresses: string[]) => {
-    const { id } = (await (
-      await parley.postJson('/admin/accounts', { name: mail_addresses[0] }, bearer(parley.adminKey))
-    ).json()) as { id: string };
+    const { id } = (await (await parley.admin('/accounts', { name: mail_addresses[0] })).json()) as {
+      id: string;
+    };
     const body = { settings: { percents: [50], mail_addresses } };
     const path = `/admin/accounts/${id}/alerts/settings`;
     return (await (await parley.postJson(path, body, bearer(parley.adminKey))).json()) as State;

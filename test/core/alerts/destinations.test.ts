@@ -25,7 +25,7 @@ async function start(alerts: object = {}): Promise<void> {
 
 const smtp = (more: object = {}) => mailBy(mails, more);
 const set = (settings: object) => parley.manage('settings', { settings });
-const setByOperator = (settings: object) => parley.admin('alerts/settings', { settings });
+const setByOperator = (settings: object) => parley.administer('alerts/settings', { settings });
 /** Confirms the addresses of all mails so far, and forgets these. */
 async function confirmAll(): Promise<void> {
   for (const mail of mails.received.splice(0))
@@ -107,7 +107,7 @@ describe('Slack', () => {
       delivery: { state: 'failed', last_failure: 'Slack answered 410 and is turned off.' },
     });
     expect(await refusal(parley.manage('test', {}))).toMatchObject({ status: 400 });
-    const audit = await (await parley.call('/admin/audit', bearer(parley.adminKey))).text();
+    const audit = await (await parley.admin('/audit')).text();
     expect(audit).toContain(`slack\\":\\"${new URL(receiver.origin).host}`);
     expect(audit).not.toContain('T0/B0');
   });
@@ -117,7 +117,7 @@ describe('Slack', () => {
     await setByOperator({ slack_url: url() });
     const seenWith = async (scope: string) => {
       const body = { name: scope, scopes: [scope] };
-      const issued = await parley.postJson('/admin/keys', body, bearer(parley.adminKey));
+      const issued = await parley.admin('/keys', body);
       const { secret } = (await issued.json()) as { secret: string };
       const path = `/admin/accounts/${parley.accountId}/alerts/settings`;
       return (await parley.call(path, bearer(secret))).json();
@@ -319,7 +319,7 @@ describe('mail', () => {
   it('of an account with any name has the headers that the server wrote', async () => {
     await start(smtp());
     const name = 'Müller\r\nBcc: victim@example.com\r\n\r\nHello <b>';
-    expect((await parley.admin('rename', { name })).status).toBe(200);
+    expect((await parley.administer('rename', { name })).status).toBe(200);
     await setByOperator(ops);
     expect(mails.received[0]?.source).not.toContain('Hello');
     await confirmAll();

@@ -113,8 +113,6 @@ const accountOf = async (key: string) =>
     held_nano_credits: number;
   };
 const held = async (key: string) => (await accountOf(key)).held_nano_credits;
-const admin = async (path: string, body: Json): Promise<Response> =>
-  parley.postJson(`/admin${path}`, body, bearer(parley.adminKey));
 
 async function start(options: ParleyOptions = {}): Promise<void> {
   parley = await startParley({ file, engines: fakes, ...options });
@@ -213,7 +211,7 @@ describe('the hold of a chat', () => {
     const response = await finish();
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', cost: 0n });
     const { entries } = (await (
-      await parley.call(`/admin/accounts/${(await accountOf(key)).id}/ledger`, bearer(parley.adminKey))
+      await parley.admin(`/accounts/${(await accountOf(key)).id}/ledger`)
     ).json()) as { entries: Json[] };
     expect(entries).toEqual([]);
   });
@@ -574,7 +572,7 @@ describe('an adjustment', () => {
     const free = 1_000_000_000 - hold;
     const credits = (nano: number) => `-0.${String(nano).padStart(9, '0')}`;
     const adjust = async (amount: string, once: string) =>
-      admin(`/accounts/${id}/adjustments`, change(amount, once));
+      parley.admin(`/accounts/${id}/adjustments`, change(amount, once));
     expect(await errorOf(await adjust(credits(free + 1), 'a'))).toMatchObject({
       status: 402,
       code: 'insufficient_credits',
@@ -594,12 +592,14 @@ describe('an adjustment', () => {
     const key = await parley.newKey();
     const { id } = await accountOf(key);
     for (let time = 0; time < 3; time++) {
-      expect((await admin(`/accounts/${id}/${path}`, change('2.5', 'once'))).status).toBe(200);
+      expect((await parley.admin(`/accounts/${id}/${path}`, change('2.5', 'once'))).status).toBe(200);
     }
-    const both = await Promise.all([1, 2].map(() => admin(`/accounts/${id}/${path}`, change('1', 'twice'))));
+    const both = await Promise.all(
+      [1, 2].map(() => parley.admin(`/accounts/${id}/${path}`, change('1', 'twice'))),
+    );
     expect(both.map(({ status }) => status)).toEqual([200, 200]);
     expect((await accountOf(key)).balance_nano_credits).toBe(3_500_000_000);
-    const other = await admin(`/accounts/${id}/${path}`, change('2.6', 'once'));
+    const other = await parley.admin(`/accounts/${id}/${path}`, change('2.6', 'once'));
     expect(await errorOf(other)).toMatchObject({ status: 409, code: 'idempotency_conflict' });
   });
 });

@@ -159,10 +159,7 @@ describe('a budget', () => {
     const key = await parley.keyWith({ budgets: { total: '1' } });
     expect((await key.chat(1)).status).toBe(200);
     expect((await key.chat(1, 'free-1')).status).toBe(200);
-    const rotated = await parley.call(`/admin/keys/${key.id}/rotate`, {
-      method: 'POST',
-      ...bearer(parley.adminKey),
-    });
+    const rotated = await parley.admin(`/keys/${key.id}/rotate`, {});
     const { secret } = (await rotated.json()) as { secret: string };
     const body = { model: 'm', messages: [{ role: 'user', content: 'a' }], max_tokens: 1 };
     expect((await parley.postJson('/chat/completions', body, bearer(secret))).status).toBe(402);

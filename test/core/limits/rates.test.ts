@@ -70,10 +70,7 @@ describe('requests per minute', () => {
   it('continue under a key that replaces another', async () => {
     const key = await parley.keyWith({ requestsPerMinute: 1 });
     expect((await key.chat(1)).status).toBe(200);
-    const rotated = await parley.call(`/admin/keys/${key.id}/rotate`, {
-      method: 'POST',
-      ...bearer(parley.adminKey),
-    });
+    const rotated = await parley.admin(`/keys/${key.id}/rotate`, {});
     const { secret } = (await rotated.json()) as { secret: string };
     const again = await parley.postJson('/chat/completions', { model: 'm', messages: [] }, bearer(secret));
     expect(again.status).toBe(429);
@@ -189,11 +186,7 @@ describe('tokens per minute', () => {
     const key = await parley.keyWith({ tokensPerMinute: 800 });
     parley.engine.completionTokens = 500;
     expect((await key.chat(undefined, 'free-1')).status).toBe(200);
-    await parley.call(`/admin/keys/${key.id}/limits`, {
-      ...bearer(parley.adminKey),
-      method: 'POST',
-      body: JSON.stringify({ limits: { tokens_per_minute: 1 } }),
-    });
+    await parley.admin(`/keys/${key.id}/limits`, { limits: { tokens_per_minute: 1 } });
     const spoken = await key.speak('hello');
     expect(spoken.status).toBe(200);
     expect((await parley.recordOf(spoken))?.fairUseUnits).toBe(5);

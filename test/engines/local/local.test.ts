@@ -6,7 +6,7 @@ import { loadConfig } from '../../../src/config/config.ts';
 import { question } from '../../support/chat-answers.ts';
 import { scratchFolder } from '../../support/command-line.ts';
 import { storeModel } from '../../support/local-models.ts';
-import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { tinyGguf, tinyMetadata } from '../../support/tiny-gguf.ts';
 import { processesWith, tinyCommand } from '../../support/tiny-program.ts';
 
@@ -62,14 +62,13 @@ async function startWith(models: readonly Model[], stored: Readonly<Record<strin
 const ask = (model: string, body: object = {}) =>
   parley.postJson('/chat/completions', { ...question, model, max_tokens: 2, ...body });
 const serverState = async () => {
-  const response = await parley.call('/admin/server', bearer(parley.adminKey));
+  const response = await parley.admin('/server');
   return (await response.json()) as { engines: { name: string }[]; models: object[] };
 };
 const engineState = async (name: string) =>
   (await serverState()).engines.find((engine) => engine.name === name);
 const diagnosed = async () => {
-  const init = { method: 'POST', body: '{}', ...bearer(parley.adminKey) };
-  const { diagnostics } = (await (await parley.call('/admin/server/diagnose', init)).json()) as {
+  const { diagnostics } = (await (await parley.admin('/server/diagnose', {})).json()) as {
     diagnostics: { area: string; subject: string; state: string; found: string }[];
   };
   return diagnostics.filter(({ area }) => area === 'engine local/small');
@@ -183,11 +182,7 @@ describe('a model of a local engine', () => {
   it('is loaded and unloaded by hand', async () => {
     await startWith([{ id: 'small' }], { small: {} });
     const byHand = async (verb: string) => {
-      const response = await parley.postJson(
-        `/admin/engines/${verb}`,
-        { name: 'local/small' },
-        bearer(parley.adminKey),
-      );
+      const response = await parley.admin(`/engines/${verb}`, { name: 'local/small' });
       return response.json();
     };
     expect(await byHand('load')).toMatchObject({ program: { state: 'ready' } });

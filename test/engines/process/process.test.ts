@@ -29,9 +29,7 @@ interface Engine {
   readonly program: Record<string, unknown>;
 }
 const engineState = async () => {
-  const response = await parley.call('/admin/server', {
-    headers: { authorization: `Bearer ${parley.adminKey}` },
-  });
+  const response = await parley.admin('/server');
   const { engines } = (await response.json()) as { engines: Engine[] };
   return engines.find(({ name }) => name === 'tiny')?.program;
 };
@@ -169,11 +167,8 @@ describe('an engine that is a program', () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-process-'));
     const gate = join(folder, 'gate');
     await start({ gate });
-    const byHand = async (verb: 'load' | 'unload') => {
-      const headers = { authorization: `Bearer ${parley.adminKey}` };
-      const response = await parley.postJson(`/admin/engines/${verb}`, { name: 'tiny' }, { headers });
-      return response.json();
-    };
+    const byHand = async (verb: 'load' | 'unload') =>
+      (await parley.admin(`/engines/${verb}`, { name: 'tiny' })).json();
     expect(await byHand('unload')).toMatchObject({ program: { state: 'stopped' } });
     expect(await byHand('load')).toMatchObject({ name: 'tiny', program: { state: 'ready', starts: 1 } });
     const { rest } = await begun(await ask({ stream: true }));
@@ -191,8 +186,7 @@ describe('an engine that is a program', () => {
 
   it('says why it cannot be loaded', async () => {
     await start({ trick: 'exit' });
-    const headers = { authorization: `Bearer ${parley.adminKey}` };
-    const response = await parley.postJson('/admin/engines/load', { name: 'tiny' }, { headers });
+    const response = await parley.admin('/engines/load', { name: 'tiny' });
     const { status, code, message } = await errorOf(response);
     expect([status, code]).toEqual([503, 'engine_unavailable']);
     expect(message).toContain('the weights are missing');
@@ -212,9 +206,7 @@ describe('an engine that is a program', () => {
     await rest;
     rmSync(folder, { recursive: true });
     await expect.poll(engineState).toMatchObject({ state: 'ready', last_used_at: expect.any(String) });
-    const metrics = await (
-      await parley.call('/../../metrics', { headers: { authorization: `Bearer ${parley.adminKey}` } })
-    ).text();
+    const metrics = await parley.metrics();
     expect(metrics).toMatch(/^parley_program_memory_bytes\{engine="tiny"\} [1-9]/m);
     expect(metrics).toContain('parley_program_state{engine="tiny",state="ready"} 1');
     expect(metrics).toContain('parley_program_starts_total{engine="tiny"} 1');

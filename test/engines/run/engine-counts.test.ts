@@ -8,7 +8,7 @@ import { type BehindOptions, servedModel, startBehind } from '../../support/behi
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { LiveClient } from '../../support/live-client.ts';
 import { Ear } from '../../support/live-ear.ts';
-import { bearer, type Parley, startParley } from '../../support/parley.ts';
+import { type Parley, startParley } from '../../support/parley.ts';
 import { type Answer, startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, failure, json } from '../../support/upstream-answers.ts';
 
@@ -39,14 +39,13 @@ async function start(options?: BehindOptions, ...answers: [Answer, ...Answer[]])
 }
 
 async function requestsTo(parley: Parley, engine: string): Promise<RequestsOfEngine | undefined> {
-  const response = await parley.call('/admin/server', bearer(parley.adminKey));
+  const response = await parley.admin('/server');
   const { engines } = (await response.json()) as { engines: { name: string; requests: RequestsOfEngine }[] };
   return engines.find(({ name }) => name === engine)?.requests;
 }
 
 async function metrics(parley: Parley): Promise<string[]> {
-  const text = await (await fetch(new URL('/metrics', parley.baseUrl), bearer(parley.adminKey))).text();
-  return text.split('\n').filter((line) => line.startsWith('parley_engine_'));
+  return (await parley.metrics()).split('\n').filter((line) => line.startsWith('parley_engine_'));
 }
 
 const ask = async (parley: Parley, more = {}) =>

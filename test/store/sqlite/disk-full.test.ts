@@ -298,9 +298,9 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
 
   it.skipIf(reason !== '')(`refuses keys only for the usual reasons${reason}`, async () => {
     const revoked = await parley.newKey();
-    const { keys } = (await (
-      await parley.call('/admin/accounts/account-2/keys', bearer(parley.adminKey))
-    ).json()) as { keys: [{ id: string }] };
+    const { keys } = (await (await parley.admin('/accounts/account-2/keys')).json()) as {
+      keys: [{ id: string }];
+    };
     await parley.call(`/admin/keys/${keys[0].id}/revoke`, { method: 'POST', ...bearer(parley.adminKey) });
     trouble.begin(parley.dataDir);
     const statusOf = async (key: string) => (await parley.call('/models', bearer(key))).status;
@@ -316,8 +316,7 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
     `fails a change of an administrator, who can repeat it later${reason}`,
     async () => {
       const change = { amount: '5', reason: 'test', idempotency_key: 'once' };
-      const load = () =>
-        parley.postJson('/admin/accounts/account-1/credits', change, bearer(parley.adminKey));
+      const load = () => parley.admin('/accounts/account-1/credits', change);
       trouble.begin(parley.dataDir);
       expect(await errorOf(await load())).toMatchObject({ status: 503, code: 'overloaded' });
       trouble.end(parley.dataDir);

@@ -14,8 +14,9 @@ const hello = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] 
 
 /** The samples of a metric, without comments: `name{labels} value`. */
 async function samplesOf(name: string): Promise<string[]> {
-  const text = await (await at('/metrics', bearer(parley.adminKey))).text();
-  return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  return (await parley.metrics())
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
 const document = new ApiDocument();
