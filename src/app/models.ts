@@ -45,19 +45,18 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
       const { price, thinking = 'effort', contextTokens, outputTokensMax = Infinity } = model;
       const needsContext = contextTokens === undefined;
       const engine = runChat(enginesOf(model, engines, (set) => set.chat?.(id, needsContext)));
-      // An upstream may report another context for each request.
-      const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
       return {
         ...facts,
         type: 'chat',
         engine,
         price,
         thinking,
+        // An upstream may report another context for each request.
         get contextTokens() {
-          return context();
+          return contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
         },
         get outputTokensMax() {
-          return Math.min(outputTokensMax, context());
+          return Math.min(outputTokensMax, this.contextTokens);
         },
       };
     }

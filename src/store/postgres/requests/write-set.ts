@@ -126,33 +126,24 @@ export class WriteSet {
 
   /** Sends all writes. The commit fails if one of them does. */
   write(transaction: Transaction, rows: ReadSet): void {
-    const write = (name: keyof typeof texts, all: readonly Column[], written: readonly object[]) => {
-      if (written.length > 0) transaction.query({ name, text: texts[name], values: arraysOf(all, written) });
-    };
     const counts = rows.countChanges();
-    // First, as others may fail where an end was written before.
-    write('end_records', endedColumns, this.endedRecords);
-    write('update_accounts', fundsColumns, rows.fundsChanges());
-    write(
-      'insert_limit_counts',
-      countColumns,
-      counts.filter(({ isNew }) => isNew),
-    );
-    write(
-      'update_limit_counts',
-      countColumns,
-      counts.filter(({ isNew }) => !isNew),
-    );
-    write('write_rates', rateColumns, [...rows.meters].map(rateRow));
     const extended = [...this.extendedRecords].map(([id, counted]) => ({ id, counted }));
-    write('extend_records', extendedColumns, extended);
-    write('insert_records', newRecordColumns, this.insertedRecords);
-    write('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
-    write('use_keys', keyColumns, this.#keyRows());
+    writeRows(transaction, [
+      // First, as others may fail where an end was written before.
+      ['end_records', endedColumns, this.endedRecords],
+      ['update_accounts', fundsColumns, rows.fundsChanges()],
+      ['insert_limit_counts', countColumns, counts.filter(({ isNew }) => isNew)],
+      ['update_limit_counts', countColumns, counts.filter(({ isNew }) => !isNew)],
+      ['write_rates', rateColumns, [...rows.meters].map(rateRow)],
+      ['extend_records', extendedColumns, extended],
+      ['insert_records', newRecordColumns, this.insertedRecords],
+      ['insert_entries', entryColumns, this.insertedEntries.map(entryRow)],
+      ['use_keys', keyColumns, this.#keyRows()],
+    ]);
     const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
     for (const { statement, parameters } of steps) transaction.query(queryOf(statement, parameters));
     // Last, as requests of other accounts and nodes wait for these rows.
-    write('add_sums', summedColumns, this.#sums);
+    writeRows(transaction, [['add_sums', summedColumns, this.#sums]]);
   }
 
   /** In the order of the ids, so that two nodes lock keys in one order. */
@@ -160,6 +151,14 @@ export class WriteSet {
     return [...this.usedKeys]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([id, atMs]) => ({ id, last_used_at_ms: atMs }));
+  }
+}
+
+type Write = readonly [name: keyof typeof texts, columns: readonly Column[], rows: readonly object[]];
+
+function writeRows(transaction: Transaction, writes: readonly Write[]): void {
+  for (const [name, columns, rows] of writes) {
+    if (rows.length > 0) transaction.query({ name, text: texts[name], values: arraysOf(columns, rows) });
   }
 }
 
