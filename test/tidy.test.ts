@@ -11,7 +11,6 @@ const smallBefore: readonly string[] = [
   'src/app/sherpa-program.ts',
   'src/cli/commands/completion.ts',
   'src/cli/commands/sherpa.ts',
-  'src/core/chat/ask-guard.ts',
   'src/store/migrations/0020-initial.ts',
   'src/store/sqlite/freed-memory.ts',
   'src/tokens/o200k-vocabulary.ts',

@@ -1,8 +1,7 @@
 /** The checks made on every request before its body is read: the key, its scope, the subscription. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { Metering, type MeteringDeps } from '../billing/metering.ts';
-import type { Rights } from '../billing/rights.ts';
+import { Metering, type MeteringDeps, type MeteringOptions, type Rights } from '../billing/metering.ts';
 import { type AccountFacts, isSuspended } from '../entities/account.ts';
 import { type AdminScope, type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
@@ -236,31 +235,13 @@ export class Gate {
   /** Begins the record of a request; undefined for an admin key, which belongs to no account. */
   #meteringOf(
     { key, account }: KeyHolder,
-    {
-      id,
-      operation,
-      wire,
-      live,
-    }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'> & Pick<RecordStart, 'live'>,
+    { id, operation, wire, live }: Pick<RecordStart, 'id' | 'operation' | 'wire' | 'live'>,
     startedAtMs: number,
-    {
-      rights,
-      limits,
-    }: { readonly rights?: Rights | undefined; readonly limits?: CallLimits | undefined } = {},
+    options?: MeteringOptions,
   ): Metering | undefined {
     if (account === undefined) return undefined;
-    const start = {
-      id,
-      accountId: account.id,
-      keyId: key.id,
-      operation,
-      wire,
-      startedAtMs,
-      model: undefined,
-      characters: undefined,
-      live,
-    };
-    return new Metering(this.#deps, start, { rights, limits });
+    const facts = { id, operation, wire, startedAtMs, model: undefined, characters: undefined, live };
+    return new Metering(this.#deps, { ...facts, accountId: account.id, keyId: key.id }, options);
   }
 
   #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {

@@ -19,7 +19,6 @@ import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
-import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
@@ -33,7 +32,15 @@ export interface MeteringDeps {
   readonly observer: RequestObserver;
 }
 
-interface MeteringOptions {
+/** The rights by which a request was admitted. */
+export interface Rights {
+  readonly policyVersion: bigint | undefined;
+  /** Checks the current rights. @throws the refusal of the request, if they no longer suffice */
+  renew(): Promise<Rights>;
+}
+
+export interface MeteringOptions {
+  /** Undefined: no other program can change them. */
   readonly rights?: Rights | undefined;
   readonly limits?: CallLimits | undefined;
 }
@@ -43,7 +50,7 @@ export class Metering {
   readonly #deps: MeteringDeps;
   readonly #limits: CallLimits | undefined;
   #start: RecordStart;
-  #rights: Rights;
+  #rights: Rights | undefined;
   #state: 'open' | 'reserved' | 'ended' = 'open';
   #units: number | undefined;
   /** The month's allowance of units. */
@@ -58,11 +65,7 @@ export class Metering {
   /** The write of a stream's started record. */
   #started: Promise<void> | undefined;
 
-  constructor(
-    deps: MeteringDeps,
-    start: RecordStart,
-    { rights = fixedRights, limits }: MeteringOptions = {},
-  ) {
+  constructor(deps: MeteringDeps, start: RecordStart, { rights, limits }: MeteringOptions = {}) {
     this.#deps = deps;
     this.#rights = rights;
     this.#limits = limits;
@@ -127,8 +130,8 @@ export class Metering {
 
   /** Checks the rights of the caller again whenever they have changed meanwhile. */
   #reserve(reservation: Reservation): Soon<LimitReached | undefined> {
-    const { policyVersion } = this.#rights;
-    const decided = this.#deps.store.requests.reserve(this.#start, { ...reservation, policyVersion });
+    const wanted = { ...reservation, policyVersion: this.#rights?.policyVersion };
+    const decided = this.#deps.store.requests.reserve(this.#start, wanted);
     return andThen<ReserveOutcome, LimitReached | undefined>(decided, (outcome) => {
       if (outcome.rates) this.#limits?.noteShared(outcome.rates);
       if (outcome.kind === 'limit_reached') return outcome;
@@ -137,7 +140,7 @@ export class Metering {
   }
 
   async #reserveAgain(reservation: Reservation): Promise<LimitReached | undefined> {
-    this.#rights = await this.#rights.renew();
+    this.#rights = await this.#rights?.renew();
     return this.#reserve(reservation);
   }
 

@@ -29,7 +29,6 @@ import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
 import type { Soon } from '../values/soon.ts';
-import { askGuard } from './ask-guard.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
 import { planHold } from './hold.ts';
@@ -189,7 +188,7 @@ export class ChatOperations {
     if (pause) await pause;
     const model = checkChatParams(params, this.#deps.catalog);
     const { guard } = this.#deps;
-    if (guard) await askGuard(guard, model.id, params, call);
+    if (guard) await guard.check(guarded(model.id, params, call), call.signal);
     const facts = this.#factsOf(model, params, call);
     // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
     // the next attempt, other requests may take the rest.
@@ -259,6 +258,15 @@ export class ChatOperations {
       source: 'estimated',
     };
   }
+}
+
+function guarded(
+  model: string,
+  { messages }: ChatCompletionParams,
+  { id: requestId, caller: { keyId, keyName, account } }: Call,
+) {
+  const facts = { account: { id: account.id, name: account.name }, key: { id: keyId, name: keyName } };
+  return { requestId, ...facts, model, messages };
 }
 
 /** Defaults for members that an engine omits. */
