@@ -15,18 +15,20 @@ export interface Dialect<Params, Event, Answer> {
   readonly form: AnswerForm<Answer>;
   /** @param thinking how requests for thinking reach the model; undefined if there is none of that id */
   toChat(params: Params, thinking: ChatModel['thinking'] | undefined): ChatCompletionParams;
-  build(params: Params, call: Call): AnswerBuilder<Event, Answer>;
+  /** @param emit sends an event of a stream */
+  build(params: Params, call: Call, emit: (event: Event) => void): AnswerBuilder<Answer>;
   /** Translates an error of the chat to the names of this API. Default: it stays as it is. */
   errorOf?(error: unknown): unknown;
 }
 
-export interface AnswerBuilder<Event, Answer> {
-  /** The events of the next chunks of a stream. */
-  take(chunks: readonly ChatCompletionChunk[]): readonly Event[];
-  /** The last events of a stream. */
-  finish(): readonly Event[];
-  /** The last events of a stream that has begun and failed. Default: none. */
-  fail?(error: ParleyError): readonly Event[];
+/** Builds an answer from the chunks of a chat. The other functions than `whole` emit the events of a stream. */
+export interface AnswerBuilder<Answer> {
+  /** Emits the events before those of the first chunks. */
+  begin?(): void;
+  take(chunk: ChatCompletionChunk): void;
+  finish?(): void;
+  /** Emits the last events of a stream that has begun and failed. */
+  fail?(error: ParleyError): void;
   /** The answer to a request that is not streamed. */
   whole(chunk: ChatCompletionChunk): Answer;
 }
@@ -73,7 +75,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   async #create(asked: Params | undefined, call: Call): Promise<Answer> {
     await breathe(call.requestBytes);
     const params = named(asked);
-    const answer = this.#dialect.build(params, call);
+    const answer = this.#dialect.build(params, call, () => undefined);
     try {
       return answer.whole(asChunk(await this.#deps.chat.complete(this.#toChat(params), call)));
     } catch (error) {
@@ -84,22 +86,25 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   async *#stream(asked: Params | undefined, call: Call): AsyncGenerator<readonly Event[]> {
     await breathe(call.requestBytes);
     const params = named(asked);
-    const answer = this.#dialect.build(params, call);
+    const events: Event[] = [];
+    const answer = this.#dialect.build(params, call, (event) => events.push(event));
     let hasBegun = false;
     try {
       for await (const chunks of this.#deps.chat.stream(this.#toChat(params), call)) {
+        if (!hasBegun) answer.begin?.();
         hasBegun = true;
-        const events = answer.take(chunks.map(({ message }) => message));
-        if (isNews(events, chunks)) yield events;
+        for (const { message } of chunks) answer.take(message);
+        if (isNews(events, chunks)) yield events.splice(0);
       }
-      const last = answer.finish();
-      if (last.length > 0) yield last;
+      answer.finish?.();
+      if (events.length > 0) yield events;
     } catch (thrown) {
       const error = this.#errorOf(thrown);
       if (hasBegun && answer.fail && !call.signal.aborted) {
         // Clients stop at these events, so the record ends before them.
         await call.metering.void(error);
-        yield answer.fail(toParleyError(error));
+        answer.fail(toParleyError(error));
+        yield events;
       }
       throw error;
     }

@@ -21,26 +21,22 @@ import { invalid } from '../values/parameters.ts';
 export const completions: Dialect<CompletionParams, Completion, CreateCompletionResponse> = {
   form: messageForm(CreateCompletionResponseSchema),
   toChat: toChatParams,
-  build: (_, call) => new CompletionAnswer(call),
+  build: (_, call, emit) => new CompletionAnswer(call, emit),
 };
 
-class CompletionAnswer implements AnswerBuilder<Completion, CreateCompletionResponse> {
+class CompletionAnswer implements AnswerBuilder<CreateCompletionResponse> {
   readonly #call: Pick<Call, 'id' | 'startedAtMs'>;
+  readonly #emit: (piece: Completion) => void;
 
-  constructor(call: Pick<Call, 'id' | 'startedAtMs'>) {
+  constructor(call: Pick<Call, 'id' | 'startedAtMs'>, emit: (piece: Completion) => void) {
     this.#call = call;
+    this.#emit = emit;
   }
 
-  take(chunks: readonly ChatCompletionChunk[]): readonly Completion[] {
-    return chunks.flatMap((chunk) => {
-      const piece = this.#completion(chunk);
-      piece.choices = piece.choices.filter(({ text, finishReason }) => text !== '' || finishReason);
-      return piece.choices.length > 0 || piece.usage ? [piece] : [];
-    });
-  }
-
-  finish(): readonly Completion[] {
-    return [];
+  take(chunk: ChatCompletionChunk): void {
+    const piece = this.#completion(chunk);
+    piece.choices = piece.choices.filter(({ text, finishReason }) => text !== '' || finishReason);
+    if (piece.choices.length > 0 || piece.usage) this.#emit(piece);
   }
 
   whole(chunk: ChatCompletionChunk): CreateCompletionResponse {

@@ -17,16 +17,16 @@ import type { AnswerBuilder } from '../chat/dialect.ts';
 import { Blocks } from './blocks.ts';
 
 /** Builds the answer from the chunks of a chat. */
-export class MessageAnswer implements AnswerBuilder<MessageEvent, CreateMessageResponse> {
+export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   readonly #head: Message;
   readonly #blocks: Blocks;
-  #events: MessageEvent[] = [];
-  #hasBegun = false;
+  readonly #emit: (event: MessageEvent) => void;
   #isRefusal = false;
   #finishReason = '';
   #usage: Usage | undefined;
 
-  constructor({ model = '' }: MessageParams, call: Pick<Call, 'id'>) {
+  constructor({ model = '' }: MessageParams, call: Pick<Call, 'id'>, emit: (event: MessageEvent) => void) {
+    this.#emit = emit;
     const id = call.id.replace(/^req_/, '');
     this.#head = create(MessageSchema, {
       id: `msg_${id}`,
@@ -38,32 +38,27 @@ export class MessageAnswer implements AnswerBuilder<MessageEvent, CreateMessageR
     this.#blocks = new Blocks(`toolu_${id}`, (event) => this.#add(event));
   }
 
-  /** The events of the next chunks. The first call creates the event that begins an answer, even without chunks. */
-  take(chunks: readonly ChatCompletionChunk[]): readonly MessageEvent[] {
-    if (!this.#hasBegun) this.#add({ type: 'message_start', message: this.#head });
-    this.#hasBegun = true;
-    for (const chunk of chunks) this.#take(chunk);
-    return this.#release();
+  begin(): void {
+    this.#add({ type: 'message_start', message: this.#head });
   }
 
-  /** The last events, which have the stop reason and the usage. */
-  finish(): readonly MessageEvent[] {
+  /** The last events have the stop reason and the usage. */
+  finish(): void {
     this.#blocks.close();
     const { stopReason, usage } = this.#end();
     this.#add({ type: 'message_delta', delta: { stopReason }, usage });
     this.#add({ type: 'message_stop' });
-    return this.#release();
   }
 
   /** The whole answer. @throws `upstream_error` for a call whose arguments are not a JSON object */
   whole(chunk: ChatCompletionChunk): CreateMessageResponse {
-    this.#take(chunk);
+    this.take(chunk);
     const content = this.#blocks.whole(this.#finishReason === 'length');
     return create(CreateMessageResponseSchema, { message: { ...this.#head, ...this.#end(), content } });
   }
 
   /** A chat of this API has one choice. */
-  #take({ choices, usage }: ChatCompletionChunk): void {
+  take({ choices, usage }: ChatCompletionChunk): void {
     this.#usage = usage ?? this.#usage;
     for (const { index, delta, finishReason } of choices) {
       if (index !== 0) continue;
@@ -85,13 +80,7 @@ export class MessageAnswer implements AnswerBuilder<MessageEvent, CreateMessageR
   }
 
   #add(event: MessageInitShape<typeof MessageEventSchema>): void {
-    this.#events.push(create(MessageEventSchema, event));
-  }
-
-  #release(): readonly MessageEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
+    this.#emit(create(MessageEventSchema, event));
   }
 }
 

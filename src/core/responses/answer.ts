@@ -26,52 +26,54 @@ const incompleteReasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Builds the answer from the chunks of a chat. */
-export class ResponseAnswer implements AnswerBuilder<ResponseEvent, CreateResponseResponse> {
+export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   readonly #head: Response;
   readonly #output: Output;
-  #events: ResponseEvent[] = [];
+  readonly #emit: (event: ResponseEvent) => void;
   #sequence = 0;
   #finishReason = '';
   #usage: Usage | undefined;
   #serviceTier: string | undefined;
 
-  constructor(params: ResponseParams, call: Pick<Call, 'id' | 'startedAtMs'>) {
+  constructor(
+    params: ResponseParams,
+    call: Pick<Call, 'id' | 'startedAtMs'>,
+    emit: (event: ResponseEvent) => void,
+  ) {
+    this.#emit = emit;
     const id = call.id.replace(/^req_/, '');
     this.#head = headOf(params, id, call.startedAtMs);
     this.#output = new Output(id, (event) => this.#add(event));
   }
 
-  /** The events of the next chunks. The first call creates those that begin an answer, even without chunks. */
-  take(chunks: readonly ChatCompletionChunk[]): readonly ResponseEvent[] {
-    if (this.#sequence === 0) {
-      for (const type of ['response.created', 'response.in_progress']) {
-        this.#add({ type, response: this.#response({ status: 'in_progress' }) });
-      }
+  begin(): void {
+    for (const type of ['response.created', 'response.in_progress']) {
+      this.#add({ type, response: this.#response({ status: 'in_progress' }) });
     }
-    for (const chunk of chunks) this.#take(chunk);
-    return this.#release();
   }
 
-  /** The last events. The very last has the whole answer. */
-  finish(): readonly ResponseEvent[] {
+  /** The last event has the whole answer. */
+  finish(): void {
+    const response = this.#end();
+    this.#add({ type: `response.${response.status}`, response });
+  }
+
+  #end(): Response {
     const reason = incompleteReasons.get(this.#finishReason);
     const status = reason === undefined ? 'completed' : 'incomplete';
     this.#output.close(status);
     const incompleteDetails = reason === undefined ? undefined : create(IncompleteDetailsSchema, { reason });
     const usage = this.#usage && usageOf(this.#usage);
-    const response = this.#response({ status, incompleteDetails, usage });
-    this.#add({ type: `response.${status}`, response });
-    return this.#release();
+    return this.#response({ status, incompleteDetails, usage });
   }
 
   whole(chunk: ChatCompletionChunk): CreateResponseResponse {
-    this.take([chunk]);
-    const response = this.finish().at(-1)?.response;
-    return create(CreateResponseResponseSchema, { ...(response && { response }) });
+    this.take(chunk);
+    return create(CreateResponseResponseSchema, { response: this.#end() });
   }
 
   /** The last event of a failed answer. Omits open items, as a truncated call must not be run. */
-  fail(error: ParleyError): readonly ResponseEvent[] {
+  fail(error: ParleyError): void {
     const response = this.#response({
       status: 'failed',
       output: this.#output.items.filter(({ status }) => status === 'completed'),
@@ -82,11 +84,10 @@ export class ResponseAnswer implements AnswerBuilder<ResponseEvent, CreateRespon
       }),
     });
     this.#add({ type: 'response.failed', response });
-    return this.#release();
   }
 
   /** A chat of this API has one choice. */
-  #take({ choices, usage, serviceTier }: ChatCompletionChunk): void {
+  take({ choices, usage, serviceTier }: ChatCompletionChunk): void {
     this.#usage = usage ?? this.#usage;
     this.#serviceTier = serviceTier ?? this.#serviceTier;
     for (const { index, delta, logprobs, finishReason } of choices) {
@@ -97,13 +98,7 @@ export class ResponseAnswer implements AnswerBuilder<ResponseEvent, CreateRespon
   }
 
   #add(event: MessageInitShape<typeof ResponseEventSchema>): void {
-    this.#events.push(create(ResponseEventSchema, { ...event, sequenceNumber: this.#sequence++ }));
-  }
-
-  #release(): readonly ResponseEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
+    this.#emit(create(ResponseEventSchema, { ...event, sequenceNumber: this.#sequence++ }));
   }
 
   #response(state: Partial<Response>): Response {

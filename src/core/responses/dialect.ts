@@ -13,7 +13,7 @@ import { toChatParams } from './chat-params.ts';
 export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseResponse> = {
   form: messageForm(CreateResponseResponseSchema),
   toChat: toChatParams,
-  build: (params, call) => new ResponseAnswer(params, call),
+  build: (params, call, emit) => new ResponseAnswer(params, call, emit),
   /** The error of a prompt that is too long names the field that contains it. */
   errorOf(error) {
     if (!(error instanceof ParleyError)) return error;

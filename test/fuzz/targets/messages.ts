@@ -42,11 +42,17 @@ function readRequest(json: JsonValue): void {
 }
 
 function readAnswer(chunks: readonly JsonValue[]): void {
-  const begin = () => new MessageAnswer(paramsCodec.decodeLeniently({}), { id: newRequestId(0) });
+  const events: MessageEvent[] = [];
+  const begin = () =>
+    new MessageAnswer(paramsCodec.decodeLeniently({}), { id: newRequestId(0) }, (event) =>
+      events.push(event),
+    );
   const answer = begin();
   const decoded = chunks.map((chunk) => chunkCodec.decodeLeniently(chunk));
-  const events = decoded.flatMap((chunk) => [...answer.take([chunk])]);
-  checkEvents([...answer.take([]), ...events, ...answer.finish()]);
+  answer.begin();
+  for (const chunk of decoded) answer.take(chunk);
+  answer.finish();
+  checkEvents(events);
   for (const chunk of decoded) {
     refusable(() => {
       const { message } = begin().whole(chunk);

@@ -58,9 +58,12 @@ function readRequest(json: JsonValue): void {
 
 function eventsOf(chunks: readonly JsonValue[]): ResponseEvent[] {
   const call = { id: newRequestId(0), startedAtMs: 0 };
-  const answer = new ResponseAnswer(paramsCodec.decodeLeniently({}), call);
-  const events = chunks.flatMap((chunk) => [...answer.take([chunkCodec.decodeLeniently(chunk)])]);
-  return [...events, ...answer.finish()];
+  const events: ResponseEvent[] = [];
+  const answer = new ResponseAnswer(paramsCodec.decodeLeniently({}), call, (event) => events.push(event));
+  answer.begin();
+  for (const chunk of chunks) answer.take(chunkCodec.decodeLeniently(chunk));
+  answer.finish();
+  return events;
 }
 
 /** Each item begins and ends once, in order, and each event is within its item. */

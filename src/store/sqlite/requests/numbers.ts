@@ -45,7 +45,7 @@ export class Numbers {
 
   /** The number of a word, or the word if it has none. `takeMissing` then gives it one. */
   word(word: string): bigint | string {
-    const number = this.find(word);
+    const number = this.#words.get(word) ?? this.find(word);
     if (typeof number === 'string') this.#missing.push(word);
     return number;
   }
