@@ -4,6 +4,7 @@ import { servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { chunk, completion, question } from '../../support/chat-answers.ts';
 import { bearer, TestClock } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { isFirstTier } from '../../support/tier.ts';
 import { events, json } from '../../support/upstream-answers.ts';
 
 type Json = Record<string, unknown>;
@@ -81,7 +82,9 @@ const stalling = { ending: 'stall', done: false } as const;
 describe.each(Object.entries(outputs))('%s', (_, { delta, choice, counted }) => {
   const twenty = Array.from({ length: 20 }, () => chunk(delta, choice));
 
-  it('is paid by a client that leaves', async () => {
+  // The server reads on for a report of audio, and this upstream sends nothing more.
+  const wait = isFirstTier && counted && 'audio' in delta ? ' (takes a minute: all tests play it)' : '';
+  it.skipIf(wait)(`is paid by a client that leaves${wait}`, async () => {
     const rest = counted ? stalling : { done: false };
     upstream.answer(path, events([opening, ...twenty], { ...rest, everyMs: 5 }));
     const { state, tokens, cost } = await leaveAfter(counted ? 20 : 5);
