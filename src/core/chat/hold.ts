@@ -129,7 +129,7 @@ function roomForAnswer(facts: PromptFacts): Soon<number> {
   const afterBytes = contextTokens - bytes;
   const isSmall = afterBytes >= outputTokensMax || bytes * smallPromptShare <= contextTokens;
   if (!refers && isSmall) return Math.max(1, afterBytes);
-  return facts.countText().then((tokens) => {
+  return facts.countRoom().then((tokens) => {
     const half = Math.floor((contextTokens - tokens) / 2);
     return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
   });

@@ -2,6 +2,7 @@ import { toJsonString } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
+  ResponseFormatSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { promptBytes, promptText } from '../entities/chat-text.ts';
 import type { ChatModel } from '../entities/model.ts';
@@ -27,6 +28,7 @@ export class PromptFacts {
   #refers: boolean | undefined;
   #requestTokens: Promise<number> | undefined;
   #textTokens: Promise<number> | undefined;
+  #roomTokens: Promise<number> | undefined;
 
   /** Takes the client's limit out of `params`. */
   constructor(model: ChatModel, params: ChatCompletionParams, requestBytes: number, count: CountTokens) {
@@ -37,9 +39,9 @@ export class PromptFacts {
     this.#count = count;
   }
 
-  /** Bytes of the prompt's text. */
+  /** Bytes of the prompt's text, its tools and the form of its answer. */
   get textBytes(): number {
-    this.#textBytes ??= promptBytes(this.params);
+    this.#textBytes ??= promptBytes(this.params) + Buffer.byteLength(formText(this.params));
     return this.#textBytes;
   }
 
@@ -55,9 +57,26 @@ export class PromptFacts {
     return this.#requestTokens;
   }
 
-  /** The same for the prompt's text alone. For a prompt that may not leave room for the longest answer. */
+  /** The same for the messages alone. Upstreams shorten tools in their own ways, so only messages tell that a prompt is too long. */
   countText(): Promise<number> {
     this.#textTokens ??= this.#count(promptText({ ...this.params, tools: [] }));
     return this.#textTokens;
   }
+
+  /** The same for all that takes room in the context. For a prompt that may not leave room for the longest answer. */
+  countRoom(): Promise<number> {
+    const { params } = this;
+    const definitions = promptText({ ...params, messages: [] }) + formText(params);
+    this.#roomTokens ??=
+      definitions === ''
+        ? this.countText()
+        : Promise.all([this.countText(), this.#count(definitions)]).then(([text, more]) => text + more);
+    return this.#roomTokens;
+  }
+}
+
+/** The form of the answer, and functions in their older form, as servers show them to the model. */
+function formText({ responseFormat, other }: ChatCompletionParams): string {
+  const form = responseFormat ? toJsonString(ResponseFormatSchema, responseFormat) : '';
+  return other?.['functions'] ? form + JSON.stringify(other['functions']) : form;
 }

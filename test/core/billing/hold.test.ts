@@ -34,6 +34,7 @@ models:
   - {id: free, type: chat, engine: builtin, price: {input: 0, output: 0}}
   - {id: third, type: chat, engine: builtin, price: {input: 0.000333333, output: 0.000333333}}
   - {id: talker, type: chat, engine: builtin, price: {input: 0, output: 1000000}}
+  - {id: wide, type: chat, engine: builtin, price: {input: 0, output: 0}, contextTokens: 65536, outputTokensMax: 65536}
   - {id: flite, type: speech, engine: builtin}
   - {id: pocketsphinx, type: transcription, engine: builtin}
 `;
@@ -188,6 +189,44 @@ describe('the hold of a chat', () => {
     expect(promptTokens).toBeLessThan(counted * 2);
     expect(promptTokens).toBeLessThan(bytes);
     expect(engine.seen[0]?.maxTokens).toBe(10);
+    await finish();
+  });
+
+  const schema = (index: number) => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Array.from({ length: 40 }, (_, field) => [
+        `field_${index}_${field}`,
+        { type: 'string', description: `Sets the value of the field number ${field} of the record.` },
+      ]),
+    ),
+  });
+  const definitions = Array.from({ length: 12 }, (_, index) => ({
+    name: `tool_${index}`,
+    description: 'Changes a record.',
+    parameters: schema(index),
+  }));
+  it.each<[string, Json]>([
+    ['tools', { tools: definitions.map((called) => ({ type: 'function', function: called })) }],
+    ['functions of the older form', { functions: definitions }],
+    [
+      'response_format',
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'answer', schema: { type: 'array', items: definitions.map((one) => one.parameters) } },
+        },
+      },
+    ],
+  ])('sends a limit that fits beside the prompt and its %s', async (_, more) => {
+    const tokens = createTokenCounter();
+    const counted = await tokens.count(JSON.stringify(more));
+    await tokens.close();
+    expect(counted).toBeGreaterThan(5_000);
+    const { finish } = await running({ ...hello(), model: 'wide', ...more }, '');
+    const limit = engine.seen[0]?.maxTokens ?? Infinity;
+    expect(limit).toBeLessThan(65_536 - counted);
+    expect(limit).toBeGreaterThan((65_536 - 1.5 * counted) / 2);
     await finish();
   });
 
