@@ -11,7 +11,6 @@ const smallBefore: readonly string[] = [
   'src/app/sherpa-program.ts',
   'src/cli/commands/completion.ts',
   'src/cli/commands/sherpa.ts',
-  'src/store/migrations/0020-initial.ts',
   'src/store/sqlite/freed-memory.ts',
   'src/tokens/o200k-vocabulary.ts',
 ];
@@ -158,10 +157,11 @@ function smallFiles(): string[] {
   return files.filter((file) => {
     const text = sources.get(file) ?? '';
     const hasCode = /^(export )?(async )?(function|const|class|let)\b/m.test(text);
-    const isWorker = /-(worker|thread)\.ts$/.test(file);
+    // Each of these is a file of its own, however short.
+    const isApart = /-(worker|thread)\.ts$|\/migrations\/\d{4}-/.test(file);
     const isSmall = text.trimEnd().split('\n').length < linesMin;
     return (
-      isSmall && hasCode && !isWorker && importers.get(file)?.size === 1 && !replaced.includes(`'${file}'`)
+      isSmall && hasCode && !isApart && importers.get(file)?.size === 1 && !replaced.includes(`'${file}'`)
     );
   });
 }

@@ -17,7 +17,7 @@ const textTables = `
     characters integer, prompt_tokens integer, completion_tokens integer, total_tokens integer, tokens_source text,
     hold_nano_credits integer not null, price_input integer,
     price_output integer, fair_use_units integer, cost_nano_credits integer, overrun_nano_credits integer,
-    cached_tokens integer, cache_write_tokens integer
+    cached_tokens integer, cache_write_tokens integer, engine text, reserved_nano_credits integer, cause text
   ) strict, without rowid;
   create index usage_records_by_account on usage_records (account_id, id);
   create index usage_records_open on usage_records (id) where state = 'started';

@@ -77,7 +77,11 @@ function enginesOf<E extends Engine>(
     const offered = found && offer(found.set);
     if (!offered) throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);
     const { counts } = found;
-    return { engine: offered, begin: () => counts.begin(id), running: () => counts.running };
+    return {
+      engine: offered,
+      begin: (attempts) => counts.begin(id, attempts),
+      running: () => counts.running,
+    };
   });
   if (first === undefined) throw new Error(`The model ${id} has no engine.`);
   return new ModelEngines([first, ...others], balance);

@@ -130,7 +130,7 @@ export class ServedCall {
     const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey };
     const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
     return andThen<Call, State>(opening, (call) => {
-      this.#deadline.ownedBy(call.caller.account.id);
+      this.#deadline.ownedBy(call.caller.account.id, call.metering.attempts);
       return { kind: 'opened', call };
     });
   }

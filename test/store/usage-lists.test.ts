@@ -3,6 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import {
   operations,
+  type RecordEnd,
   type RecordFilter,
   type RecordStart,
   recordStates,
@@ -19,6 +20,7 @@ import { recordEnd, recordStart } from '../support/usage-record.ts';
 const dayMs = 86_400_000;
 const firstMs = Date.UTC(2026, 9, 28);
 const days = 8;
+const codes = ['upstream_error', 'rate_limit_exceeded'];
 const states = ['ok', 'failed', 'refused', 'cancelled'] as const;
 
 async function openFolder() {
@@ -31,7 +33,10 @@ async function openFolder() {
   return { folder, store };
 }
 
-type Ended = RecordStart & { readonly state: (typeof states)[number] };
+type Ended = RecordStart & { readonly state: (typeof states)[number] } & Pick<
+    RecordEnd,
+    'code' | 'engine' | 'httpStatus'
+  >;
 
 function isSelected(record: Ended, filter: Omit<RecordFilter, 'signal'>): boolean {
   const { fromMs = 0, untilMs = Infinity, ...others } = filter;
@@ -64,8 +69,11 @@ it('have the records of any filters, newest first, on pages of any size', async 
     const facts = { operation: random.pick(['chat', 'speech'] as const), model, startedAtMs };
     const start = recordStart(random.pick(owners), facts);
     const state = random.pick(states);
-    await store.requests.record(start, recordEnd(state));
-    return { ...start, state };
+    const engine = random.pick(['e1', 'e2', '']) || undefined;
+    const isOk = state === 'ok';
+    const end = { code: isOk ? undefined : random.pick(codes), httpStatus: isOk ? 200 : 429, engine };
+    await store.requests.record(start, recordEnd(state, end));
+    return { ...start, ...end, state };
   };
   let records = await inGroups(Array.from({ length: 1_500 }), newRecord);
   for (let turn = 0; turn < 60; turn++) {
@@ -76,13 +84,16 @@ it('have the records of any filters, newest first, on pages of any size', async 
       records = records.filter(({ startedAtMs }) => startedAtMs >= recordsBeforeMs);
     }
     const { accountId, keyId } = random.pick(owners);
-    const maybe = <T>(value: T) => (random.onceIn(3) ? value : undefined);
+    const maybe = <T>(value: T) => (random.onceIn(4) ? value : undefined);
     const filter: Omit<RecordFilter, 'signal'> = {
       accountId: maybe(accountId),
       keyId: maybe(keyId),
       operation: maybe(random.pick(['chat', 'speech', 'transcription'] as const)),
       model: maybe(random.pick(['m1', 'm2', 'unknown'])),
       state: maybe(random.pick([...states, 'started'] as const)),
+      code: maybe(random.pick([...codes, 'not_found'])),
+      engine: maybe(random.pick(['e1', 'unknown'])),
+      httpStatus: maybe(random.pick([200, 429, 500])),
       fromMs: maybe(firstMs + random.below(days * dayMs)),
       untilMs: maybe(firstMs + random.below(days * dayMs)),
     };

@@ -53,6 +53,9 @@ function randomRecord(random: Random, owners: readonly (readonly [AccountId, Key
     isPruned: false,
     start: recordStart({ accountId, keyId }, { operation, model, startedAtMs, characters }),
     end: recordEnd(state, {
+      code: state === 'ok' ? undefined : random.pick(['upstream_error', 'rate_limit_exceeded']),
+      httpStatus: state === 'ok' ? 200 : random.pick([429, 503]),
+      engine: random.pick(['e1', 'e2', '']) || undefined,
       audioMsOut: random.below(1000),
       tokens: operation === 'chat' ? { ...tokens, source: 'reported' } : undefined,
       cost: operation === 'chat' && state === 'ok' ? nanoCredits(BigInt(random.below(1000))) : undefined,
@@ -71,6 +74,9 @@ function dimensionOf(name: TotalDimension, { start, end, isPruned }: Ended): str
     operation: start.operation,
     state: end.state,
     model: end.state === 'refused' ? '' : (start.model ?? ''),
+    code: isPruned ? '' : (end.code ?? ''),
+    engine: isPruned ? '' : (end.engine ?? ''),
+    http_status: isPruned ? '' : String(end.httpStatus),
   };
   return values[name];
 }

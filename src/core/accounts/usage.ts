@@ -3,7 +3,9 @@ import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import {
+  EngineAttemptSchema,
   type ListUsageRecordsRequest,
+  ReachedLimitSchema,
   type UsageRecord as UsageRecordMessage,
   UsageRecordSchema,
 } from '../../../gen/parley/account/v1/account_pb.ts';
@@ -15,6 +17,7 @@ import {
   operations,
   type PruneCut,
   type RecordFilter,
+  recordDimensions,
   recordStates,
   type Top,
   type TotalDimension,
@@ -26,6 +29,7 @@ import {
   type UsageTotal,
 } from '../entities/usage.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
+import { errorTable } from '../values/errors.ts';
 import { type AccountId, isRequestId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
@@ -94,16 +98,29 @@ function pruned(records: number, answers: number, complete: boolean) {
   return { recordsRemoved: BigInt(records), answersRemoved: BigInt(answers), complete };
 }
 
+/** Codes that a record can have. */
+const recordCodes = [...Object.keys(errorTable), 'deadline_exceeded'].sort();
+
 type RecordFilterRequest = Pick<
   ListUsageRecordsRequest,
-  'startTime' | 'endTime' | 'operation' | 'model' | 'state' | 'id' | 'keyId'
+  | 'startTime'
+  | 'endTime'
+  | 'operation'
+  | 'model'
+  | 'state'
+  | 'id'
+  | 'keyId'
+  | 'code'
+  | 'engine'
+  | 'httpStatus'
 >;
 
 /** @param accountId undefined: all accounts. @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
 function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | undefined): RecordFilter {
-  const { startTime, endTime, operation, model, state, id, keyId } = request;
+  const { startTime, endTime, operation, model, state, id, keyId, code, engine, httpStatus } = request;
   readOneOf('operation', operation, operations);
   readOneOf('state', state, recordStates);
+  readOneOf('code', code, recordCodes);
   if (id !== undefined && !isRequestId(id)) {
     throw invalid('id', '`id` is not the id of a request. It is the `x-request-id` of its answer.');
   }
@@ -117,11 +134,15 @@ function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | u
     model,
     state,
     id,
+    code,
+    engine,
+    httpStatus,
   };
 }
 
 function describeRecord(record: UsageRecord): UsageRecordMessage {
-  const { tokens } = record;
+  const { tokens, cause = {} } = record;
+  const { returnedUnits, attempts, limit } = cause;
   return create(
     UsageRecordSchema,
     present({
@@ -149,6 +170,11 @@ function describeRecord(record: UsageRecord): UsageRecordMessage {
       fairUseUnits: record.fairUseUnits === undefined ? undefined : BigInt(record.fairUseUnits),
       costNanoCredits: record.cost,
       overrunNanoCredits: record.overrun,
+      engine: record.engine,
+      reservedNanoCredits: record.reserved,
+      returnedUnits: returnedUnits === undefined ? undefined : BigInt(returnedUnits),
+      attempts: attempts?.map((attempt) => create(EngineAttemptSchema, present(attempt))),
+      limit: limit && create(ReachedLimitSchema, present(limit)),
     }),
   );
 }
@@ -162,6 +188,8 @@ const dayMs = 86_400_000;
 const totalsMax = 10_000;
 /** Totals by hour read the records of all their hours, as stored sums are of days. */
 const hoursMs = 2 * dayMs;
+/** The same of the other values that only records have. */
+const causesMs = 31 * dayMs;
 
 interface TotalsRequest {
   readonly startTime?: Timestamp | undefined;
@@ -186,11 +214,7 @@ async function readTotals(
   const groupBy = readDimensions(request.groupBy, known);
   const fromMs = firstOfDay('start_time', request.startTime);
   const untilMs = firstOfDay('end_time', request.endTime);
-  if (groupBy.includes('hour') && (untilMs ?? Infinity) - (fromMs ?? 0) > hoursMs) {
-    const message =
-      '`hour` in `group_by` needs a `start_time` and an `end_time` that are at most two days apart.';
-    throw invalid('group_by', message);
-  }
+  checkRange(groupBy, (untilMs ?? Infinity) - (fromMs ?? 0));
   const totals = await store.totals({
     ...part,
     keyId: request.keyId,
@@ -203,6 +227,15 @@ async function readTotals(
   if (totals !== 'too_many') return totals;
   const message = `There would be more than ${totalsMax} totals. Ask for the largest accounts or keys with \`top\`, group by less, or request fewer days.`;
   throw invalid('group_by', message);
+}
+
+function checkRange(groupBy: readonly TotalDimension[], rangeMs: number): void {
+  for (const name of recordDimensions.filter((one) => groupBy.includes(one))) {
+    const [mostMs, most] = name === 'hour' ? [hoursMs, 'two'] : [causesMs, '31'];
+    if (rangeMs <= mostMs) continue;
+    const message = `\`${name}\` in \`group_by\` needs a \`start_time\` and an \`end_time\` that are at most ${most} days apart.`;
+    throw invalid('group_by', message);
+  }
 }
 
 function readTop({ top, topBy }: TotalsRequest, groupBy: readonly TotalDimension[]): Top | undefined {
@@ -235,13 +268,16 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 
 /** The fields of a total. Only administrators group by account. */
 function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
-  const { account, key, model, hour, ...asTheyAre } = of;
+  const { account, key, model, hour, code, engine, http_status: httpStatus, ...asTheyAre } = of;
   return {
     ...asTheyAre,
     ...(account && { accountId: account }),
     ...(key && { keyId: key }),
     ...(model && { model }),
     ...(hour && { hour }),
+    ...(code && { code }),
+    ...(engine && { engine }),
+    ...(httpStatus && { httpStatus: Number(httpStatus) }),
     ...(isRest && { rest: true }),
     ...counts,
     audioSecondsIn: Number(audioMsIn) / 1000,

@@ -14,11 +14,13 @@ import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import { limitError } from '../limits/refusals.ts';
 import type { Clock } from '../values/clock.ts';
-import { type ParleyError, toParleyError } from '../values/errors.ts';
+import { type ParleyError, type ReachedLimit, toParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
+import type { EngineAttempt } from '../values/signal.ts';
 import { andThen, type Soon } from '../values/soon.ts';
+import { causeOf } from './record-cause.ts';
 import type { Unsettled } from './unsettled.ts';
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
@@ -47,6 +49,8 @@ export interface MeteringOptions {
 
 export class Metering {
   readonly used: Used = {};
+  /** The engines that work on the request. */
+  attempts: EngineAttempt[] = [];
   readonly #deps: MeteringDeps;
   readonly #limits: CallLimits | undefined;
   #start: RecordStart;
@@ -220,6 +224,7 @@ export class Metering {
     const end = this.#recordEnd(
       { state, httpStatus: error.httpStatus, code: error.code },
       isByClient && this.hasOutput,
+      error.reached,
     );
     const start = this.#state === 'reserved' ? undefined : this.#start;
     const claim = this.#claim && { claim: this.#claim, answer: undefined };
@@ -268,8 +273,13 @@ export class Metering {
     return [{ ...fairUseCount(accountId, startedAtMs), amount, limit }, ...limited];
   }
 
-  #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
+  #recordEnd(
+    outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>,
+    spends: boolean,
+    reached?: ReachedLimit,
+  ): RecordEnd {
     const durationMs = this.#elapsedMs();
+    const returnedUnits = spends ? undefined : this.#units;
     return {
       ...outcome,
       // A plain answer has its first output at its end.
@@ -281,6 +291,9 @@ export class Metering {
       fairUseUnits: spends ? this.#units : this.#units && 0,
       cost: spends ? this.used.cost : undefined,
       overrun: undefined,
+      engine: this.attempts.at(-1)?.engine,
+      reserved: this.#hold,
+      cause: causeOf({ attempts: this.attempts, reached, returnedUnits }),
     };
   }
 

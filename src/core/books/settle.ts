@@ -91,7 +91,11 @@ export function debitOf(
 
 /** Ends a request of a dead process, at no cost. */
 export function interruptedEnd(
-  { startedAtMs, operation }: { readonly startedAtMs: number; readonly operation: Operation },
+  {
+    startedAtMs,
+    operation,
+    hold,
+  }: { readonly startedAtMs: number; readonly operation: Operation; readonly hold?: bigint },
   nowMs: number,
 ): RecordEnd {
   return {
@@ -106,6 +110,7 @@ export function interruptedEnd(
     fairUseUnits: operation === 'speech' || operation === 'transcription' ? 0 : undefined,
     cost: undefined,
     overrun: undefined,
+    reserved: hold === undefined || hold === 0n ? undefined : nanoCredits(hold),
   };
 }
 

@@ -27,6 +27,7 @@ export class DetachableChunks {
   constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal) {
     this.#client = client;
     this.#stop.owner = client.owner;
+    this.#stop.attempts = client.attempts;
     client.addEventListener('abort', this.#follow);
     if (client.aborted) this.#follow();
     this.#chunks = start(this.#stop)[Symbol.asyncIterator]();

@@ -36,7 +36,7 @@ export interface HoldPlan {
 export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldPlan> {
   // Do not count a long prompt if even the shortest one is not affordable.
   const least = planFor(facts, 1, 1);
-  if (least.amount > affordable.credits) throw affordable.creditsError();
+  if (least.amount > affordable.credits) throw affordable.creditsError(least.amount);
   return andThen(mayBeTooLong(facts) ? refuseTooLong(facts) : undefined, () =>
     andThen(longestAnswer(facts), (outputTokens) => {
       const whole = planFor(facts, promptBound(facts, facts.requestBytes), outputTokens);
@@ -79,7 +79,7 @@ async function planCounted(
     counted.amount <= affordable.credits
       ? outputTokens
       : affordableTokens(highestPrice(model.price), promptTokens, choices, affordable.credits);
-  if (byCredits < 1) throw affordable.creditsError();
+  if (byCredits < 1) throw affordable.creditsError(planFor(facts, promptTokens, 1).amount);
   return planFor(
     facts,
     promptTokens,

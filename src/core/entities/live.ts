@@ -1,6 +1,6 @@
 /** Speech that is recognised while it is spoken, as sessions use it: 16 kHz, mono, 16 bits. */
 
-import type { Signal } from '../values/signal.ts';
+import type { EngineAttempt, Signal } from '../values/signal.ts';
 
 /** Samples of live speech in a second. */
 export const liveSampleRate = 16_000;
@@ -40,6 +40,8 @@ export interface LiveTurnOptions {
   /** Called at most once, if the turn fails before its end. */
   readonly onFailure: (error: unknown) => void;
   readonly signal: Signal;
+  /** Takes the engines that hear the turn. */
+  readonly attempts?: EngineAttempt[] | undefined;
 }
 
 /** One person who speaks in turns. What one turn shows of the voice helps with the next. */

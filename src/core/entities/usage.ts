@@ -1,3 +1,4 @@
+import type { ReachedLimit } from '../values/errors.ts';
 import type { AccountId, KeyId, RequestId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/page.ts';
@@ -54,6 +55,36 @@ export interface RecordEnd {
   readonly cost: NanoCredits | undefined;
   /** The price beyond the hold, the available credits and the budgets. Only the store knows it. */
   readonly overrun: NanoCredits | undefined;
+  /** The engine that answered, or the last one that was tried. */
+  readonly engine?: string | undefined;
+  /** Credits that were held for the request. */
+  readonly reserved?: NanoCredits | undefined;
+  readonly cause?: RecordCause | undefined;
+}
+
+/** Why a request failed, was refused or moved to another engine. */
+export interface RecordCause {
+  /** The engines that worked on it, in their order, if one of them failed. */
+  readonly attempts?: readonly RecordedAttempt[] | undefined;
+  /** The limit that refused it. */
+  readonly limit?: RecordedLimit | undefined;
+  /** Units of fair use that were reserved and not spent. */
+  readonly returnedUnits?: number | undefined;
+}
+
+export interface RecordedAttempt {
+  readonly engine: string;
+  /** The code of its error; undefined if it has answered. */
+  readonly code?: string | undefined;
+  /** The HTTP status of the upstream, and its name of the error. */
+  readonly upstreamStatus?: number | undefined;
+  readonly upstreamCode?: string | undefined;
+  readonly firstOutputMs?: number | undefined;
+  readonly durationMs?: number | undefined;
+}
+
+export interface RecordedLimit extends Omit<ReachedLimit, 'owner'> {
+  readonly owner: 'account' | 'key';
 }
 
 export interface TokenUsage {
@@ -83,6 +114,9 @@ export interface RecordFilter {
   readonly operation?: string | undefined;
   readonly model?: string | undefined;
   readonly state?: string | undefined;
+  readonly code?: string | undefined;
+  readonly engine?: string | undefined;
+  readonly httpStatus?: number | undefined;
   readonly id?: RequestId | undefined;
   /** Ends the search. */
   readonly signal?: Signal | undefined;
@@ -97,7 +131,13 @@ export const totalDimensions = [
   'operation',
   'model',
   'state',
+  'code',
+  'engine',
+  'http_status',
 ] as const;
+
+/** Dimensions that only records have: stored sums count under an empty value once their records are pruned. */
+export const recordDimensions = ['hour', 'code', 'engine', 'http_status'] as const;
 
 export type TotalDimension = (typeof totalDimensions)[number];
 
@@ -134,7 +174,7 @@ export interface TotalsQuery {
 }
 
 export interface UsageTotal {
-  /** The value of each dimension in `groupBy`. The model is empty for requests without one, the hour for pruned records. */
+  /** The value of each dimension in `groupBy`. The model is empty for requests without one, a value of `recordDimensions` for pruned records. */
   readonly of: Readonly<Partial<Record<TotalDimension, string>>>;
   /** The sum of all but the largest, whose account or key is empty. Default: false. */
   readonly isRest?: boolean;

@@ -7,16 +7,22 @@ export interface Affordable {
   readonly credits: NanoCredits;
   /** Undefined: no limit of tokens. */
   readonly tokens?: { readonly limit: number; readonly left: number };
-  creditsError(): ParleyError;
+  /** @param needed the credits of the shortest answer */
+  creditsError(needed: NanoCredits): ParleyError;
   /** @param needed the most tokens that the chat can use */
   tokensError(needed: number): ParleyError;
+}
+
+export function balanceError(amount: NanoCredits, available: NanoCredits): ParleyError {
+  const reached = { owner: 'account', unit: 'balance', amount, limit: available, taken: 0n };
+  return new ParleyError('insufficient_credits', { reached });
 }
 
 /** Credits alone, without budgets and rates. */
 export function affordableCredits(credits: NanoCredits): Affordable {
   return {
     credits,
-    creditsError: () => new ParleyError('insufficient_credits'),
+    creditsError: (needed) => balanceError(needed, credits),
     tokensError: () => new ParleyError('rate_limit_exceeded'),
   };
 }

@@ -11,7 +11,7 @@ import { isWithinAddresses } from '../values/addresses.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import { type NanoCredits, nanoCredits } from '../values/money.ts';
-import type { Affordable } from './affordable.ts';
+import { type Affordable, balanceError } from './affordable.ts';
 import { matchesModel } from './models.ts';
 import { addressNotAllowed, limitError, modelNotAllowed, type OwnerKind } from './refusals.ts';
 
@@ -172,7 +172,8 @@ export class CallLimits {
     return {
       credits: isBudgetLess ? nanoCredits(budget.left) : available,
       ...(tokens && { tokens }),
-      creditsError: () => (isBudgetLess ? errorOf(budget.reached) : new ParleyError('insufficient_credits')),
+      creditsError: (needed) =>
+        isBudgetLess ? errorOf({ ...budget.reached, amount: needed }) : balanceError(needed, available),
       tokensError: (needed) =>
         tokens ? errorOf(tokensReached(tokens, needed)) : new ParleyError('rate_limit_exceeded'),
     };

@@ -30,7 +30,7 @@ export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times)
   const waitMs = minuteMs - (nowMs % minuteMs);
   switch (unit) {
     case 'balance':
-      return new ParleyError('insufficient_credits');
+      return new ParleyError('insufficient_credits', { reached });
     case 'credits':
       return budgetError(reached, startedAtMs);
     case 'fair_use':
@@ -39,12 +39,16 @@ export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times)
     case 'characters':
       return dayError(reached, startedAtMs);
     case 'requests':
-      return refused(`${name} may send ${plural(limit, 'request')} per minute.`, waitMs);
+      return refused(reached, `${name} may send ${plural(limit, 'request')} per minute.`, waitMs);
     case 'running':
-      return refused(`${name} may have ${plural(limit, 'request')} running at once.`, concurrencyWaitMs);
+      return refused(
+        reached,
+        `${name} may have ${plural(limit, 'request')} running at once.`,
+        concurrencyWaitMs,
+      );
     case 'tokens': {
       const problem = `${name} may use ${plural(limit, 'token')} per minute; ${leftOf(reached)} are left`;
-      return refused(`${problem}, and this request can need ${amount}.`, waitMs);
+      return refused(reached, `${problem}, and this request can need ${amount}.`, waitMs);
     }
   }
 }
@@ -69,6 +73,7 @@ function budgetError(reached: LimitReached, startedAtMs: number): ParleyError {
   const endMs = periodEndMs(period, startedAtMs);
   const resets = endMs === undefined ? '' : ` It resets at ${timeText(endMs)}.`;
   return new ParleyError('budget_exceeded', {
+    reached,
     message: `${nameOf(reached)} has a budget of ${all} credits ${budgetPeriod(period)}; ${free} are left, which do not cover this request.${resets}`,
   });
 }
@@ -85,6 +90,7 @@ function fairUseError(reached: LimitReached, startedAtMs: number): ParleyError {
   const smaller = left === 0n ? '' : ' A smaller request, of at most the units that are left, still passes.';
   const resetsAtMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
   return new ParleyError('fair_use_limit_reached', {
+    reached,
     message: `${problem}${smaller} The limit resets at ${timeText(resetsAtMs)}.`,
   });
 }
@@ -94,7 +100,7 @@ function dayError(reached: LimitReached, startedAtMs: number): ParleyError {
   const what = unit === 'characters' ? 'characters to speak' : 'seconds of audio to transcribe';
   const endMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
   const message = `${nameOf(reached)} has ${limit} ${what} per day; ${leftOf(reached)} are left. It resets at ${timeText(endMs)}.`;
-  return refused(message, endMs - startedAtMs, '');
+  return refused(reached, message, endMs - startedAtMs, '');
 }
 
 function leftOf({ limit, taken }: LimitReached): bigint {
@@ -109,10 +115,14 @@ function timeText(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 
-function refused(problem: string, waitMs: number, next?: string): ParleyError {
+function refused(reached: LimitReached, problem: string, waitMs: number, next?: string): ParleyError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
   const advice = next ?? ` Try again in ${plural(retryAfterSeconds, 'second')}.`;
-  return new ParleyError('rate_limit_exceeded', { message: `${problem}${advice}`, retryAfterSeconds });
+  return new ParleyError('rate_limit_exceeded', {
+    message: `${problem}${advice}`,
+    retryAfterSeconds,
+    reached,
+  });
 }
 
 function plural(count: number, noun: string): string {

@@ -233,7 +233,8 @@ export class LiveSession {
       this.#put({ kind: 'partial', turn: number });
     };
     try {
-      turn.listen(speaker.listen({ language: this.#language, onPartial, onFailure, signal }));
+      const { attempts } = turn;
+      turn.listen(speaker.listen({ language: this.#language, onPartial, onFailure, signal, attempts }));
     } catch (error) {
       onFailure(error);
     }

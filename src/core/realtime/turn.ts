@@ -5,6 +5,7 @@ import { type LiveText, type LiveTurn, liveSampleRate, type Samples } from '../e
 import type { TraceSpan } from '../entities/tracer.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
+import type { EngineAttempt } from '../values/signal.ts';
 
 export interface TurnDeps {
   readonly turns: Turns;
@@ -35,6 +36,8 @@ export class Turn {
   readonly startMs: number;
   /** The last reported text. */
   hypothesis = '';
+  /** The engines that hear the turn. */
+  readonly attempts: EngineAttempt[] = [];
   readonly #deps: TurnDeps;
   readonly #stable = new StableWords();
   #live: LiveTurn | undefined;
@@ -81,6 +84,7 @@ export class Turn {
       if (this.#call === undefined) this.#call = await turns.open();
       else await turns.checkAgain();
       const { metering } = this.#call;
+      metering.attempts = this.attempts;
       const sizes = [
         ms,
         ...smallerWindowsMs.map((size) => this.#reservedMs + size).filter((size) => size < ms),

@@ -1,5 +1,5 @@
 import { ParleyError } from './errors.ts';
-import { type Signal, type TimedSignal, TimeLimit } from './signal.ts';
+import { type EngineAttempt, type Signal, type TimedSignal, TimeLimit } from './signal.ts';
 
 /** Maximum time of a whole request. After it the request ends with `overloaded`. */
 export function requestTimeLimit(requestMsMax: number): TimeLimit {
@@ -28,9 +28,10 @@ export class Deadline {
     return this.#signal;
   }
 
-  /** Sets the account of the request, once known. */
-  ownedBy(account: string): void {
+  /** Sets the account of the request, once known, and the list of the engines that work on it. */
+  ownedBy(account: string, attempts: EngineAttempt[]): void {
     this.#signal.owner = account;
+    this.#signal.attempts = attempts;
   }
 
   /** Aborts because the client has left, or its own deadline has passed. Ignored once the request has ended. */

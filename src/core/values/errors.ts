@@ -132,6 +132,28 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
+/** What an upstream answered, for the record. Never its sentences, as they may repeat a prompt. */
+export interface UpstreamAnswer {
+  /** Its HTTP status; undefined if an event of a stream has reported the error. */
+  readonly status?: number | undefined;
+  /** Its name of the error, such as `model_not_found`; undefined if it has none. */
+  readonly code?: string | undefined;
+}
+
+/** The limit that a request does not fit into. */
+export interface ReachedLimit {
+  /** The id of an account or a key; `account` if only that can be meant. */
+  readonly owner: string;
+  readonly unit: string;
+  /** A day, a month or `all`; undefined for amounts at once or per minute. */
+  readonly period?: string;
+  /** The amount that the request needs. */
+  readonly amount: bigint;
+  readonly limit: bigint;
+  /** Amount that others have used and reserved. */
+  readonly taken: bigint;
+}
+
 export interface ErrorDetails {
   /** Replaces the table's message. Must not contain an upstream's words, a stack, a secret or a transport's terms. */
   readonly message?: string;
@@ -151,6 +173,8 @@ export interface ErrorDetails {
   readonly hasRun?: boolean;
   /** Whether the server's own time limit ended the work: a chat's stream that has sent output ends whole. Default: false. */
   readonly isTimeLimit?: boolean;
+  readonly upstream?: UpstreamAnswer | undefined;
+  readonly reached?: ReachedLimit | undefined;
   /** For the operator's log; never reaches the caller. */
   readonly cause?: unknown;
 }
@@ -165,6 +189,8 @@ export class ParleyError extends Error {
   readonly hasNotRun: boolean;
   readonly hasRun: boolean;
   readonly isTimeLimit: boolean;
+  readonly upstream: UpstreamAnswer | undefined;
+  readonly reached: ReachedLimit | undefined;
   readonly #grpcCode: GrpcCode | undefined;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
@@ -177,6 +203,8 @@ export class ParleyError extends Error {
     this.hasNotRun = details.hasNotRun ?? false;
     this.hasRun = details.hasRun ?? false;
     this.isTimeLimit = details.isTimeLimit ?? false;
+    this.upstream = details.upstream;
+    this.reached = details.reached;
     this.#grpcCode = details.grpcCode;
     this.httpStatus = details.httpStatus ?? errorTable[code].http;
   }

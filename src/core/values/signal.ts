@@ -1,4 +1,16 @@
 /** Signals that end a request, at a fraction of the cost of an AbortController with a timer. */
+import type { UpstreamAnswer } from './errors.ts';
+
+/** An engine that has worked on a request, as the record of the request shows it. */
+export interface EngineAttempt {
+  readonly engine: string;
+  /** Undefined until the engine has failed. */
+  readonly error: { readonly code: string; readonly upstream?: UpstreamAnswer | undefined } | undefined;
+  /** From the call of the engine to its first output; undefined without output. */
+  readonly firstOutputMs: number | undefined;
+  /** Undefined while it works. */
+  readonly durationMs: number | undefined;
+}
 
 /** The part of an AbortSignal that work needs to stop in time. */
 export interface Signal {
@@ -7,6 +19,8 @@ export interface Signal {
   readonly reason: unknown;
   /** The account that the work is for. Shared threads are divided fairly among accounts. */
   readonly owner?: string | undefined;
+  /** Takes the engines that begin to work on the request, in their order. */
+  readonly attempts?: EngineAttempt[] | undefined;
   throwIfAborted(): void;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
@@ -15,6 +29,7 @@ export interface Signal {
 /** A signal that its owner aborts. Listeners run once. */
 export class OwnSignal implements Signal {
   owner: string | undefined;
+  attempts: EngineAttempt[] | undefined;
   readonly #listeners: (() => void)[] = [];
   #aborted = false;
   #reason: unknown;

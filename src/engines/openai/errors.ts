@@ -3,7 +3,7 @@
  * error name.
  */
 import type { Excess } from '../../codec/json-scan.ts';
-import { ParleyError } from '../../core/values/errors.ts';
+import { ParleyError, type UpstreamAnswer } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
 import { withoutKeys } from '../without-keys.ts';
 import { contextError } from './context/context-error.ts';
@@ -110,12 +110,15 @@ export function timeUp(totalMs: number): ParleyError {
  * @param hasBegun whether some of the answer came before it. Default: false
  */
 export function reportedError(body: string, ownKey: string | undefined, hasBegun = false): ParleyError {
-  const cause = new Error(`the upstream reports an error${inBrackets(errorName(body, ownKey))}`);
-  const tooLong = hasBegun ? undefined : contextError(body, { cause });
+  const code = errorName(body, ownKey);
+  const upstream = { code };
+  const cause = new Error(`the upstream reports an error${inBrackets(code)}`);
+  const tooLong = hasBegun ? undefined : contextError(body, { cause, upstream });
   if (tooLong) return tooLong;
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model failed on this request. Try again.',
     hasRun: true,
+    upstream,
     cause,
   });
 }
@@ -165,12 +168,14 @@ export class StatusError extends Error {
   readonly clientMessage: string | undefined;
   /** Whether the upstream refuses the parameter that carried the limit. */
   readonly isLimitNameRefused: boolean;
+  readonly answer: UpstreamAnswer;
 
   constructor({ status, body, ownKey, requestId }: Omit<ErrorResponse, 'retryAfter'>) {
     const name = errorName(body, ownKey);
     const id = readName(requestId, ownKey);
     super(`the upstream answered ${status}${inBrackets([name, id].filter(Boolean).join(', ') || undefined)}`);
     this.name = 'StatusError';
+    this.answer = { status, code: name };
     this.clientMessage = messagesOfNames[name ?? ''];
     this.isLimitNameRefused = refusingStatuses.has(status) && limitName.test(body) && notTaken.test(body);
   }
@@ -193,9 +198,10 @@ interface ErrorResponse {
 export function statusError(answer: ErrorResponse, hasNotRun: boolean): ParleyError {
   const { status, retryAfter, body, isParley } = answer;
   const cause = new StatusError(answer);
-  if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
+  const upstream = cause.answer;
+  if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause, upstream });
   const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
-  const details = { cause, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  const details = { cause, upstream, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
   const tooLong = refusingStatuses.has(status) && !cause.isLimitNameRefused && contextError(body, details);
   if (tooLong) return tooLong;
   const forClient = isParley && clientError(body, details);

@@ -24,7 +24,7 @@ const fieldPath = /^[\w.[\]-]{1,100}$/;
 /** The error for the client; undefined if only an operator can fix it. @param body JSON with the member `error` */
 export function clientError(
   body: string,
-  details: Pick<ErrorDetails, 'cause' | 'retryAfterSeconds'>,
+  details: Pick<ErrorDetails, 'cause' | 'retryAfterSeconds' | 'upstream'>,
 ): ParleyError | undefined {
   const { code, param } = readError(body);
   if (!isClientCode(code)) return undefined;

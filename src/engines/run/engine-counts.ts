@@ -7,6 +7,7 @@ import type {
 import type { Clock } from '../../core/values/clock.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { briefError } from '../../core/values/failure-log.ts';
+import type { EngineAttempt } from '../../core/values/signal.ts';
 
 /** An upstream answers these where something in the request is wrong. Others, such as 401 or 429, are for the operator. */
 const requestStatuses: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
@@ -34,9 +35,12 @@ export class EngineCounts {
     return this.#running;
   }
 
-  begin(model: string): Attempt {
+  /** @param attempts takes the request, for its record */
+  begin(model: string, attempts?: EngineAttempt[]): Attempt {
     this.#running++;
-    return new Attempt((end) => this.#end(model, end));
+    const attempt = new Attempt(this.#deps.engine, (end) => this.#end(model, end));
+    attempts?.push(attempt);
+    return attempt;
   }
 
   state(): EngineRequests {
@@ -64,13 +68,16 @@ interface AttemptEnd extends Omit<EndedEngineRequest, 'engine' | 'model'> {
 }
 
 /** A request on one engine. The first of its ends counts. */
-export class Attempt {
+export class Attempt implements EngineAttempt {
+  readonly engine: string;
+  firstOutputMs: number | undefined;
+  durationMs: number | undefined;
+  error: ParleyError | undefined;
   readonly #onEnd: (end: AttemptEnd) => void;
   #startedMs = performance.now();
-  #firstOutputMs: number | undefined;
-  #hasEnded = false;
 
-  constructor(onEnd: (end: AttemptEnd) => void) {
+  constructor(engine: string, onEnd: (end: AttemptEnd) => void) {
+    this.engine = engine;
     this.#onEnd = onEnd;
   }
 
@@ -80,7 +87,7 @@ export class Attempt {
   }
 
   noteOutput(): void {
-    this.#firstOutputMs ??= performance.now() - this.#startedMs;
+    this.firstOutputMs ??= performance.now() - this.#startedMs;
   }
 
   succeed(): void {
@@ -99,14 +106,11 @@ export class Attempt {
   }
 
   #end(outcome: EngineOutcome, error?: ParleyError): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#onEnd({
-      outcome,
-      firstOutputMs: this.#firstOutputMs,
-      durationMs: performance.now() - this.#startedMs,
-      ...(error && { error }),
-    });
+    if (this.durationMs !== undefined) return;
+    this.durationMs = performance.now() - this.#startedMs;
+    this.error = error;
+    const { firstOutputMs, durationMs } = this;
+    this.#onEnd({ outcome, firstOutputMs, durationMs, ...(error && { error }) });
   }
 }
 

@@ -91,7 +91,7 @@ class RunTurn implements LiveTurn {
   }
 
   #try(candidate: Hearer): void {
-    const attempt = candidate.begin();
+    const attempt = candidate.begin(this.#options.attempts);
     this.#attempt = attempt;
     try {
       const live = this.#listen(candidate, attempt);

@@ -1,6 +1,7 @@
 /** The engines of one model, and the order in which a request tries them. */
 import { createHash } from 'node:crypto';
 import type { Availability, Engine } from '../../core/entities/engine.ts';
+import type { EngineAttempt } from '../../core/values/signal.ts';
 import type { Attempt } from './engine-counts.ts';
 
 /** Whether a request tries the first engine first, or the one of its account. */
@@ -9,8 +10,8 @@ export type Balance = 'in-order' | 'sticky';
 /** An engine of a model. Its counts are those of all models. */
 export interface Candidate<E extends Engine> {
   readonly engine: E;
-  /** Counts a request on the engine. */
-  begin(): Attempt;
+  /** Counts a request on the engine. @param attempts takes it, for the record of the request */
+  begin(attempts?: EngineAttempt[]): Attempt;
   /** Requests that the engine works on. */
   running(): number;
 }

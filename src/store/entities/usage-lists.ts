@@ -53,8 +53,10 @@ function later(one: string | undefined, other: string | undefined): string | und
 }
 
 /** Whether many records may have to be read to find a few, as no index leads to them. */
-function isSelective({ id, keyId, operation, model, state }: RecordFilter): boolean {
-  return id === undefined && [keyId, operation, model, state].some((value) => value !== undefined);
+function isSelective({ id, ...filter }: RecordFilter): boolean {
+  const { keyId, operation, model, state, code, engine, httpStatus } = filter;
+  const given = [keyId, operation, model, state, code, engine, httpStatus];
+  return id === undefined && given.some((value) => value !== undefined);
 }
 
 /** Requests run between two steps. */
@@ -154,6 +156,9 @@ export const recordsOf = byGivenFilters<RecordsWanted, UsageRecord>(
       if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
       if (given.has('model')) rows = rows.where('model', '=', p.model);
       if (given.has('state')) rows = rows.where('state', '=', p.state);
+      if (given.has('code')) rows = rows.where('code', '=', p.code);
+      if (given.has('engine')) rows = rows.where('engine', '=', p.engine);
+      if (given.has('httpStatus')) rows = rows.where('http_status', '=', sql<bigint>`${p.httpStatus}`);
       if (given.has('id')) rows = rows.where(id, '=', dialect.idBound(p.id));
       return rows;
     }).map(toRecord) as Statement<RecordsWanted, UsageRecord>,

@@ -2,6 +2,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import type {
   Operation,
+  RecordCause,
   RecordEnd,
   RecordStart,
   RecordState,
@@ -30,6 +31,9 @@ export const endColumns = [
   'fair_use_units',
   'cost_nano_credits',
   'overrun_nano_credits',
+  'engine',
+  'reserved_nano_credits',
+  'cause',
 ] as const;
 
 export const recordColumns = [
@@ -102,7 +106,23 @@ export function endRow(end: RecordEnd): EndRow {
     fair_use_units: end.fairUseUnits ?? null,
     cost_nano_credits: end.cost ?? null,
     overrun_nano_credits: end.overrun ?? null,
+    engine: end.engine ?? null,
+    reserved_nano_credits: end.reserved ?? null,
+    cause: end.cause === undefined ? null : causeText(end.cause),
   };
+}
+
+const amountNames: ReadonlySet<string> = new Set(['amount', 'limit', 'taken']);
+
+/** Amounts may exceed a double, so they are texts. */
+function causeText(cause: RecordCause): string {
+  return JSON.stringify(cause, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+function readCause(text: string): RecordCause {
+  return JSON.parse(text, (name, value: unknown) =>
+    amountNames.has(name) && typeof value === 'string' ? BigInt(value) : value,
+  ) as RecordCause;
 }
 
 function whole(value: number | undefined): number | null {
@@ -132,6 +152,9 @@ export function toRecord(row: UsageRow): UsageRecord {
     fairUseUnits: optionalNumber(row.fair_use_units),
     cost: optionalAmount(row.cost_nano_credits),
     overrun: optionalAmount(row.overrun_nano_credits),
+    engine: optionalText(row.engine),
+    reserved: optionalAmount(row.reserved_nano_credits),
+    cause: row.cause === null ? undefined : readCause(row.cause),
   };
 }
 

@@ -1,6 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { Top, TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
+import {
+  recordDimensions,
+  type Top,
+  type TotalDimension,
+  type TotalsQuery,
+  type UsageTotal,
+} from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
@@ -72,17 +78,18 @@ async function largest(snapshot: Queries, wanted: TotalsQuery, { dimension, by, 
 
 async function read(snapshot: Queries, wanted: Pass): Promise<Totals | 'too_many'> {
   const totals: Totals = new Map();
-  const byHour = wanted.groupBy.includes('hour');
+  const ofRecords = recordDimensions.filter((name) => wanted.groupBy.includes(name));
   const parts = [storedTotals(snapshot, wanted), recordTotals(snapshot, wanted, 'unsummed')];
-  // Stored sums have no hours: those of remaining records move to their hours.
-  if (byHour) parts.push(recordTotals(snapshot, wanted, 'summed'));
+  const none = Object.fromEntries(ofRecords.map((name) => [name, '']));
+  // Stored sums have no such values: those of remaining records move to their own.
+  if (ofRecords.length > 0) parts.push(recordTotals(snapshot, wanted, 'summed'));
   for (const [at, part] of parts.entries()) {
     for await (const rows of part) {
       for (const row of rows) {
         add(totals, wanted, row);
-        if (at === 2) add(totals, wanted, { ...row, hour: '' }, -1n);
+        if (at === 2) add(totals, wanted, { ...row, ...none }, -1n);
       }
-      if (totals.size > wanted.totalsMax * (byHour ? 2 : 1)) return 'too_many';
+      if (totals.size > wanted.totalsMax * (ofRecords.length > 0 ? 2 : 1)) return 'too_many';
       await nextTurn();
       wanted.signal?.throwIfAborted();
     }
@@ -105,13 +112,20 @@ async function* recordTotals(snapshot: Queries, wanted: Pass, which: 'summed' | 
       which === 'unsummed'
         ? dialect.isUnsummed
         : sql<boolean>`${isWithin(dialect, p)} and (${dialect.isUnsummed}) is not true`;
-    let records = recordsAsSums(dialect).select('started_at_ms').where(isWanted);
+    let records = recordsAsSums(dialect)
+      .select(['started_at_ms', ...causeColumns])
+      .where(isWanted);
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
     if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
     const owners = dimensionOfOwners(wanted, p, dialect);
-    return totalsOf(records, wanted, { ...dimensions, ...dimensionsOfTime(dialect), ...owners });
+    return totalsOf(records, wanted, {
+      ...dimensions,
+      ...dimensionsOfTime(dialect),
+      ...dimensionsOfCause,
+      ...owners,
+    });
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   const inSteps =
@@ -178,16 +192,28 @@ interface Dimension {
   readonly group?: RawBuilder<unknown>;
 }
 
+/** Not a constant, which PostgreSQL would take for the number of a column. */
+const noValue = { value: sql<string>`substr(day, 1, 0)` };
+
 const dimensions: Readonly<Record<TotalDimension, Dimension>> = {
   account: { value: sql`account_id` },
   key: { value: sql`key_id` },
   month: { value: sql`substr(day, 1, 7)` },
   day: { value: sql`day` },
-  hour: { value: sql`substr(day, 1, 0)` },
+  hour: noValue,
+  code: noValue,
+  engine: noValue,
+  http_status: noValue,
   operation: { value: sql`operation` },
   model: { value: sql`model` },
   state: { value: sql`state` },
 };
+
+/** Text of each column, '' for null. */
+const causeColumns = ['code', 'engine', 'http_status'] as const;
+const dimensionsOfCause = Object.fromEntries(
+  causeColumns.map((name) => [name, { value: sql<string>`coalesce(cast(${sql.ref(name)} as text), '')` }]),
+);
 
 /** Groups records by the number of their day or hour, as writing the day of each would take half of the time. */
 function dimensionsOfTime(dialect: Dialect): Readonly<Record<'hour' | 'day' | 'month', Dimension>> {

@@ -27,7 +27,6 @@ const integerColumns = [
   'cache_write_tokens',
 ];
 
-const usageColumns = ['id', 'account', 'key', ...wordColumns, ...integerColumns].join(', ');
 const ledgerColumns = 'account, id, kind, amount_nano_credits, reason, reference, created_at_ms';
 
 const bytesOf = (id: string) => `unhex(substr(${id}, 5))`;
@@ -40,15 +39,6 @@ const wordOf = (value: string) =>
 const numberWord = (word: string, condition: string) => `
   insert into words (word) select ${word} where ${condition} on conflict do nothing`;
 
-/** A record with texts as the values of `usageColumns`. */
-const usageValues = [
-  bytesOf('new.id'),
-  numberOf('accounts', 'new.account_id'),
-  numberOf('api_keys', 'new.key_id'),
-  ...wordColumns.map((column) => numberOfWord(`new.${column}`)),
-  ...integerColumns.map((column) => `new.${column}`),
-].join(', ');
-
 /** An entry with texts as the values of `ledgerColumns`. The id of a debit names its request, except for those of the first schema. */
 const ledgerValues = [
   numberOf('accounts', 'new.account_id'),
@@ -60,21 +50,39 @@ const ledgerValues = [
   'new.created_at_ms',
 ].join(', ');
 
+/** Columns that a later migration has added. */
+interface MoreColumns {
+  readonly words: readonly string[];
+  readonly others: readonly string[];
+}
+
 /**
  * The view of usage records with texts. `id_bytes` sorts like `id`, and has an index. Records are written to the table, or
  * here. Clients may name any model in a request that fails: only models that are served get numbers.
  */
-export const recordViews = [
-  `create view usage_records as select ${textOf('req', 'u.id')} as id, u.id as id_bytes, a.id as account_id,
+export function recordViews(more: MoreColumns = { words: [], others: [] }): string[] {
+  const words = [...wordColumns, ...more.words];
+  const others = [...integerColumns, ...more.others];
+  const columns = ['id', 'account', 'key', ...words, ...others].join(', ');
+  const values = [
+    bytesOf('new.id'),
+    numberOf('accounts', 'new.account_id'),
+    numberOf('api_keys', 'new.key_id'),
+    ...words.map((column) => numberOfWord(`new.${column}`)),
+    ...others.map((column) => `new.${column}`),
+  ].join(', ');
+  return [
+    `create view usage_records as select ${textOf('req', 'u.id')} as id, u.id as id_bytes, a.id as account_id,
     (select id from api_keys where number = u.key) as key_id,
-    ${wordColumns.map((column) => `${wordOf(`u.${column}`)} as ${column}`).join(', ')},
-    ${integerColumns.map((column) => `u.${column}`).join(', ')}
+    ${words.map((column) => `${wordOf(`u.${column}`)} as ${column}`).join(', ')},
+    ${others.map((column) => `u.${column}`).join(', ')}
     from usage_rows as u left join accounts as a on a.number = u.account`,
-  `create trigger usage_records_insert instead of insert on usage_records begin
+    `create trigger usage_records_insert instead of insert on usage_records begin
     ${numberWord('new.model', "new.model is not null and new.state in ('ok', 'started')")};
-    ${numberWord('new.code', 'new.code is not null')};
-    insert into usage_rows (${usageColumns}) values (${usageValues}); end`,
-];
+    ${['code', ...more.words].map((word) => numberWord(`new.${word}`, `new.${word} is not null`)).join('; ')};
+    insert into usage_rows (${columns}) values (${values}); end`,
+  ];
+}
 
 /** The same for ledger entries. */
 export const entryViews = [

@@ -63,7 +63,7 @@ const policy = [
 export const newOnSqlite = (types: ColumnTypes) => [
   ...sumTables(types),
   `create index usage_rows_huge on usage_rows (id) where ${isHuge}`,
-  ...recordViews,
+  ...recordViews(),
 ];
 
 export const sqliteTables = (types: ColumnTypes) => [

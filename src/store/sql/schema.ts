@@ -120,6 +120,11 @@ export interface UsageRecordsTable {
   tokens_source: string | null;
   cached_tokens: OptionalInteger;
   cache_write_tokens: OptionalInteger;
+  engine: string | null;
+  /** Credits that were held for an ended request. */
+  reserved_nano_credits: OptionalInteger;
+  /** Failed engines, the limit that refused and returned units: JSON. */
+  cause: string | null;
   /** Credits that the request holds while it runs, and the prices at its start. */
   hold_nano_credits: Integer;
   price_input: OptionalInteger;

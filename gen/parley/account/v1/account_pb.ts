@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/account/v1/account.proto.
  */
 export const file_parley_account_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSLrBAoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlEiwKEWhlbGRfbmFub19jcmVkaXRzGAggASgDUhFoZWxkX25hbm9fY3JlZGl0cxIpCgZsaW1pdHMYCSABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMSQQoMbGltaXRfY291bnRzGAogAygLMh0ucGFybGV5LmFjY291bnQudjEuTGltaXRDb3VudFIMbGltaXRfY291bnRzEj4KDHN1c3BlbmRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDHN1c3BlbmRlZF9hdBI6CgpkZWxldGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZGVsZXRlZF9hdBI+CgxsYXN0X3VzZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXQijwEKDFN1YnNjcmlwdGlvbhINCgVzdGF0ZRgBIAEoCRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBI0CgdlbmRzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIHZW5kc19hdCKFAQoHRmFpclVzZRIgCgtsaW1pdF91bml0cxgBIAEoA1ILbGltaXRfdW5pdHMSHgoKdXNlZF91bml0cxgCIAEoA1IKdXNlZF91bml0cxI4CglyZXNldHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXQiwAkKC1VzYWdlUmVjb3JkEgoKAmlkGAEgASgJEh4KCmFjY291bnRfaWQYAiABKAlSCmFjY291bnRfaWQSFgoGa2V5X2lkGAMgASgJUgZrZXlfaWQSEQoJb3BlcmF0aW9uGAQgASgJEhIKBW1vZGVsGAUgASgJSACIAQESDAoEd2lyZRgGIAEoCRINCgVzdGF0ZRgHIAEoCRIlCgtodHRwX3N0YXR1cxgIIAEoBUgBUgtodHRwX3N0YXR1c4gBARIRCgRjb2RlGAkgASgJSAKIAQESOgoKc3RhcnRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0ZWRfYXQSLQoPZmlyc3Rfb3V0cHV0X21zGAsgASgFSANSD2ZpcnN0X291dHB1dF9tc4gBARIlCgtkdXJhdGlvbl9tcxgMIAEoBUgEUgtkdXJhdGlvbl9tc4gBARIvChBhdWRpb19zZWNvbmRzX2luGA0gASgBSAVSEGF1ZGlvX3NlY29uZHNfaW6IAQESMQoRYXVkaW9fc2Vjb25kc19vdXQYDiABKAFIBlIRYXVkaW9fc2Vjb25kc19vdXSIAQESFwoKY2hhcmFjdGVycxgPIAEoBUgHiAEBEikKDXByb21wdF90b2tlbnMYECABKAVICFINcHJvbXB0X3Rva2Vuc4gBARIxChFjb21wbGV0aW9uX3Rva2VucxgRIAEoBUgJUhFjb21wbGV0aW9uX3Rva2Vuc4gBARInCgx0b3RhbF90b2tlbnMYEiABKAVIClIMdG90YWxfdG9rZW5ziAEBEikKDXRva2Vuc19zb3VyY2UYEyABKAlIC1INdG9rZW5zX3NvdXJjZYgBARIrCg5mYWlyX3VzZV91bml0cxgUIAEoA0gMUg5mYWlyX3VzZV91bml0c4gBARIxChFjb3N0X25hbm9fY3JlZGl0cxgVIAEoA0gNUhFjb3N0X25hbm9fY3JlZGl0c4gBARI3ChRvdmVycnVuX25hbm9fY3JlZGl0cxgWIAEoA0gOUhRvdmVycnVuX25hbm9fY3JlZGl0c4gBARIpCg1jYWNoZWRfdG9rZW5zGBcgASgFSA9SDWNhY2hlZF90b2tlbnOIAQESMwoSY2FjaGVfd3JpdGVfdG9rZW5zGBggASgFSBBSEmNhY2hlX3dyaXRlX3Rva2Vuc4gBAUIICgZfbW9kZWxCDgoMX2h0dHBfc3RhdHVzQgcKBV9jb2RlQhIKEF9maXJzdF9vdXRwdXRfbXNCDgoMX2R1cmF0aW9uX21zQhMKEV9hdWRpb19zZWNvbmRzX2luQhQKEl9hdWRpb19zZWNvbmRzX291dEINCgtfY2hhcmFjdGVyc0IQCg5fcHJvbXB0X3Rva2Vuc0IUChJfY29tcGxldGlvbl90b2tlbnNCDwoNX3RvdGFsX3Rva2Vuc0IQCg5fdG9rZW5zX3NvdXJjZUIRCg9fZmFpcl91c2VfdW5pdHNCFAoSX2Nvc3RfbmFub19jcmVkaXRzQhcKFV9vdmVycnVuX25hbm9fY3JlZGl0c0IQCg5fY2FjaGVkX3Rva2Vuc0IVChNfY2FjaGVfd3JpdGVfdG9rZW5zIsgBCgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgJEjAKE2Ftb3VudF9uYW5vX2NyZWRpdHMYAyABKANSE2Ftb3VudF9uYW5vX2NyZWRpdHMSDgoGYW1vdW50GAQgASgJEg4KBnJlYXNvbhgFIAEoCRIRCglyZWZlcmVuY2UYBiABKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQiEwoRR2V0QWNjb3VudFJlcXVlc3QiQQoSR2V0QWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IpQDChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARI6CgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhYKCW9wZXJhdGlvbhgFIAEoCUgCiAEBEhIKBW1vZGVsGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBARIPCgJpZBgIIAEoCUgFiAEBEhsKBmtleV9pZBgJIAEoCUgGUgZrZXlfaWSIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGVCBQoDX2lkQgkKB19rZXlfaWQilAEKGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRI1CgdyZWNvcmRzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuVXNhZ2VSZWNvcmRCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIpECChVHZXRVc2FnZVRvdGFsc1JlcXVlc3QSOgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgDIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAQgASgJSABSBmtleV9pZIgBARIQCgN0b3AYBSABKAVIAYgBARIbCgZ0b3BfYnkYBiABKAlIAlIGdG9wX2J5iAEBQgkKB19rZXlfaWRCBgoEX3RvcEIJCgdfdG9wX2J5Ik0KFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMwoGdG90YWxzGAEgAygLMh0ucGFybGV5LmFjY291bnQudjEuVXNhZ2VUb3RhbEIEuLsYASKUBQoKVXNhZ2VUb3RhbBISCgVtb250aBgBIAEoCUgAiAEBEhAKA2RheRgCIAEoCUgBiAEBEhYKCW9wZXJhdGlvbhgDIAEoCUgCiAEBEhIKBW1vZGVsGAQgASgJSAOIAQESEgoFc3RhdGUYBSABKAlIBIgBARIQCghyZXF1ZXN0cxgGIAEoAxISCgpjaGFyYWN0ZXJzGAcgASgDEioKEGF1ZGlvX3NlY29uZHNfaW4YCCABKAFSEGF1ZGlvX3NlY29uZHNfaW4SLAoRYXVkaW9fc2Vjb25kc19vdXQYCSABKAFSEWF1ZGlvX3NlY29uZHNfb3V0EiQKDXByb21wdF90b2tlbnMYCiABKANSDXByb21wdF90b2tlbnMSLAoRY29tcGxldGlvbl90b2tlbnMYCyABKANSEWNvbXBsZXRpb25fdG9rZW5zEiYKDmZhaXJfdXNlX3VuaXRzGAwgASgDUg5mYWlyX3VzZV91bml0cxIsChFjb3N0X25hbm9fY3JlZGl0cxgNIAEoA1IRY29zdF9uYW5vX2NyZWRpdHMSDAoEY29zdBgOIAEoCRIbCgZrZXlfaWQYDyABKAlIBVIGa2V5X2lkiAEBEiQKDWNhY2hlZF90b2tlbnMYECABKANSDWNhY2hlZF90b2tlbnMSLgoSY2FjaGVfd3JpdGVfdG9rZW5zGBEgASgDUhJjYWNoZV93cml0ZV90b2tlbnMSEQoEcmVzdBgSIAEoCEgGiAEBEhEKBGhvdXIYEyABKAlIB4gBAUIICgZfbW9udGhCBgoEX2RheUIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGVCCQoHX2tleV9pZEIHCgVfcmVzdEIHCgVfaG91ciJ/ChhMaXN0TGVkZ2VyRW50cmllc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKVAQoZTGlzdExlZGdlckVudHJpZXNSZXNwb25zZRI1CgdlbnRyaWVzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuTGVkZ2VyRW50cnlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIiQKE0dldFN0YXRlbWVudFJlcXVlc3QSDQoFbW9udGgYASABKAkiRwoUR2V0U3RhdGVtZW50UmVzcG9uc2USLwoJc3RhdGVtZW50GAEgASgLMhwucGFybGV5LmFjY291bnQudjEuU3RhdGVtZW50IrsCCglTdGF0ZW1lbnQSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIiCgxhY2NvdW50X25hbWUYAiABKAlSDGFjY291bnRfbmFtZRINCgVtb250aBgDIAEoCRIaCghpc19maW5hbBgEIAEoCFIIaXNfZmluYWwSMgoUb3BlbmluZ19uYW5vX2NyZWRpdHMYBSABKANSFG9wZW5pbmdfbmFub19jcmVkaXRzEg8KB29wZW5pbmcYBiABKAkSMgoUY2xvc2luZ19uYW5vX2NyZWRpdHMYByABKANSFGNsb3NpbmdfbmFub19jcmVkaXRzEg8KB2Nsb3NpbmcYCCABKAkSNQoFbGluZXMYCSADKAsyIC5wYXJsZXkuYWNjb3VudC52MS5TdGF0ZW1lbnRMaW5lQgS4uxgBIrYBCg1TdGF0ZW1lbnRMaW5lEgwKBGtpbmQYASABKAkSEgoFbW9kZWwYAiABKAlIAIgBARIbCgZrZXlfaWQYAyABKAlIAVIGa2V5X2lkiAEBEg8KB2VudHJpZXMYBCABKAMSMAoTYW1vdW50X25hbm9fY3JlZGl0cxgFIAEoA1ITYW1vdW50X25hbm9fY3JlZGl0cxIOCgZhbW91bnQYBiABKAlCCAoGX21vZGVsQgkKB19rZXlfaWRCmgEKFWNvbS5wYXJsZXkuYWNjb3VudC52MUIMQWNjb3VudFByb3RvUAFaI3BhcmxleS5leGFtcGxlL2FjY291bnQvdjE7YWNjb3VudHYxogINUGFybGV5QWNjb3VudKoCEVBhcmxleS5BY2NvdW50LlYxygIRUGFybGV5XEFjY291bnRcVjHqAhNQYXJsZXk6OkFjY291bnQ6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_rest_v1_options]);
+  fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSLrBAoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlEiwKEWhlbGRfbmFub19jcmVkaXRzGAggASgDUhFoZWxkX25hbm9fY3JlZGl0cxIpCgZsaW1pdHMYCSABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMSQQoMbGltaXRfY291bnRzGAogAygLMh0ucGFybGV5LmFjY291bnQudjEuTGltaXRDb3VudFIMbGltaXRfY291bnRzEj4KDHN1c3BlbmRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDHN1c3BlbmRlZF9hdBI6CgpkZWxldGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZGVsZXRlZF9hdBI+CgxsYXN0X3VzZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXQijwEKDFN1YnNjcmlwdGlvbhINCgVzdGF0ZRgBIAEoCRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBI0CgdlbmRzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIHZW5kc19hdCKFAQoHRmFpclVzZRIgCgtsaW1pdF91bml0cxgBIAEoA1ILbGltaXRfdW5pdHMSHgoKdXNlZF91bml0cxgCIAEoA1IKdXNlZF91bml0cxI4CglyZXNldHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXQi6AsKC1VzYWdlUmVjb3JkEgoKAmlkGAEgASgJEh4KCmFjY291bnRfaWQYAiABKAlSCmFjY291bnRfaWQSFgoGa2V5X2lkGAMgASgJUgZrZXlfaWQSEQoJb3BlcmF0aW9uGAQgASgJEhIKBW1vZGVsGAUgASgJSACIAQESDAoEd2lyZRgGIAEoCRINCgVzdGF0ZRgHIAEoCRIlCgtodHRwX3N0YXR1cxgIIAEoBUgBUgtodHRwX3N0YXR1c4gBARIRCgRjb2RlGAkgASgJSAKIAQESOgoKc3RhcnRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0ZWRfYXQSLQoPZmlyc3Rfb3V0cHV0X21zGAsgASgFSANSD2ZpcnN0X291dHB1dF9tc4gBARIlCgtkdXJhdGlvbl9tcxgMIAEoBUgEUgtkdXJhdGlvbl9tc4gBARIvChBhdWRpb19zZWNvbmRzX2luGA0gASgBSAVSEGF1ZGlvX3NlY29uZHNfaW6IAQESMQoRYXVkaW9fc2Vjb25kc19vdXQYDiABKAFIBlIRYXVkaW9fc2Vjb25kc19vdXSIAQESFwoKY2hhcmFjdGVycxgPIAEoBUgHiAEBEikKDXByb21wdF90b2tlbnMYECABKAVICFINcHJvbXB0X3Rva2Vuc4gBARIxChFjb21wbGV0aW9uX3Rva2VucxgRIAEoBUgJUhFjb21wbGV0aW9uX3Rva2Vuc4gBARInCgx0b3RhbF90b2tlbnMYEiABKAVIClIMdG90YWxfdG9rZW5ziAEBEikKDXRva2Vuc19zb3VyY2UYEyABKAlIC1INdG9rZW5zX3NvdXJjZYgBARIrCg5mYWlyX3VzZV91bml0cxgUIAEoA0gMUg5mYWlyX3VzZV91bml0c4gBARIxChFjb3N0X25hbm9fY3JlZGl0cxgVIAEoA0gNUhFjb3N0X25hbm9fY3JlZGl0c4gBARI3ChRvdmVycnVuX25hbm9fY3JlZGl0cxgWIAEoA0gOUhRvdmVycnVuX25hbm9fY3JlZGl0c4gBARIpCg1jYWNoZWRfdG9rZW5zGBcgASgFSA9SDWNhY2hlZF90b2tlbnOIAQESMwoSY2FjaGVfd3JpdGVfdG9rZW5zGBggASgFSBBSEmNhY2hlX3dyaXRlX3Rva2Vuc4gBARITCgZlbmdpbmUYGSABKAlIEYgBARIyCghhdHRlbXB0cxgaIAMoCzIgLnBhcmxleS5hY2NvdW50LnYxLkVuZ2luZUF0dGVtcHQSOQoVcmVzZXJ2ZWRfbmFub19jcmVkaXRzGBsgASgDSBJSFXJlc2VydmVkX25hbm9fY3JlZGl0c4gBARIrCg5yZXR1cm5lZF91bml0cxgcIAEoA0gTUg5yZXR1cm5lZF91bml0c4gBARIzCgVsaW1pdBgdIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlJlYWNoZWRMaW1pdEgUiAEBQggKBl9tb2RlbEIOCgxfaHR0cF9zdGF0dXNCBwoFX2NvZGVCEgoQX2ZpcnN0X291dHB1dF9tc0IOCgxfZHVyYXRpb25fbXNCEwoRX2F1ZGlvX3NlY29uZHNfaW5CFAoSX2F1ZGlvX3NlY29uZHNfb3V0Qg0KC19jaGFyYWN0ZXJzQhAKDl9wcm9tcHRfdG9rZW5zQhQKEl9jb21wbGV0aW9uX3Rva2Vuc0IPCg1fdG90YWxfdG9rZW5zQhAKDl90b2tlbnNfc291cmNlQhEKD19mYWlyX3VzZV91bml0c0IUChJfY29zdF9uYW5vX2NyZWRpdHNCFwoVX292ZXJydW5fbmFub19jcmVkaXRzQhAKDl9jYWNoZWRfdG9rZW5zQhUKE19jYWNoZV93cml0ZV90b2tlbnNCCQoHX2VuZ2luZUIYChZfcmVzZXJ2ZWRfbmFub19jcmVkaXRzQhEKD19yZXR1cm5lZF91bml0c0IICgZfbGltaXQitQIKDUVuZ2luZUF0dGVtcHQSDgoGZW5naW5lGAEgASgJEhEKBGNvZGUYAiABKAlIAIgBARItCg91cHN0cmVhbV9zdGF0dXMYAyABKAVIAVIPdXBzdHJlYW1fc3RhdHVziAEBEikKDXVwc3RyZWFtX2NvZGUYBCABKAlIAlINdXBzdHJlYW1fY29kZYgBARItCg9maXJzdF9vdXRwdXRfbXMYBSABKAVIA1IPZmlyc3Rfb3V0cHV0X21ziAEBEiUKC2R1cmF0aW9uX21zGAYgASgFSARSC2R1cmF0aW9uX21ziAEBQgcKBV9jb2RlQhIKEF91cHN0cmVhbV9zdGF0dXNCEAoOX3Vwc3RyZWFtX2NvZGVCEgoQX2ZpcnN0X291dHB1dF9tc0IOCgxfZHVyYXRpb25fbXMieQoMUmVhY2hlZExpbWl0Eg0KBW93bmVyGAEgASgJEgwKBHVuaXQYAiABKAkSEwoGcGVyaW9kGAMgASgJSACIAQESDgoGYW1vdW50GAQgASgDEg0KBWxpbWl0GAUgASgDEg0KBXRha2VuGAYgASgDQgkKB19wZXJpb2QiyAEKC0xlZGdlckVudHJ5EgoKAmlkGAEgASgJEgwKBGtpbmQYAiABKAkSMAoTYW1vdW50X25hbm9fY3JlZGl0cxgDIAEoA1ITYW1vdW50X25hbm9fY3JlZGl0cxIOCgZhbW91bnQYBCABKAkSDgoGcmVhc29uGAUgASgJEhEKCXJlZmVyZW5jZRgGIAEoCRI6CgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdCITChFHZXRBY2NvdW50UmVxdWVzdCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQihwQKF0xpc3RVc2FnZVJlY29yZHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAUgASgJSAKIAQESEgoFbW9kZWwYBiABKAlIA4gBARISCgVzdGF0ZRgHIAEoCUgEiAEBEg8KAmlkGAggASgJSAWIAQESGwoGa2V5X2lkGAkgASgJSAZSBmtleV9pZIgBARIRCgRjb2RlGAogASgJSAeIAQESEwoGZW5naW5lGAsgASgJSAiIAQESJQoLaHR0cF9zdGF0dXMYDCABKAVICVILaHR0cF9zdGF0dXOIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGVCBQoDX2lkQgkKB19rZXlfaWRCBwoFX2NvZGVCCQoHX2VuZ2luZUIOCgxfaHR0cF9zdGF0dXMilAEKGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRI1CgdyZWNvcmRzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuVXNhZ2VSZWNvcmRCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIpECChVHZXRVc2FnZVRvdGFsc1JlcXVlc3QSOgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgDIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAQgASgJSABSBmtleV9pZIgBARIQCgN0b3AYBSABKAVIAYgBARIbCgZ0b3BfYnkYBiABKAlIAlIGdG9wX2J5iAEBQgkKB19rZXlfaWRCBgoEX3RvcEIJCgdfdG9wX2J5Ik0KFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMwoGdG90YWxzGAEgAygLMh0ucGFybGV5LmFjY291bnQudjEuVXNhZ2VUb3RhbEIEuLsYASKHBgoKVXNhZ2VUb3RhbBISCgVtb250aBgBIAEoCUgAiAEBEhAKA2RheRgCIAEoCUgBiAEBEhYKCW9wZXJhdGlvbhgDIAEoCUgCiAEBEhIKBW1vZGVsGAQgASgJSAOIAQESEgoFc3RhdGUYBSABKAlIBIgBARIQCghyZXF1ZXN0cxgGIAEoAxISCgpjaGFyYWN0ZXJzGAcgASgDEioKEGF1ZGlvX3NlY29uZHNfaW4YCCABKAFSEGF1ZGlvX3NlY29uZHNfaW4SLAoRYXVkaW9fc2Vjb25kc19vdXQYCSABKAFSEWF1ZGlvX3NlY29uZHNfb3V0EiQKDXByb21wdF90b2tlbnMYCiABKANSDXByb21wdF90b2tlbnMSLAoRY29tcGxldGlvbl90b2tlbnMYCyABKANSEWNvbXBsZXRpb25fdG9rZW5zEiYKDmZhaXJfdXNlX3VuaXRzGAwgASgDUg5mYWlyX3VzZV91bml0cxIsChFjb3N0X25hbm9fY3JlZGl0cxgNIAEoA1IRY29zdF9uYW5vX2NyZWRpdHMSDAoEY29zdBgOIAEoCRIbCgZrZXlfaWQYDyABKAlIBVIGa2V5X2lkiAEBEiQKDWNhY2hlZF90b2tlbnMYECABKANSDWNhY2hlZF90b2tlbnMSLgoSY2FjaGVfd3JpdGVfdG9rZW5zGBEgASgDUhJjYWNoZV93cml0ZV90b2tlbnMSEQoEcmVzdBgSIAEoCEgGiAEBEhEKBGhvdXIYEyABKAlIB4gBARIRCgRjb2RlGBQgASgJSAiIAQESEwoGZW5naW5lGBUgASgJSAmIAQESJQoLaHR0cF9zdGF0dXMYFiABKAVIClILaHR0cF9zdGF0dXOIAQFCCAoGX21vbnRoQgYKBF9kYXlCDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgkKB19rZXlfaWRCBwoFX3Jlc3RCBwoFX2hvdXJCBwoFX2NvZGVCCQoHX2VuZ2luZUIOCgxfaHR0cF9zdGF0dXMifwoYTGlzdExlZGdlckVudHJpZXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIkChNHZXRTdGF0ZW1lbnRSZXF1ZXN0Eg0KBW1vbnRoGAEgASgJIkcKFEdldFN0YXRlbWVudFJlc3BvbnNlEi8KCXN0YXRlbWVudBgBIAEoCzIcLnBhcmxleS5hY2NvdW50LnYxLlN0YXRlbWVudCK7AgoJU3RhdGVtZW50Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSIgoMYWNjb3VudF9uYW1lGAIgASgJUgxhY2NvdW50X25hbWUSDQoFbW9udGgYAyABKAkSGgoIaXNfZmluYWwYBCABKAhSCGlzX2ZpbmFsEjIKFG9wZW5pbmdfbmFub19jcmVkaXRzGAUgASgDUhRvcGVuaW5nX25hbm9fY3JlZGl0cxIPCgdvcGVuaW5nGAYgASgJEjIKFGNsb3NpbmdfbmFub19jcmVkaXRzGAcgASgDUhRjbG9zaW5nX25hbm9fY3JlZGl0cxIPCgdjbG9zaW5nGAggASgJEjUKBWxpbmVzGAkgAygLMiAucGFybGV5LmFjY291bnQudjEuU3RhdGVtZW50TGluZUIEuLsYASK2AQoNU3RhdGVtZW50TGluZRIMCgRraW5kGAEgASgJEhIKBW1vZGVsGAIgASgJSACIAQESGwoGa2V5X2lkGAMgASgJSAFSBmtleV9pZIgBARIPCgdlbnRyaWVzGAQgASgDEjAKE2Ftb3VudF9uYW5vX2NyZWRpdHMYBSABKANSE2Ftb3VudF9uYW5vX2NyZWRpdHMSDgoGYW1vdW50GAYgASgJQggKBl9tb2RlbEIJCgdfa2V5X2lkQpoBChVjb20ucGFybGV5LmFjY291bnQudjFCDEFjY291bnRQcm90b1ABWiNwYXJsZXkuZXhhbXBsZS9hY2NvdW50L3YxO2FjY291bnR2MaICDVBhcmxleUFjY291bnSqAhFQYXJsZXkuQWNjb3VudC5WMcoCEVBhcmxleVxBY2NvdW50XFYx6gITUGFybGV5OjpBY2NvdW50OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_rest_v1_options]);
 
 /**
  * A billed account. Amounts are in nano-credits: 1 credit = 1,000,000,000.
@@ -339,6 +339,41 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
    * @generated from field: optional int32 cache_write_tokens = 24 [json_name = "cache_write_tokens"];
    */
   cacheWriteTokens?: number | undefined;
+
+  /**
+   * The engine that answered, or the last one that was tried. Absent if no engine was called, and in records of earlier versions.
+   *
+   * @generated from field: optional string engine = 25;
+   */
+  engine?: string | undefined;
+
+  /**
+   * The engines that were tried, in their order. Empty unless one of them failed.
+   *
+   * @generated from field: repeated parley.account.v1.EngineAttempt attempts = 26;
+   */
+  attempts: EngineAttempt[];
+
+  /**
+   * Chat: the credits that were held while the request ran. `cost_nano_credits` is the part that was debited.
+   *
+   * @generated from field: optional int64 reserved_nano_credits = 27 [json_name = "reserved_nano_credits"];
+   */
+  reservedNanoCredits?: bigint | undefined;
+
+  /**
+   * Speech and transcription: fair-use units that were reserved and given back, as the request did not succeed.
+   *
+   * @generated from field: optional int64 returned_units = 28 [json_name = "returned_units"];
+   */
+  returnedUnits?: bigint | undefined;
+
+  /**
+   * The limit that refused the request.
+   *
+   * @generated from field: optional parley.account.v1.ReachedLimit limit = 29;
+   */
+  limit?: ReachedLimit | undefined;
 };
 
 /**
@@ -347,6 +382,117 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
  */
 export const UsageRecordSchema: GenMessage<UsageRecord> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_account, 3);
+
+/**
+ * One engine that worked on a request.
+ *
+ * @generated from message parley.account.v1.EngineAttempt
+ */
+export type EngineAttempt = Message<"parley.account.v1.EngineAttempt"> & {
+  /**
+   * The engine's name in the configuration.
+   *
+   * @generated from field: string engine = 1;
+   */
+  engine: string;
+
+  /**
+   * The code of the error in which it ended. Absent for the engine that answered.
+   *
+   * @generated from field: optional string code = 2;
+   */
+  code?: string | undefined;
+
+  /**
+   * The HTTP status of the engine's upstream. Absent if it did not answer, or began an answer and reported an error in it.
+   *
+   * @generated from field: optional int32 upstream_status = 3 [json_name = "upstream_status"];
+   */
+  upstreamStatus?: number | undefined;
+
+  /**
+   * The upstream's own code or type of the error, such as `insufficient_quota`. Its sentences are not kept.
+   *
+   * @generated from field: optional string upstream_code = 4 [json_name = "upstream_code"];
+   */
+  upstreamCode?: string | undefined;
+
+  /**
+   * Milliseconds from the call of the engine to its first output.
+   *
+   * @generated from field: optional int32 first_output_ms = 5 [json_name = "first_output_ms"];
+   */
+  firstOutputMs?: number | undefined;
+
+  /**
+   * Milliseconds from the call of the engine to the end of its answer.
+   *
+   * @generated from field: optional int32 duration_ms = 6 [json_name = "duration_ms"];
+   */
+  durationMs?: number | undefined;
+};
+
+/**
+ * Describes the message parley.account.v1.EngineAttempt.
+ * Use `create(EngineAttemptSchema)` to create a new message.
+ */
+export const EngineAttemptSchema: GenMessage<EngineAttempt> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 4);
+
+/**
+ * A limit that a request did not fit into.
+ *
+ * @generated from message parley.account.v1.ReachedLimit
+ */
+export type ReachedLimit = Message<"parley.account.v1.ReachedLimit"> & {
+  /**
+   * `account` or `key`.
+   *
+   * @generated from field: string owner = 1;
+   */
+  owner: string;
+
+  /**
+   * `balance` (the credits), `credits` (a budget), `fair_use`, `characters`, `audio_seconds`, `requests` or `tokens` (per minute), or
+   * `running` (at once).
+   *
+   * @generated from field: string unit = 2;
+   */
+  unit: string;
+
+  /**
+   * The day, such as `2026-11-21`, or the month that the amounts belong to; `all` for a budget in total. Absent for other units.
+   *
+   * @generated from field: optional string period = 3;
+   */
+  period?: string | undefined;
+
+  /**
+   * The amount that the request needed. Credits are in nano-credits, like the two that follow.
+   *
+   * @generated from field: int64 amount = 4;
+   */
+  amount: bigint;
+
+  /**
+   * @generated from field: int64 limit = 5;
+   */
+  limit: bigint;
+
+  /**
+   * The amount that other requests had used and reserved.
+   *
+   * @generated from field: int64 taken = 6;
+   */
+  taken: bigint;
+};
+
+/**
+ * Describes the message parley.account.v1.ReachedLimit.
+ * Use `create(ReachedLimitSchema)` to create a new message.
+ */
+export const ReachedLimitSchema: GenMessage<ReachedLimit> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 5);
 
 /**
  * An entry of an account's ledger. Entries are never changed or removed; the balance is their sum.
@@ -405,7 +551,7 @@ export type LedgerEntry = Message<"parley.account.v1.LedgerEntry"> & {
  * Use `create(LedgerEntrySchema)` to create a new message.
  */
 export const LedgerEntrySchema: GenMessage<LedgerEntry> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 4);
+  messageDesc(file_parley_account_v1_account, 6);
 
 /**
  * @generated from message parley.account.v1.GetAccountRequest
@@ -418,7 +564,7 @@ export type GetAccountRequest = Message<"parley.account.v1.GetAccountRequest"> &
  * Use `create(GetAccountRequestSchema)` to create a new message.
  */
 export const GetAccountRequestSchema: GenMessage<GetAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 5);
+  messageDesc(file_parley_account_v1_account, 7);
 
 /**
  * @generated from message parley.account.v1.GetAccountResponse
@@ -435,7 +581,7 @@ export type GetAccountResponse = Message<"parley.account.v1.GetAccountResponse">
  * Use `create(GetAccountResponseSchema)` to create a new message.
  */
 export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 6);
+  messageDesc(file_parley_account_v1_account, 8);
 
 /**
  * @generated from message parley.account.v1.ListUsageRecordsRequest
@@ -503,6 +649,27 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
    * @generated from field: optional string key_id = 9 [json_name = "key_id"];
    */
   keyId?: string | undefined;
+
+  /**
+   * Only requests that ended with this error code.
+   *
+   * @generated from field: optional string code = 10;
+   */
+  code?: string | undefined;
+
+  /**
+   * Only requests that this engine answered, or tried last. Requests of earlier versions have no engine.
+   *
+   * @generated from field: optional string engine = 11;
+   */
+  engine?: string | undefined;
+
+  /**
+   * Only requests with this HTTP status.
+   *
+   * @generated from field: optional int32 http_status = 12 [json_name = "http_status"];
+   */
+  httpStatus?: number | undefined;
 };
 
 /**
@@ -510,7 +677,7 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 7);
+  messageDesc(file_parley_account_v1_account, 9);
 
 /**
  * @generated from message parley.account.v1.ListUsageRecordsResponse
@@ -536,7 +703,7 @@ export type ListUsageRecordsResponse = Message<"parley.account.v1.ListUsageRecor
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 8);
+  messageDesc(file_parley_account_v1_account, 10);
 
 /**
  * @generated from message parley.account.v1.GetUsageTotalsRequest
@@ -557,8 +724,9 @@ export type GetUsageTotalsRequest = Message<"parley.account.v1.GetUsageTotalsReq
   endTime?: Timestamp | undefined;
 
   /**
-   * Any of `key`, `month`, `day`, `hour`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over all
-   * requests. `hour` needs a `start_time` and an `end_time` at most two days apart.
+   * Any of `key`, `month`, `day`, `hour`, `operation`, `model`, `state`, `code`, `engine`, `http_status`, for at most 10,000 totals.
+   * Empty: one total over all requests. `hour` needs a `start_time` and an `end_time` at most two days apart; the last three at most
+   * 31 days.
    *
    * @generated from field: repeated string group_by = 3 [json_name = "group_by"];
    */
@@ -592,7 +760,7 @@ export type GetUsageTotalsRequest = Message<"parley.account.v1.GetUsageTotalsReq
  * Use `create(GetUsageTotalsRequestSchema)` to create a new message.
  */
 export const GetUsageTotalsRequestSchema: GenMessage<GetUsageTotalsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 9);
+  messageDesc(file_parley_account_v1_account, 11);
 
 /**
  * @generated from message parley.account.v1.GetUsageTotalsResponse
@@ -611,7 +779,7 @@ export type GetUsageTotalsResponse = Message<"parley.account.v1.GetUsageTotalsRe
  * Use `create(GetUsageTotalsResponseSchema)` to create a new message.
  */
 export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 10);
+  messageDesc(file_parley_account_v1_account, 12);
 
 /**
  * Sums over the account's requests, including those whose records were pruned. Fields that the grouping does not use
@@ -742,6 +910,25 @@ export type UsageTotal = Message<"parley.account.v1.UsageTotal"> & {
    * @generated from field: optional string hour = 19;
    */
   hour?: string | undefined;
+
+  /**
+   * The error code. Absent for requests without an error, and for pruned records, like the two that follow.
+   *
+   * @generated from field: optional string code = 20;
+   */
+  code?: string | undefined;
+
+  /**
+   * The engine that answered, or the last one that was tried.
+   *
+   * @generated from field: optional string engine = 21;
+   */
+  engine?: string | undefined;
+
+  /**
+   * @generated from field: optional int32 http_status = 22 [json_name = "http_status"];
+   */
+  httpStatus?: number | undefined;
 };
 
 /**
@@ -749,7 +936,7 @@ export type UsageTotal = Message<"parley.account.v1.UsageTotal"> & {
  * Use `create(UsageTotalSchema)` to create a new message.
  */
 export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 11);
+  messageDesc(file_parley_account_v1_account, 13);
 
 /**
  * @generated from message parley.account.v1.ListLedgerEntriesRequest
@@ -775,7 +962,7 @@ export type ListLedgerEntriesRequest = Message<"parley.account.v1.ListLedgerEntr
  * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
  */
 export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 12);
+  messageDesc(file_parley_account_v1_account, 14);
 
 /**
  * @generated from message parley.account.v1.ListLedgerEntriesResponse
@@ -801,7 +988,7 @@ export type ListLedgerEntriesResponse = Message<"parley.account.v1.ListLedgerEnt
  * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
  */
 export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 13);
+  messageDesc(file_parley_account_v1_account, 15);
 
 /**
  * @generated from message parley.account.v1.GetStatementRequest
@@ -820,7 +1007,7 @@ export type GetStatementRequest = Message<"parley.account.v1.GetStatementRequest
  * Use `create(GetStatementRequestSchema)` to create a new message.
  */
 export const GetStatementRequestSchema: GenMessage<GetStatementRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 14);
+  messageDesc(file_parley_account_v1_account, 16);
 
 /**
  * @generated from message parley.account.v1.GetStatementResponse
@@ -837,7 +1024,7 @@ export type GetStatementResponse = Message<"parley.account.v1.GetStatementRespon
  * Use `create(GetStatementResponseSchema)` to create a new message.
  */
 export const GetStatementResponseSchema: GenMessage<GetStatementResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 15);
+  messageDesc(file_parley_account_v1_account, 17);
 
 /**
  * The credits of an account in a month (UTC), from its ledger, to the nano-credit. A debit belongs to the month in which
@@ -907,7 +1094,7 @@ export type Statement = Message<"parley.account.v1.Statement"> & {
  * Use `create(StatementSchema)` to create a new message.
  */
 export const StatementSchema: GenMessage<Statement> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 16);
+  messageDesc(file_parley_account_v1_account, 18);
 
 /**
  * A sum of ledger entries.
@@ -963,5 +1150,5 @@ export type StatementLine = Message<"parley.account.v1.StatementLine"> & {
  * Use `create(StatementLineSchema)` to create a new message.
  */
 export const StatementLineSchema: GenMessage<StatementLine> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 17);
+  messageDesc(file_parley_account_v1_account, 19);
 

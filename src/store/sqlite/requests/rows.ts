@@ -128,7 +128,7 @@ export class Rows {
 
   #insert(row: NewRow): Step[] {
     const numbers = this.#numbers;
-    const { model, code, tokens_source: source } = row;
+    const { model, code, tokens_source: source, engine } = row;
     // Clients may name any model in a request that fails: only models that are served get numbers.
     const isServed = row.state === 'ok' || row.state === 'started';
     const numberOf = (word: string) => (isServed ? numbers.word(word) : numbers.find(word));
@@ -142,13 +142,19 @@ export class Rows {
       operation: numbers.word(row.operation),
       model: model == null ? null : numberOf(model),
       wire: numbers.word(row.wire),
+      ...(engine != null && { engine: numbers.word(engine) }),
     };
     return this.#steps(insertFor(stored), stored);
   }
 
-  #numbered({ state, code, tokens_source: source }: EndRow) {
+  #numbered({ state, code, tokens_source: source, engine }: EndRow) {
     const numberOf = (word: string | null | undefined) => (word == null ? null : this.#numbers.word(word));
-    return { state: this.#numbers.word(state), code: numberOf(code), tokens_source: numberOf(source) };
+    return {
+      state: this.#numbers.word(state),
+      code: numberOf(code),
+      tokens_source: numberOf(source),
+      engine: numberOf(engine),
+    };
   }
 
   #steps<Row extends object>(write: Statement<Row>, row: Row): Step[] {

@@ -112,7 +112,15 @@ async function addRequests(store: Store, caller: Caller): Promise<void> {
   await store.requests.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
   const failed = newStart(caller, 'transcription', 'pocketsphinx');
   await store.requests.reserve(failed, { counted: [fairUse(caller.accountId, 30, 1_000)] });
-  const failure = { httpStatus: 502, code: 'upstream_error', fairUseUnits: 0, audioMsIn: 2_000 };
+  const attempt = {
+    engine: 'hears',
+    code: 'upstream_error',
+    upstreamStatus: 503,
+    upstreamCode: 'overloaded',
+  };
+  const cause = { attempts: [{ ...attempt, durationMs: 40 }], returnedUnits: 30 };
+  const facts = { engine: 'hears', reserved: hold.amount, cause };
+  const failure = { httpStatus: 502, code: 'upstream_error', fairUseUnits: 0, audioMsIn: 2_000, ...facts };
   await store.requests.settle(failed.id, end('failed', failure));
   await store.requests.record(newStart(caller, 'catalog'), end('ok'));
   await store.requests.record(

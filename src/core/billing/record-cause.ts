@@ -1,0 +1,47 @@
+/** Why a request ended as it did, for its record. */
+import type { RecordCause, RecordedAttempt } from '../entities/usage.ts';
+import type { ReachedLimit } from '../values/errors.ts';
+import type { EngineAttempt } from '../values/signal.ts';
+
+interface Facts {
+  readonly attempts: readonly EngineAttempt[];
+  readonly reached: ReachedLimit | undefined;
+  /** Units of fair use that were reserved and not spent. */
+  readonly returnedUnits: number | undefined;
+}
+
+/** Engines that a record keeps. */
+const attemptsMax = 16;
+
+/** Undefined if there is nothing to say, as for most requests. */
+export function causeOf({ attempts, reached, returnedUnits }: Facts): RecordCause | undefined {
+  const hasFailed = attempts.some(({ error }) => error !== undefined);
+  if (!hasFailed && reached === undefined && !returnedUnits) return undefined;
+  return {
+    ...(hasFailed && { attempts: attempts.slice(-attemptsMax).map(recorded) }),
+    ...(reached && { limit: limitOf(reached) }),
+    ...(returnedUnits && { returnedUnits }),
+  };
+}
+
+function recorded({ engine, error, firstOutputMs, durationMs }: EngineAttempt): RecordedAttempt {
+  return {
+    engine,
+    code: error?.code,
+    upstreamStatus: error?.upstream?.status,
+    upstreamCode: error?.upstream?.code,
+    firstOutputMs: firstOutputMs && Math.round(firstOutputMs),
+    durationMs: durationMs && Math.round(durationMs),
+  };
+}
+
+function limitOf({ owner, unit, period, amount, limit, taken }: ReachedLimit): RecordCause['limit'] {
+  return {
+    owner: owner.startsWith('key_') ? 'key' : 'account',
+    unit,
+    ...(period !== undefined && { period }),
+    amount,
+    limit,
+    taken,
+  };
+}
