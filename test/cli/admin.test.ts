@@ -243,7 +243,7 @@ describe.each([
   it('show usage records and the audit trail', async () => {
     expect(await json('usage', '--account', 'acme')).toEqual({ records: [] });
     expect(await text('usage')).toMatch(
-      /^TIME \(UTC\) +ACCOUNT +OPERATION +MODEL +STATE +CODE +TOOK +AMOUNT +UNITS +CREDITS\n$/,
+      /^TIME \(UTC\) +ACCOUNT +OPERATION +MODEL +STATE +CODE +TOOK +AMOUNT +UNITS +CREDITS +ID\n$/,
     );
     const { entries } = await json<{ entries: { action: string }[] }>('audit', '--limit', '1000');
     expect(entries.map(({ action }) => action)).toContain('account.create');
@@ -286,9 +286,11 @@ describe('the admin commands', () => {
     expect(line(' ok ')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}demo /);
     expect(line(' speech ')).toContain('refused');
     expect(lines.findLast((candidate) => candidate.includes(' speech '))).toMatch(
-      / speech +flite +ok +- +\d+\.\d\d s +12 characters +12 +-$/,
+      / speech +flite +ok +- +\d+\.\d\d s +12 characters +12 +- +req_\w+$/,
     );
-    expect(line('eliza')).toMatch(/ chat +eliza +ok +- +\d+\.\d\d s +\d+ \+ \d+ tokens +- +0\.0000\d+$/);
+    expect(line('eliza')).toMatch(
+      / chat +eliza +ok +- +\d+\.\d\d s +\d+ \+ \d+ tokens +- +0\.0000\d+ +req_\w+$/,
+    );
     expect(line('unknown_voice')).toMatch(/ speech +flite +refused +unknown_voice /);
     const { records } = await printedJson<{ records: { id: string; state: string; operation: string }[] }>([
       ...['usage', '--account', 'demo', '--state', 'ok', '--operation', 'speech', '--since', '1h', ...flags],
@@ -296,6 +298,22 @@ describe('the admin commands', () => {
     expect(records.map(({ state, operation }) => [state, operation])).toEqual([['ok', 'speech']]);
     const id = records[0]?.id ?? '';
     expect(await printedJson(['usage', '--id', id, ...flags])).toMatchObject({ records: [{ id }] });
+    expect(await printed(['usage', 'show', id, ...flags])).toMatch(
+      /^id +req_\w+\n(.*\n)*state +ok\nHTTP status +200\nengine +builtin\n(.*\n)*amount +12 characters\nunits +12\n/,
+    );
+    const refused = / (req_\w+)$/.exec(line('unknown_voice'))?.[1] ?? '';
+    expect(await printed(['usage', 'show', refused, ...flags])).toMatch(/\ncode +unknown_voice\n/);
+    const selected = ['--code', 'unknown_voice', '--status', '400'];
+    expect((await printed(['usage', ...selected, ...flags])).split('\n')).toHaveLength(3);
+    const unknown = await parley(['usage', 'show', `${refused.slice(0, -4)}0000`, ...flags], here);
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      expect.stringContaining('with a valid key have records'),
+    ]);
+    const day = new Date().toISOString().slice(0, 10);
+    const until = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const byEngine = ['--by', 'engine,code', '--since', day, '--until', until];
+    expect(await printed(['usage', 'totals', ...byEngine, ...flags])).toMatch(/^builtin +- +\d/m);
     const csv = (await printed(['usage', 'export', '--csv', '--operation', 'speech', ...flags])).split(
       '\r\n',
     );

@@ -100,7 +100,7 @@ const groups = {
   plan: ['start-trial', 'activate', 'end'],
   key: ['create', 'list', 'rotate', 'limits', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
-  usage: ['export', 'focus', 'totals'],
+  usage: ['show', 'export', 'focus', 'totals'],
   alerts: ['show', 'set', 'confirm', 'list', 'test'],
   config: ['apply', 'show', 'check'],
   store: ['copy'],

@@ -1,6 +1,11 @@
 import { isMessage } from '@bufbuild/protobuf';
 import { TimestampSchema, timestampDate } from '@bufbuild/protobuf/wkt';
-import { type UsageRecord, UsageRecordSchema } from '../../../gen/parley/account/v1/account_pb.ts';
+import {
+  EngineAttemptSchema,
+  ReachedLimitSchema,
+  type UsageRecord,
+  UsageRecordSchema,
+} from '../../../gen/parley/account/v1/account_pb.ts';
 import { csvLine, save } from '../csv.ts';
 import { type Kind, type RecordFilter, readRecords } from './source.ts';
 
@@ -34,5 +39,19 @@ function lineOf(record: UsageRecord): string {
 
 function textOf(value: unknown): string {
   if (isMessage(value, TimestampSchema)) return timestampDate(value).toISOString();
+  if (Array.isArray(value)) return value.length === 0 ? '' : jsonOf(value);
+  if (typeof value === 'object') return jsonOf(value);
   return value === undefined ? '' : String(value);
+}
+
+/** JSON with the names and numbers of the REST API. */
+function jsonOf(value: unknown): string {
+  const nested = [EngineAttemptSchema, ReachedLimitSchema];
+  return JSON.stringify(value, (_, member: unknown) => {
+    if (typeof member === 'bigint') return Number(member);
+    const schema = nested.find((one) => isMessage(member, one));
+    if (schema === undefined) return member;
+    const of = member as Readonly<Record<string, unknown>>;
+    return Object.fromEntries(schema.fields.map(({ jsonName, localName }) => [jsonName, of[localName]]));
+  });
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { usageError } from '../terminal/command.ts';
 import { printData, shown } from '../terminal/terminal.ts';
@@ -37,7 +37,7 @@ function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
         objects
           .map((object) =>
             flags.csv
-              ? csvLine(columns.map((column) => shown(String(object[column] ?? ''))))
+              ? csvLine(columns.map((column) => shown(cellText(object[column]))))
               : shown(`${JSON.stringify(object)}\n`),
           )
           .join(''),
@@ -51,6 +51,12 @@ async function usageRecords() {
   const { jsonCodec } = await import('../../codec/codec.ts');
   const columns = UsageRecordSchema.fields.map(({ jsonName }) => jsonName);
   return { codec: jsonCodec(UsageRecordSchema), columns };
+}
+
+/** The members that are no single value are JSON. */
+function cellText(value: JsonValue | undefined): string {
+  if (Array.isArray(value) && value.length === 0) return '';
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
 }
 
 export function csvLine(cells: readonly string[]): string {

@@ -1,6 +1,6 @@
 /** The flags that select usage records. */
-import { type Command, Option } from 'commander';
-import { operations, recordStates } from '../../core/entities/usage.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { operations, recordCodes, recordStates } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/present.ts';
 import { parseMoment, timestampOf } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
@@ -12,6 +12,9 @@ export interface UsageFilterFlags extends AdminCommandFlags {
   readonly operation?: string;
   readonly model?: string;
   readonly state?: string;
+  readonly code?: string;
+  readonly engine?: string;
+  readonly status?: number;
   readonly id?: string;
 }
 
@@ -27,11 +30,31 @@ export function withFilters(command: Command): Command {
     .addOption(new Option('--operation <operation>', 'only of this operation').choices(operations))
     .option('--model <model>', 'only of this model')
     .addOption(new Option('--state <state>', 'only in this state').choices(recordStates))
+    .addOption(new Option('--code <code>', 'only with this error code').choices(recordCodes))
+    .option('--engine <engine>', 'only of this engine, which answered or was tried last')
+    .option('--status <status>', 'only with this HTTP status', parseStatus)
     .option('--id <id>', 'only the request with this id (x-request-id)');
 }
 
-export function usageFilter({ account, since, until, operation, model, state, id }: UsageFilterFlags) {
+export function usageFilter({ account, since, until, status, ...flags }: UsageFilterFlags) {
+  const { operation, model, state, code, engine, id } = flags;
   const startTime = since && timestampOf(since.getTime());
   const endTime = until && timestampOf(until.getTime());
-  return present({ accountId: account, startTime, endTime, operation, model, state, id });
+  return present({
+    accountId: account,
+    startTime,
+    endTime,
+    operation,
+    model,
+    state,
+    code,
+    engine,
+    httpStatus: status,
+    id,
+  });
+}
+
+function parseStatus(text: string): number {
+  if (/^[1-5]\d\d$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write an HTTP status such as 502.');
 }

@@ -26,6 +26,7 @@ export function totalsCommand(): Command {
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by account --top 10 --top-by cost',
     'parley usage totals --by hour --since 2027-01-31 --until 2027-02-01',
+    'parley usage totals --by engine,code --since 7d --until 2027-01-31',
     'parley usage totals --by model --account acme --json',
   ]);
   return withTotals(command, totalDimensions, 'month').option(
@@ -92,6 +93,9 @@ function totalsTable(
     operation: { title: 'OPERATION', cell: ({ operation }) => operation },
     model: { title: 'MODEL', cell: ({ model }) => model },
     state: { title: 'STATE', cell: ({ state }) => state },
+    code: { title: 'CODE', cell: ({ code }) => code },
+    engine: { title: 'ENGINE', cell: ({ engine }) => engine },
+    http_status: { title: 'HTTP STATUS', cell: ({ httpStatus }) => httpStatus?.toString() },
   };
   const sum = (title: string, cell: Column<UsageTotal>['cell']) => ({ title, cell, align: 'right' as const });
   return table(totals, [

@@ -8,6 +8,7 @@ import { accountNames, allOrOwnCommand, type LimitFlag, limitOption, listAndShow
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 import { focusCommand } from './usage-focus.ts';
+import { amountText, showCommand } from './usage-show.ts';
 import { totalsCommand } from './usage-totals.ts';
 
 type UsageFlags = UsageFilterFlags & LimitFlag;
@@ -18,12 +19,15 @@ export function usageCommand(): Command {
     'parley usage --account acme --limit 100',
     'parley usage --own   # of the account of your API key',
     'parley usage --since 24h --state failed --json',
+    'parley usage --code upstream_error --engine azure',
+    'parley usage show req_0197a3…   # why it failed: the x-request-id of its answer',
     'parley usage totals --by account,month',
     'parley usage export --csv --since 2027-01-01 > usage.csv',
   ]);
   return withFilters(command)
     .addOption(limitOption('records'))
     .action(showUsage)
+    .addCommand(showCommand())
     .addCommand(exportCommand())
     .addCommand(focusCommand())
     .addCommand(totalsCommand());
@@ -62,17 +66,8 @@ function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, 
     { title: 'AMOUNT', cell: amountText, align: 'right' },
     { title: 'UNITS', cell: ({ fairUseUnits }) => fairUseUnits?.toString(), align: 'right' },
     { title: 'CREDITS', cell: costText, align: 'right' },
+    { title: 'ID', cell: ({ id }) => id },
   ]);
-}
-
-/** The size of the request, in the unit of its operation. */
-function amountText(record: UsageRecord) {
-  const { characters, audioSecondsIn, promptTokens, cachedTokens, completionTokens } = record;
-  if (characters !== undefined) return `${characters} characters`;
-  if (audioSecondsIn !== undefined) return `${audioSecondsIn.toFixed(1)} seconds`;
-  if (promptTokens === undefined) return undefined;
-  const cached = cachedTokens ? ` (${cachedTokens} cached)` : '';
-  return `${promptTokens}${cached} + ${completionTokens ?? 0} tokens`;
 }
 
 function costText({ costNanoCredits }: UsageRecord): string | undefined {

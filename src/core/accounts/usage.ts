@@ -18,6 +18,7 @@ import {
   type PruneCut,
   type RecordFilter,
   recordDimensions,
+  recordCodes,
   recordStates,
   type Top,
   type TotalDimension,
@@ -29,7 +30,6 @@ import {
   type UsageTotal,
 } from '../entities/usage.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
-import { errorTable } from '../values/errors.ts';
 import { type AccountId, isRequestId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
@@ -97,9 +97,6 @@ async function filteredAccount(
 function pruned(records: number, answers: number, complete: boolean) {
   return { recordsRemoved: BigInt(records), answersRemoved: BigInt(answers), complete };
 }
-
-/** Codes that a record can have. */
-const recordCodes = [...Object.keys(errorTable), 'deadline_exceeded'].sort();
 
 type RecordFilterRequest = Pick<
   ListUsageRecordsRequest,

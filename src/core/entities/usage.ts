@@ -1,4 +1,4 @@
-import type { ReachedLimit } from '../values/errors.ts';
+import { errorTable, type ReachedLimit } from '../values/errors.ts';
 import type { AccountId, KeyId, RequestId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/page.ts';
@@ -24,6 +24,9 @@ export const recordStates = [
 ] as const;
 
 export type RecordState = (typeof recordStates)[number];
+
+/** Error codes that a record can have. */
+export const recordCodes: readonly string[] = [...Object.keys(errorTable), 'deadline_exceeded'].sort();
 
 /** The facts of a request at its start. */
 export interface RecordStart {

@@ -1,0 +1,102 @@
+/** One request: why it failed, which engines worked on it, what it cost. */
+import type { Command } from 'commander';
+import type { EngineAttempt, ReachedLimit, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import { formatCredits, nanoCredits } from '../../core/values/money.ts';
+import { CliError } from '../terminal/command.ts';
+import { facts } from '../terminal/table.ts';
+import { spanText, timeText } from '../terminal/times.ts';
+import { type AdminCommandFlags, accountNames, allOrOwnCommand, show, withAdmin } from './admin-command.ts';
+
+export function showCommand(): Command {
+  return allOrOwnCommand('show', 'Show one request: why it failed, its engines, its cost.', [
+    'parley usage show req_0197a3c2f4d87b1e9c55d0e2a6b8f301',
+    'parley usage show --own req_0197a3c2f4d87b1e9c55d0e2a6b8f301',
+  ])
+    .argument('<id>', 'the x-request-id of its answer')
+    .action((id: string, _, self: Command) => showRequest(id, self.optsWithGlobals()));
+}
+
+function showRequest(id: string, flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const response = await admin.invoke('listUsageRecords', { id });
+    const [record] = response.records;
+    if (record === undefined) throw new CliError(unknownRequest);
+    response.nextPageToken = undefined;
+    await show(flags, 'listUsageRecords', response, async () => {
+      const names = await accountNames(admin, [record.accountId]);
+      return facts(factsOf(record, names.get(record.accountId)));
+    });
+  });
+}
+
+const unknownRequest =
+  'No record has this id. Only requests with a valid key have records, and old ones may have been removed.';
+
+type Fact = readonly [name: string, value: string | undefined];
+
+function factsOf(record: UsageRecord, account: string | undefined): Fact[] {
+  const { attempts, limit, code, httpStatus, firstOutputMs, durationMs } = record;
+  const all: Fact[] = [
+    ['id', record.id],
+    ['time (UTC)', timeText(record.startedAt)],
+    ['account', account],
+    ['key', record.keyId],
+    ['operation', record.operation],
+    ['model', record.model],
+    ['wire', record.wire],
+    ['state', record.state],
+    ['code', code],
+    ['HTTP status', httpStatus?.toString()],
+    ['limit', limit && limitText(limit)],
+    ['engine', record.engine],
+    ...attempts.map((attempt, at): Fact => [`attempt ${at + 1}`, attemptText(attempt)]),
+    ['first output', span(firstOutputMs)],
+    ['took', span(durationMs)],
+    ['amount', amountText(record)],
+    ['units', record.fairUseUnits?.toString()],
+    ['units given back', record.returnedUnits?.toString()],
+    ['credits held', creditsText(record.reservedNanoCredits)],
+    ['credits paid', creditsText(record.costNanoCredits)],
+    ['not covered', creditsText(record.overrunNanoCredits)],
+  ];
+  return all.filter(([, value]) => value !== undefined);
+}
+
+const span = (ms: number | undefined) => (ms === undefined ? undefined : spanText(ms));
+
+function creditsText(nano: bigint | undefined): string | undefined {
+  return nano === undefined ? undefined : formatCredits(nanoCredits(nano));
+}
+
+/** Such as `azure: upstream_error, its upstream answered 429 (insufficient_quota), after 0.21 s`. */
+function attemptText({
+  engine,
+  code = 'ok',
+  upstreamStatus,
+  upstreamCode,
+  durationMs,
+}: EngineAttempt): string {
+  const name = upstreamCode === undefined ? '' : ` (${upstreamCode})`;
+  const answered = upstreamStatus === undefined ? '' : `, its upstream answered ${upstreamStatus}${name}`;
+  const reported = upstreamStatus === undefined && name !== '' ? `, its upstream reported${name}` : '';
+  const after = durationMs === undefined ? '' : `, after ${spanText(durationMs)}`;
+  return `${engine}: ${code}${answered}${reported}${after}`;
+}
+
+/** Such as `requests of the key: 60 of 60 were taken, 1 was needed`. */
+function limitText({ owner, unit, period, amount, limit, taken }: ReachedLimit): string {
+  const isMoney = unit === 'credits' || unit === 'balance';
+  const text = (value: bigint) => (isMoney ? formatCredits(nanoCredits(value)) : String(value));
+  const when = period === undefined ? '' : ` (${period})`;
+  return `${unit} of the ${owner}${when}: ${text(taken)} of ${text(limit)} taken, ${text(amount)} needed`;
+}
+
+/** The size of the request, in the unit of its operation. */
+export function amountText(record: UsageRecord) {
+  const { characters, audioSecondsIn, promptTokens, cachedTokens, completionTokens } = record;
+  if (characters !== undefined) return `${characters} characters`;
+  if (audioSecondsIn !== undefined) return `${audioSecondsIn.toFixed(1)} seconds`;
+  if (promptTokens === undefined) return undefined;
+  const cached = cachedTokens ? ` (${cachedTokens} cached)` : '';
+  return `${promptTokens}${cached} + ${completionTokens ?? 0} tokens`;
+}
