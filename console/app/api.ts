@@ -73,6 +73,17 @@ export function failureOf(error: unknown): Failure {
   return { kind, message: error.rawMessage, ...(param !== undefined && { param }) };
 }
 
+/** The problem of a failed request with its code and id, by which its record is found. */
+export function problemOf(error: unknown, id = requestIdOf(error)): string {
+  const facts = [infoOf(error)?.reason, id].filter(Boolean);
+  const { message } = failureOf(error);
+  return facts.length === 0 ? message : `${message} (${facts.join(', ')})`;
+}
+
+function requestIdOf(error: unknown): string | undefined {
+  return (error instanceof ConnectError && error.metadata.get('x-request-id')) || undefined;
+}
+
 function infoOf(error: unknown) {
   return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0] : undefined;
 }

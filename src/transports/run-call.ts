@@ -240,9 +240,21 @@ export class ServedCall {
   /** The error for the client. An error that the operator must look into is logged, once for each request. */
   errorOf(thrown: unknown): ParleyError {
     const error = toParleyError(this.signal.aborted ? this.signal.reason : thrown);
-    if (this.#error === undefined) logFailure(this.#deps.log, this.id, error);
+    if (this.#error === undefined) logFailure(this.#deps.log, this.#loggedRequest(), error);
     this.#error = error;
     return error;
+  }
+
+  #loggedRequest() {
+    if (!('call' in this.#state)) return { requestId: this.id };
+    const { caller, metering } = this.#state.call;
+    const { model } = metering;
+    return {
+      requestId: this.id,
+      account: caller.account.id,
+      model,
+      engine: metering.attempts.at(-1)?.engine,
+    };
   }
 
   /** Aborts the call because the client has left or its own deadline has passed. */

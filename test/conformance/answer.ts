@@ -74,6 +74,8 @@ const chance: ReadonlySet<string> = new Set([
   ...['created', 'created_at', 'started_at', 'ends_at', 'resets_at', 'expires_at', 'revoked_at'],
   ...['suspended_at', 'deleted_at', 'last_used_at', 'delivered_at', 'next_attempt_at'],
   ...['first_output_ms', 'duration_ms', 'last_four', 'secret', 'wire', 'next_page_token'],
+  // The bytes of the message on the wire bound the prompt.
+  'reserved_nano_credits',
 ]);
 
 const chanceTexts: readonly (readonly [RegExp, string])[] = [

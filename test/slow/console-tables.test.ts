@@ -21,6 +21,14 @@ let browser: Browser;
 let parley: Parley;
 let origin: string;
 
+const failedAttempt = {
+  engine: 'azure',
+  code: 'upstream_error',
+  upstreamStatus: 429,
+  upstreamCode: 'insufficient_quota',
+  durationMs: 210,
+};
+
 /** Three days of use by the last 60 accounts. */
 async function seed(): Promise<void> {
   const { store } = parley.app;
@@ -40,6 +48,9 @@ async function seed(): Promise<void> {
       const end = {
         firstOutputMs: n,
         code: state === 'failed' ? 'upstream_error' : undefined,
+        httpStatus: state === 'failed' ? 502 : 200,
+        engine: 'azure',
+        cause: state === 'failed' ? { attempts: [failedAttempt] } : undefined,
         cost: state === 'ok' ? nanoCredits(n === largest ? 9_000_000_000n : 1_000_000n) : undefined,
       };
       const start = recordStart({ accountId, keyId }, { startedAtMs, model: 'a-model-with-a-long-name' });
@@ -86,14 +97,14 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it('show all columns in a wide window, and drop the least important first', async () => {
       const { page } = await open('/usage', 1920);
-      await expect.poll(() => titles(page)).toHaveLength(10);
+      await expect.poll(() => titles(page)).toHaveLength(11);
       const { width = 0 } = (await requests(page).boundingBox()) ?? {};
       expect(width).toBeGreaterThan(1_500);
       await page.setViewportSize({ width: 768, height: 900 });
       await expect.poll(async () => (await titles(page)).includes('First output')).toBe(false);
       expect(await titles(page)).toEqual(expect.arrayContaining(['Time', 'Account', 'State']));
       await page.setViewportSize({ width: 1920, height: 900 });
-      await expect.poll(() => titles(page)).toHaveLength(10);
+      await expect.poll(() => titles(page)).toHaveLength(11);
     });
 
     it('keep the columns that the reader has chosen', async () => {
@@ -176,6 +187,31 @@ describe.skipIf(missingBrowser !== undefined)(
         expect(await page.locator('figcaption .series strong').first().textContent()).toBe('60');
       },
     );
+
+    it('tells why a request failed, and finds and sums all like it', async () => {
+      const { page, complaints } = await open('/usage?period=7d&by=engine&state=failed', 1920);
+      const sums = page.getByRole('region', { name: 'Sums as a table' });
+      await expect
+        .poll(() => sums.locator('tbody tr').allInnerTexts())
+        .toEqual([expect.stringMatching(/azure\s+60/)]);
+      const requests = page.getByRole('region', { name: 'Requests as a table' });
+      await requests.locator('tbody tr').first().getByRole('button').click();
+      const dialog = page.getByRole('dialog');
+      const attempt = 'azure: upstream_error, its upstream answered 429 (insufficient_quota), after 210 ms';
+      await expect.poll(() => dialog.innerText()).toContain(attempt);
+      const code = dialog.getByRole('link', { name: 'upstream_error', exact: true });
+      expect(await code.getAttribute('href')).toBe('/docs/guides/errors#upstream_error');
+      await dialog.getByRole('link', { name: 'All requests with this code' }).click();
+      await settled(page);
+      expect(await page.getByLabel('Code', { exact: true }).inputValue()).toBe('upstream_error');
+      await expect
+        .poll(() => sums.locator('tbody tr').allInnerTexts())
+        .toEqual([expect.stringMatching(/chat\s+60/)]);
+      await page.goto(`${origin}/console/usage?period=90d&by=code`);
+      await expect.poll(() => page.getByText('are of at most 31 days').count()).toBe(1);
+      expect(await violations(page)).toEqual([]);
+      expect(complaints).toEqual([]);
+    });
 
     it('sums up the activity on the overview', async () => {
       const load = { amount: '12.5', reason: 'Invoice', idempotency_key: 'overview' };

@@ -47,13 +47,16 @@ describe.each(servers)('in front of another, with the %s server:', (name) => {
   });
 });
 
-/** The engines of the relay are other ones, with an upstream that answers. */
+/** Facts of the relay's own: its engines, whose upstream answers, and what it reserves before that upstream refuses. */
+const ofRelay = {
+  engine: undefined,
+  attempts: undefined,
+  reserved_nano_credits: undefined,
+  returned_units: undefined,
+};
+
 function comparable({ answer, records, ...others }: Observation) {
-  const compared = records.map((record) => ({
-    ...(record as object),
-    engine: undefined,
-    attempts: undefined,
-  }));
+  const compared = records.map((record) => ({ ...(record as object), ...ofRelay }));
   return { ...others, answer: withoutNulls(answer), records: compared };
 }
 

@@ -8,6 +8,7 @@ import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import type { SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
+import { unfiltered } from '../usage/record-list.tsx';
 import { daysAgo, readRecords, readTotals, served, type Total } from '../usage/source.ts';
 import { countOf, Today } from '../usage/today.tsx';
 import { type Advice as AdviceItem, adviceFor } from './advice.tsx';
@@ -24,15 +25,7 @@ interface Facts {
 }
 
 async function readFacts(signal: AbortSignal): Promise<Facts> {
-  const today = {
-    operation: '',
-    model: '',
-    state: '',
-    accountId: '',
-    keyId: '',
-    id: '',
-    startTime: timestampFromDate(daysAgo(0)),
-  };
+  const today = { ...unfiltered, id: '', startTime: timestampFromDate(daysAgo(0)) };
   const [{ account: own }, { key }, totals, page] = await Promise.all([
     account.getAccount({}, { signal }),
     management.getKey({}, { signal }),

@@ -1,4 +1,5 @@
 /** Who used the server in a period, what failed, and the credits that went and came. */
+
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
@@ -12,6 +13,7 @@ import { type Group, groupsOf, measureOf, sumOf } from '../usage/measures.ts';
 import { useNamesOf } from '../usage/names.ts';
 import { PeriodChoice } from '../usage/period-choice.tsx';
 import { type Period, type PeriodName, usePeriod } from '../usage/periods.ts';
+import { unfiltered } from '../usage/record-list.tsx';
 import { readRecords, readTotals, served, type Total } from '../usage/source.ts';
 
 const offered: readonly PeriodName[] = ['today', '7d', '30d', 'dates'];
@@ -90,7 +92,7 @@ export function Fact({ title, note, children }: FactProps) {
 
 async function newestFailed({ from, until }: Period, signal: AbortSignal): Promise<readonly UsageRecord[]> {
   const times = { startTime: timestampFromDate(from), endTime: timestampFromDate(until) };
-  const filter = { operation: '', model: '', state: 'failed', accountId: '', keyId: '', id: '' };
+  const filter = { ...unfiltered, state: 'failed', id: '' };
   return (await readRecords('admin', { ...filter, ...times }, { size: failedMax }, signal)).items;
 }
 

@@ -2,7 +2,7 @@
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { speechCode } from '../../shared/code/audio-code.ts';
-import { failureOf, isAborted } from '../api.ts';
+import { isAborted, problemOf } from '../api.ts';
 import { save } from '../csv.ts';
 import { Choice } from '../fields.tsx';
 import { durationText, wholeText } from '../format.tsx';
@@ -113,7 +113,7 @@ function useSpeech() {
     try {
       setSpoken(await synthesize(speech, wanted, abort.signal));
     } catch (error) {
-      if (!isAborted(error)) setProblem(failureOf(note(error)).message);
+      if (!isAborted(error)) setProblem(problemOf(note(error)));
     }
     setRunning(undefined);
   };

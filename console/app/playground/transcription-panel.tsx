@@ -4,7 +4,7 @@ import type { Transcript } from '../../../gen/parley/audio/v1/transcription_pb.t
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { transcriptionCode } from '../../shared/code/audio-code.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
-import { failureOf, isAborted } from '../api.ts';
+import { isAborted, problemOf } from '../api.ts';
 import { save } from '../csv.ts';
 import { durationText, secondsText } from '../format.tsx';
 import { AsCode } from './as-code.tsx';
@@ -163,7 +163,7 @@ function useTranscription() {
       const { transcript } = await transcription.createTranscription(request, { signal: abort.signal });
       setResult({ transcript, tookMs: performance.now() - startedMs });
     } catch (error) {
-      if (!isAborted(error)) setProblem(failureOf(error).message);
+      if (!isAborted(error)) setProblem(problemOf(error));
     }
     if (current.current === abort) setRunning(undefined);
   };

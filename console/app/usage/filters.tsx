@@ -8,7 +8,7 @@ import { type RecordFilter, served } from './source.ts';
 
 const states = ['ok', 'failed', 'refused', 'cancelled', 'interrupted', 'replayed', 'started'];
 
-const names = ['operation', 'model', 'state', 'account', 'key'] as const;
+const names = ['operation', 'model', 'state', 'code', 'engine', 'status', 'account', 'key'] as const;
 
 export interface Filters {
   readonly values: Omit<RecordFilter, 'startTime' | 'endTime' | 'id'>;
@@ -19,14 +19,20 @@ export function useFilters(): Filters {
   const [operation, setOperation] = useQuery('operation');
   const [model, setModel] = useQuery('model');
   const [state, setState] = useQuery('state');
+  const [code, setCode] = useQuery('code');
+  const [engine, setEngine] = useQuery('engine');
+  const [status, setStatus] = useQuery('status');
   const [accountId, setAccount] = useQuery('account');
   const [keyId, setKey] = useQuery('key');
   return {
-    values: { operation, model, state, accountId, keyId },
+    values: { operation, model, state, code, engine, status, accountId, keyId },
     set: {
       operation: setOperation,
       model: setModel,
       state: setState,
+      code: setCode,
+      engine: setEngine,
+      status: setStatus,
       key: setKey,
       account: (id) => {
         setKey('');
@@ -43,9 +49,21 @@ interface Props {
   readonly accountName: string;
   readonly keys: NamesById;
   readonly models: readonly string[];
+  /** Values that the sums have. They have them only if they are grouped by these. */
+  readonly causes: Readonly<Record<Cause, readonly string[]>>;
 }
 
-export function FilterChoices({ session, filters: { values, set }, accountName, keys, models }: Props) {
+export const causes = ['code', 'engine', 'status'] as const;
+export type Cause = (typeof causes)[number];
+
+const causeTexts: Readonly<Record<Cause, readonly [label: string, all: string]>> = {
+  code: ['Code', 'All codes'],
+  engine: ['Engine', 'All engines'],
+  status: ['HTTP status', 'All statuses'],
+};
+
+export function FilterChoices({ session, filters, accountName, keys, models, causes: known }: Props) {
+  const { values, set } = filters;
   const { operation, model, state, accountId, keyId } = values;
   return (
     <div class="filters">
@@ -79,6 +97,21 @@ export function FilterChoices({ session, filters: { values, set }, accountName, 
         )}
       />
       <Choice label="State" value={state} onChange={set.state} all="All states" options={states} />
+      {causes
+        .filter((name) => known[name].length > 0 || values[name] !== '')
+        .map((name) => (
+          <Choice
+            key={name}
+            label={causeTexts[name][0]}
+            value={values[name]}
+            onChange={set[name]}
+            all={causeTexts[name][1]}
+            options={withOwn(
+              known[name].map((value) => [value, value]),
+              values[name],
+            )}
+          />
+        ))}
     </div>
   );
 }

@@ -65,12 +65,22 @@ export const measures: readonly Measure[] = Object.values(measureOf);
 /** The name of what is shown together, as it is too small to be shown apart. */
 export const othersName = 'all others';
 
-export const dimensions = ['operation', 'model', 'state', 'key', 'account'] as const;
+export const dimensions = [
+  'operation',
+  'model',
+  'state',
+  'code',
+  'engine',
+  'status',
+  'key',
+  'account',
+] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export function groupName(total: Total, dimension: Dimension): string {
   if (total.rest) return othersName;
   if (dimension === 'account') return total.accountId ?? 'none';
+  if (dimension === 'status') return total.httpStatus?.toString() ?? 'none';
   return (dimension === 'key' ? total.keyId : total[dimension]) ?? 'none';
 }
 

@@ -1,4 +1,5 @@
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import { attemptText, limitText } from '../../../src/core/accounts/record-words.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { exactCredits } from '../credits.ts';
 import { Dialog } from '../dialog.tsx';
@@ -17,7 +18,14 @@ export function RecordDialog({ record, names, onClose }: Props) {
   const facts: [string, unknown][] = [
     ['Request id', <IdText key="id" id={record.id} />],
     ['State', <State key="state" record={record} />],
+    ['Code', record.code === undefined ? undefined : <CodeLink key="code" code={record.code} />],
     ['HTTP status', record.httpStatus],
+    ['Limit that refused', record.limit && limitText(record.limit, exactCredits)],
+    ['Engine', record.engine],
+    ...record.attempts.map((attempt, at): [string, unknown] => [
+      `Attempt ${at + 1}`,
+      attemptText(attempt, durationText),
+    ]),
     ['Started', <Time key="time" at={record.startedAt} />],
     ['Account', names.get(record.accountId) ?? record.accountId],
     ['Key', names.get(record.keyId) ?? record.keyId],
@@ -38,6 +46,11 @@ export function RecordDialog({ record, names, onClose }: Props) {
     ['Completion tokens', record.completionTokens],
     ['Tokens', record.tokensSource],
     ['Fair-use units', record.fairUseUnits === undefined ? undefined : wholeText(record.fairUseUnits)],
+    ['Units given back', record.returnedUnits === undefined ? undefined : wholeText(record.returnedUnits)],
+    [
+      'Credits held',
+      record.reservedNanoCredits === undefined ? undefined : exactCredits(record.reservedNanoCredits),
+    ],
     ['Credits', record.costNanoCredits === undefined ? undefined : exactCredits(record.costNanoCredits)],
     [
       'Not covered',
@@ -57,6 +70,19 @@ export function RecordDialog({ record, names, onClose }: Props) {
           ))}
       </dl>
     </Dialog>
+  );
+}
+
+/** A link to the meaning of the code, and one to all requests that ended with it. */
+function CodeLink({ code }: { readonly code: string }) {
+  const meaning = code === 'deadline_exceeded' ? '/docs/guides/money' : `/docs/guides/errors#${code}`;
+  return (
+    <>
+      <a href={meaning} target="_self">
+        {code}
+      </a>{' '}
+      <a href={`/console/usage?code=${code}`}>All requests with this code</a>
+    </>
   );
 }
 

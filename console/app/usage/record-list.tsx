@@ -23,11 +23,23 @@ interface Props {
   /** Known names of keys. */
   readonly keys: NamesById;
   readonly period: Period;
-  readonly filter: Pick<RecordFilter, 'operation' | 'model' | 'state' | 'accountId' | 'keyId'>;
+  readonly filter: Pick<
+    RecordFilter,
+    'operation' | 'model' | 'state' | 'code' | 'engine' | 'status' | 'accountId' | 'keyId'
+  >;
 }
 
 const size = 50;
-const unfiltered = { operation: '', model: '', state: '', accountId: '', keyId: '' };
+export const unfiltered = {
+  operation: '',
+  model: '',
+  state: '',
+  code: '',
+  engine: '',
+  status: '',
+  accountId: '',
+  keyId: '',
+};
 const pageMsMax = 60_000;
 
 export function RecordList({ session, keys, period: { from, until }, filter: chosen }: Props) {
@@ -89,7 +101,9 @@ function Found({ session, keys, records, isById }: FoundProps) {
     return (
       <Empty title="No requests found.">
         <p>
-          {isById ? 'Check the id: answers have it in the header x-request-id.' : 'Choose other filters.'}
+          {isById
+            ? 'Check the id: answers have it in the header x-request-id. A request without a valid key has no record, and old records may have been removed.'
+            : 'Choose other filters.'}
         </p>
       </Empty>
     );
@@ -141,6 +155,7 @@ function columnsOf(
     { title: 'Operation', rank: 5, cell: ({ operation }) => operation },
     { title: 'Model', rank: 3, cell: ({ model = '–' }) => <Name text={model} /> },
     { title: 'State', cell: (record) => <State record={record} /> },
+    { title: 'Engine', rank: 10, cell: ({ engine = '–' }) => <Name text={engine} /> },
     {
       title: 'First output',
       form: 'right',

@@ -19,6 +19,10 @@ export interface RecordFilter {
   readonly operation: string;
   readonly model: string;
   readonly state: string;
+  /** Empty: all, also of the two that follow. */
+  readonly code: string;
+  readonly engine: string;
+  readonly status: string;
   /** Empty: all accounts; ignored for holders. */
   readonly accountId: string;
   /** Empty: all keys. */
@@ -65,7 +69,7 @@ export async function readTotals(
  */
 export async function readRecords(
   kind: Kind,
-  { operation, model, state, accountId, keyId, id, ...times }: RecordFilter,
+  { operation, model, state, code, engine, status, accountId, keyId, id, ...times }: RecordFilter,
   page: { readonly size: number; readonly token?: string | undefined },
   signal: AbortSignal,
 ): Promise<PageOf<UsageRecord>> {
@@ -74,6 +78,9 @@ export async function readRecords(
     ...(id === '' && times),
     ...(model !== '' && { model }),
     ...(state !== '' && { state }),
+    ...(code !== '' && { code }),
+    ...(engine !== '' && { engine }),
+    ...(/^\d{3}$/.test(status) && { httpStatus: Number(status) }),
     ...(keyId !== '' && { keyId }),
     ...(id !== '' && { id }),
     ...(page.token !== undefined && { pageToken: page.token }),

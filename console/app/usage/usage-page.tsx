@@ -1,12 +1,12 @@
 /** Usage: a chart and a table of sums, and the single requests behind them. The filters are in the address. */
 
 import { Choice, Segments } from '../fields.tsx';
-import { Count, Credits } from '../format.tsx';
+import { Count, Credits, dayMs } from '../format.tsx';
 import { useQuery } from '../router.ts';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { Chart } from './chart.tsx';
-import { FilterChoices, type Filters, useFilters } from './filters.tsx';
+import { causes, FilterChoices, type Filters, useFilters } from './filters.tsx';
 import {
   type Dimension,
   dimensions,
@@ -25,6 +25,8 @@ import { TotalsTable } from './totals-table.tsx';
 
 /** Accounts or keys that the chart and its table show apart. */
 const topMax = 10;
+/** The server sums by code, engine and status so many days at most. */
+const causeDaysMax = 31;
 
 const offered: readonly PeriodName[] = ['today', '7d', '30d', '90d', '12m', 'dates'];
 
@@ -40,8 +42,9 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   const [measureName, setMeasure] = useQuery('measure');
   const measure = measures.find(({ name }) => name === measureName) ?? measureOf.requests;
   const isLong = dimension === 'key' || dimension === 'account';
-  const groupBy = [period.unit, 'operation', 'model', 'state', ...(isLong ? [dimension] : [])];
   const { from, until } = period;
+  const { byCause, isTooLong } = causesToSum(dimension, filters, period);
+  const groupBy = [period.unit, 'operation', 'model', 'state', ...byCause, ...(isLong ? [dimension] : [])];
   const request = {
     from,
     until,
@@ -51,7 +54,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
     ...(isLong && { top: { top: topMax, topBy: measure.topBy } }),
   };
   const totals = useLoaded(JSON.stringify(request), (signal) => readTotals(kind, request, signal));
-  const models = [...new Set((totals.value ?? []).flatMap((total) => total.model ?? []))].sort();
+  const models = valuesOf(totals.value, ({ model }) => model);
   const listsKeys = kind === 'account' || mayDo(session, 'keys');
   const keys = useKeyNames(session, listsKeys ? accountId : '');
   const names = useNamesOf(session, accountId === '' ? [] : [accountId]);
@@ -67,6 +70,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
         accountName={names.get(accountId) ?? accountId}
         keys={keys}
         models={models}
+        causes={causesOf(totals.value)}
       />
       <section class="card" aria-label="Sums">
         <div class="filters">
@@ -83,22 +87,51 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
             options={own}
           />
         </div>
-        <Show of={totals} what="the totals">
-          {(all) => (
-            <Sums
-              session={session}
-              keys={keys}
-              period={period}
-              totals={filtered(all, filters.values)}
-              dimension={dimension}
-              measure={measure}
-            />
-          )}
-        </Show>
+        {isTooLong ? (
+          <Empty title="Sums by code, engine and status are of at most 31 days.">
+            <p>Choose a shorter period.</p>
+          </Empty>
+        ) : (
+          <Show of={totals} what="the totals">
+            {(all) => (
+              <Sums
+                session={session}
+                keys={keys}
+                period={period}
+                totals={filtered(all, filters.values)}
+                dimension={dimension}
+                measure={measure}
+              />
+            )}
+          </Show>
+        )}
       </section>
       <RecordList session={session} keys={keys} period={period} filter={filters.values} />
     </>
   );
+}
+
+/** The causes by which the server must sum, unless the period is too long for it. */
+function causesToSum(dimension: Dimension, { values }: Filters, { from, until }: Period) {
+  const wanted = causes.filter((name) => name === dimension || values[name] !== '');
+  const isTooLong = wanted.length > 0 && until.getTime() - from.getTime() > causeDaysMax * dayMs;
+  return {
+    isTooLong,
+    byCause: isTooLong ? [] : wanted.map((name) => (name === 'status' ? 'http_status' : name)),
+  };
+}
+
+const causesOf = (totals: readonly Total[] | undefined) => ({
+  code: valuesOf(totals, ({ code }) => code),
+  engine: valuesOf(totals, ({ engine }) => engine),
+  status: valuesOf(totals, ({ httpStatus }) => httpStatus?.toString()),
+});
+
+function valuesOf(
+  totals: readonly Total[] | undefined,
+  read: (total: Total) => string | undefined,
+): readonly string[] {
+  return [...new Set((totals ?? []).flatMap((total) => read(total) ?? []))].sort();
 }
 
 /** Names of keys are unique only within an account. */
@@ -109,13 +142,16 @@ function dimensionsFor(kind: Kind, accountId: string): readonly Dimension[] {
 
 function filtered(
   totals: readonly Total[],
-  { operation, model, state }: Filters['values'],
+  { operation, model, state, code, engine, status }: Filters['values'],
 ): readonly Total[] {
   return totals.filter(
     (total) =>
       (operation === '' ? served.some((name) => name === total.operation) : total.operation === operation) &&
       (model === '' || total.model === model) &&
-      (state === '' || total.state === state),
+      (state === '' || total.state === state) &&
+      (code === '' || total.code === code) &&
+      (engine === '' || total.engine === engine) &&
+      (status === '' || total.httpStatus === Number(status)),
   );
 }
 

@@ -1,6 +1,7 @@
 /** One request: why it failed, which engines worked on it, what it cost. */
 import type { Command } from 'commander';
-import type { EngineAttempt, ReachedLimit, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import { attemptText, limitText } from '../../core/accounts/record-words.ts';
 import { formatCredits, nanoCredits } from '../../core/values/money.ts';
 import { CliError } from '../terminal/command.ts';
 import { facts } from '../terminal/table.ts';
@@ -47,9 +48,9 @@ function factsOf(record: UsageRecord, account: string | undefined): Fact[] {
     ['state', record.state],
     ['code', code],
     ['HTTP status', httpStatus?.toString()],
-    ['limit', limit && limitText(limit)],
+    ['limit', limit && limitText(limit, exactCredits)],
     ['engine', record.engine],
-    ...attempts.map((attempt, at): Fact => [`attempt ${at + 1}`, attemptText(attempt)]),
+    ...attempts.map((attempt, at): Fact => [`attempt ${at + 1}`, attemptText(attempt, spanText)]),
     ['first output', span(firstOutputMs)],
     ['took', span(durationMs)],
     ['amount', amountText(record)],
@@ -64,31 +65,10 @@ function factsOf(record: UsageRecord, account: string | undefined): Fact[] {
 
 const span = (ms: number | undefined) => (ms === undefined ? undefined : spanText(ms));
 
+const exactCredits = (nano: bigint) => formatCredits(nanoCredits(nano));
+
 function creditsText(nano: bigint | undefined): string | undefined {
-  return nano === undefined ? undefined : formatCredits(nanoCredits(nano));
-}
-
-/** Such as `azure: upstream_error, its upstream answered 429 (insufficient_quota), after 0.21 s`. */
-function attemptText({
-  engine,
-  code = 'ok',
-  upstreamStatus,
-  upstreamCode,
-  durationMs,
-}: EngineAttempt): string {
-  const name = upstreamCode === undefined ? '' : ` (${upstreamCode})`;
-  const answered = upstreamStatus === undefined ? '' : `, its upstream answered ${upstreamStatus}${name}`;
-  const reported = upstreamStatus === undefined && name !== '' ? `, its upstream reported${name}` : '';
-  const after = durationMs === undefined ? '' : `, after ${spanText(durationMs)}`;
-  return `${engine}: ${code}${answered}${reported}${after}`;
-}
-
-/** Such as `requests of the key: 60 of 60 were taken, 1 was needed`. */
-function limitText({ owner, unit, period, amount, limit, taken }: ReachedLimit): string {
-  const isMoney = unit === 'credits' || unit === 'balance';
-  const text = (value: bigint) => (isMoney ? formatCredits(nanoCredits(value)) : String(value));
-  const when = period === undefined ? '' : ` (${period})`;
-  return `${unit} of the ${owner}${when}: ${text(taken)} of ${text(limit)} taken, ${text(amount)} needed`;
+  return nano === undefined ? undefined : exactCredits(nano);
 }
 
 /** The size of the request, in the unit of its operation. */

@@ -81,6 +81,11 @@ export class Metering {
     return this.#start.id;
   }
 
+  /** As the client named it, cut if it is very long. */
+  get model(): string | undefined {
+    return this.#start.model;
+  }
+
   get hasOutput(): boolean {
     return this.#firstOutputMs !== undefined;
   }

@@ -3,11 +3,18 @@ import type { ParleyError } from './errors.ts';
 import type { RequestId } from './ids.ts';
 import type { Log } from './log.ts';
 
+interface FailedRequest {
+  readonly requestId: RequestId;
+  readonly account?: string;
+  readonly model?: string | undefined;
+  readonly engine?: string | undefined;
+}
+
 /** Logs a failure that the operator must look into. Other errors are the caller's, and the answer says what to do. */
-export function logFailure(log: Log, requestId: RequestId, error: ParleyError): void {
+export function logFailure(log: Log, request: FailedRequest, error: ParleyError): void {
   if (error.code !== 'internal_error' && error.code !== 'upstream_error') return;
   const cause = error.cause ?? error;
-  log.error({ requestId, err: error.code === 'upstream_error' ? briefError(cause) : cause }, error.message);
+  log.error({ ...request, err: error.code === 'upstream_error' ? briefError(cause) : cause }, error.message);
 }
 
 export interface BriefError {

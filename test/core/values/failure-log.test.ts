@@ -110,7 +110,7 @@ it('the log has the stack of an internal failure, and of no other', () => {
     import { ParleyError } from '${errors}';
     for (const code of ['upstream_error', 'internal_error']) {
       const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-      logFailure(createLog('info'), 'req_1', new ParleyError(code, { cause }));
+      logFailure(createLog('info'), { requestId: 'req_1' }, new ParleyError(code, { cause }));
     }`;
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     encoding: 'utf8',

@@ -2,7 +2,7 @@
 import { fromJson } from '@bufbuild/protobuf';
 import type { Model } from '../../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { type Tool, type ToolCall, ToolSchema } from '../../../../gen/parley/chat/v1/chat_pb.ts';
-import { failureOf, isAborted } from '../../api.ts';
+import { isAborted, problemOf } from '../../api.ts';
 import type { PlayClients } from '../clients.ts';
 import { billOf, costOf, type Tokens, tokensOf } from './bill.ts';
 
@@ -145,7 +145,12 @@ export async function ask(clients: PlayClients, asking: Asked): Promise<void> {
     report({ state: 'whole', wholeMs: since(), ...(cost !== undefined && { cost }) });
   } catch (error) {
     if (signal.aborted || isAborted(error)) report({ state: 'stopped', wholeMs: since() });
-    else report({ state: 'failed', problem: failureOf(clients.note(error)).message, wholeMs: since() });
+    else
+      report({
+        state: 'failed',
+        problem: problemOf(clients.note(error), answer.requestId),
+        wholeMs: since(),
+      });
   }
   if (answer.cost === undefined) void billOf(clients, answer.requestId).then(report);
 }
