@@ -198,7 +198,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await requests.locator('tbody tr').first().getByRole('button').click();
       const dialog = page.getByRole('dialog');
       const attempt = 'azure: upstream_error, its upstream answered 429 (insufficient_quota), after 210 ms';
-      await expect.poll(() => dialog.innerText()).toContain(attempt);
+      await expect.poll(() => dialog.textContent()).toContain(attempt);
       const code = dialog.getByRole('link', { name: 'upstream_error', exact: true });
       expect(await code.getAttribute('href')).toBe('/docs/guides/errors#upstream_error');
       await dialog.getByRole('link', { name: 'All requests with this code' }).click();

@@ -89,7 +89,9 @@ describe.each(failures)('a failure of %s is logged once', (_, failure, err) => {
     ])('%s', async (_, parts) => {
       Object.assign(engine, { failure, parts });
       const requestId = await send();
-      expect(told).toEqual([{ requestId, err }]);
+      expect(told).toEqual([
+        { requestId, account: parley.accountId, model: 'eliza', engine: 'builtin', err },
+      ]);
     });
   });
 });
