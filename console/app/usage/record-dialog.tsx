@@ -1,5 +1,5 @@
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import { attemptText, limitText } from '../../../src/core/accounts/record-words.ts';
+import { attemptText, limitText } from '../../../src/core/billing/record-words.ts';
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { exactCredits } from '../credits.ts';
 import { Dialog } from '../dialog.tsx';

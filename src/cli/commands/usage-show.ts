@@ -1,7 +1,7 @@
 /** One request: why it failed, which engines worked on it, what it cost. */
 import type { Command } from 'commander';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import { attemptText, limitText } from '../../core/accounts/record-words.ts';
+import { attemptText, limitText } from '../../core/billing/record-words.ts';
 import { formatCredits, nanoCredits } from '../../core/values/money.ts';
 import { CliError } from '../terminal/command.ts';
 import { facts } from '../terminal/table.ts';

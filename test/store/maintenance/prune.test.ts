@@ -6,6 +6,7 @@ import type { UsageStore } from '../../../src/core/entities/usage.ts';
 import {
   type RecordEnd,
   type RecordStart,
+  recordDimensions,
   type TokenUsage,
   type TotalDimension,
   totalDimensions,
@@ -118,7 +119,8 @@ class Archive {
 
   /** All totals. */
   async totals() {
-    const groupings: TotalDimension[][] = [[], ['month'], totalDimensions.filter((name) => name !== 'hour')];
+    const kept = totalDimensions.filter((name) => !recordDimensions.some((one) => one === name));
+    const groupings: TotalDimension[][] = [[], ['month'], kept];
     const ranges = [undefined, firstDayMs + 31 * day];
     const all = [];
     for (const groupBy of groupings) {

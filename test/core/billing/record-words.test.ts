@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { attemptText, limitText } from '../../../src/core/accounts/record-words.ts';
+import { attemptText, limitText } from '../../../src/core/billing/record-words.ts';
 
 const spanText = (ms: number) => `${ms} ms`;
 const attempt = { engine: 'azure', code: 'upstream_error' };

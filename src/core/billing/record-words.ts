@@ -1,7 +1,10 @@
 /** Why a request failed, in the words of the command line and the console. */
 import type { EngineAttempt, ReachedLimit } from '../../../gen/parley/account/v1/account_pb.ts';
 
-/** Such as `azure: upstream_error, its upstream answered 429 (insufficient_quota), after 0.21 s`. */
+/**
+ * Such as `azure: upstream_error, its upstream answered 429 (insufficient_quota), after 0.21 s`.
+ * @param spanText writes milliseconds
+ */
 export function attemptText(
   { engine, code, upstreamStatus, upstreamCode, durationMs }: Omit<EngineAttempt, '$typeName'>,
   spanText: (ms: number) => string,
@@ -14,7 +17,10 @@ export function attemptText(
   return `${engine}: ${code ?? 'answered'}${answered}${reported}${after}`;
 }
 
-/** Such as `requests of the key: 60 of 60 taken, 1 needed`. @param creditsText writes nano-credits */
+/**
+ * Such as `requests of the key: 60 of 60 taken, 1 needed`.
+ * @param creditsText writes nano-credits
+ */
 export function limitText(
   { owner, unit, period, amount, limit, taken }: Omit<ReachedLimit, '$typeName'>,
   creditsText: (nano: bigint) => string,
