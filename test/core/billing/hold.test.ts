@@ -214,7 +214,10 @@ describe('the hold of a chat', () => {
       {
         response_format: {
           type: 'json_schema',
-          json_schema: { name: 'answer', schema: { type: 'array', items: definitions.map((one) => one.parameters) } },
+          json_schema: {
+            name: 'answer',
+            schema: { type: 'array', items: definitions.map((one) => one.parameters) },
+          },
         },
       },
     ],
