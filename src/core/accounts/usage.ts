@@ -17,7 +17,6 @@ import {
   operations,
   type PruneCut,
   type RecordFilter,
-  recordCodes,
   recordDimensions,
   recordStates,
   type Top,
@@ -117,7 +116,6 @@ function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | u
   const { startTime, endTime, operation, model, state, id, keyId, code, engine, httpStatus } = request;
   readOneOf('operation', operation, operations);
   readOneOf('state', state, recordStates);
-  readOneOf('code', code, recordCodes);
   if (id !== undefined && !isRequestId(id)) {
     throw invalid('id', '`id` is not the id of a request. It is the `x-request-id` of its answer.');
   }

@@ -142,10 +142,7 @@ it('finds records by code, engine and HTTP status, and sums them', async () => {
   expect(chats).toHaveLength(3);
 });
 
-it.each([
-  ['/usage?code=faild', '`code`'],
-  ['/usage/totals?group_by=engine', '31 days'],
-])('refuses %s', async (path, words) => {
-  const response = await parley.call(path);
-  expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(words)]);
+it('refuses sums by engine of more days than the server reads', async () => {
+  const response = await parley.call('/usage/totals?group_by=engine');
+  expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('31 days')]);
 });

@@ -24,7 +24,9 @@ const { upstream, behind, afterTest, ask } = await startImpatient();
 function keptLog() {
   const lines: { fields: Readonly<Record<string, unknown>>; message: string }[] = [];
   const keep = (fields: object, message: string) => {
-    if ('engine' in fields && fields.engine === 'upstream') lines.push({ fields: { ...fields }, message });
+    const isOfRequest = 'requestId' in fields;
+    if (!isOfRequest && 'engine' in fields && fields.engine === 'upstream')
+      lines.push({ fields: { ...fields }, message });
   };
   return { log: { info: keep, warn: keep, error: keep }, lines };
 }
