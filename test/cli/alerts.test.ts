@@ -1,33 +1,26 @@
 /** Commands that an API key runs for its own account, and an administrator for any: alerts, usage and ledger. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
-import { codeIn, type MailServer, startMailServer } from '../support/mail-server.ts';
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parley, printed, printedJson, scratchFolder, serve } from '../support/command-line.ts';
+import { codeIn, startMailServer } from '../support/mail-server.ts';
+import { startReceiver } from '../support/webhook-receiver.ts';
 
 const folder = scratchFolder();
 const dataFlags = ['--data-dir', folder.file('data'), '--config', folder.file('parley.yaml')];
-let server: Serving;
-let receiver: WebhookReceiver;
-let mails: MailServer;
-let holder: string[];
-let boss: string[];
-beforeAll(async () => {
-  receiver = await startReceiver();
-  mails = await startMailServer();
-  writeFileSync(
-    folder.file('parley.yaml'),
-    `alerts: {allowedNetworks: [127.0.0.1], smtp: {host: 127.0.0.1, port: ${mails.port}, tls: none, from: parley@example.com}}\n`,
-  );
-  const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
-  for (const name of ['acme', 'other']) await printed(['account', 'create', name, ...dataFlags]);
-  await printed(['credits', 'load', 'acme', '25', '--reason', 'r', ...dataFlags]);
-  server = await serve(dataFlags);
-  boss = ['--base-url', server.baseUrl, '--admin-key', adminKey];
-  const create = ['key', 'create', '--account', 'acme', '--scopes', 'chat,manage'];
-  const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
-  holder = ['--base-url', server.baseUrl, '--api-key', secret];
-});
+const receiver = await startReceiver();
+const mails = await startMailServer();
+writeFileSync(
+  folder.file('parley.yaml'),
+  `alerts: {allowedNetworks: [127.0.0.1], smtp: {host: 127.0.0.1, port: ${mails.port}, tls: none, from: parley@example.com}}\n`,
+);
+const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
+for (const name of ['acme', 'other']) await printed(['account', 'create', name, ...dataFlags]);
+await printed(['credits', 'load', 'acme', '25', '--reason', 'r', ...dataFlags]);
+const server = await serve(dataFlags);
+const boss = ['--base-url', server.baseUrl, '--admin-key', adminKey];
+const create = ['key', 'create', '--account', 'acme', '--scopes', 'chat,manage'];
+const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
+const holder = ['--base-url', server.baseUrl, '--api-key', secret];
 afterAll(async () => {
   await server.close();
   await receiver.close();

@@ -2,22 +2,18 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { readPage } from '../clients/page.ts';
 import { inShell, printed, parley as run } from '../support/command-line.ts';
-import { type Parley, startParley, TestClock } from '../support/parley.ts';
+import { startParley, TestClock } from '../support/parley.ts';
 
 const clock = new TestClock();
-let parley: Parley;
-let boss: string[];
-beforeAll(async () => {
-  parley = await startParley({ clock });
-  boss = ['--base-url', parley.baseUrl, '--admin-key', parley.adminKey];
-  const chat = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
-  for (let at = 0; at < 2; at++) await (await parley.postJson('/chat/completions', chat)).arrayBuffer();
-  await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
-  await (await parley.postJson('/audio/speech', { model: 'nothing', input: 'Hello.' })).arrayBuffer();
-});
+const parley = await startParley({ clock });
+const boss = ['--base-url', parley.baseUrl, '--admin-key', parley.adminKey];
+const chat = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
+for (let at = 0; at < 2; at++) await (await parley.postJson('/chat/completions', chat)).arrayBuffer();
+await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
+await (await parley.postJson('/audio/speech', { model: 'nothing', input: 'Hello.' })).arrayBuffer();
 afterAll(() => parley.close());
 
 interface Line {

@@ -1,6 +1,6 @@
 /** `parley keys`: the keys of the caller's own account. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parley, printed, printedJson, scratchFolder, serve } from '../support/command-line.ts';
 
 interface KeyList {
   readonly keys: readonly { readonly id: string; readonly name: string; readonly revoked_at?: string }[];
@@ -8,16 +8,12 @@ interface KeyList {
 
 const folder = scratchFolder();
 const dataFlags = ['--data-dir', folder.file('data')];
-let server: Serving;
-let flags: string[];
-beforeAll(async () => {
-  const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
-  await printed(['account', 'create', 'acme', ...dataFlags]);
-  server = await serve(dataFlags);
-  const create = ['key', 'create', '--account', 'acme', '--scopes', 'chat,manage', '--models', 'eliza'];
-  const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
-  flags = ['--base-url', server.baseUrl, '--api-key', secret];
-});
+const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
+await printed(['account', 'create', 'acme', ...dataFlags]);
+const server = await serve(dataFlags);
+const create = ['key', 'create', '--account', 'acme', '--scopes', 'chat,manage', '--models', 'eliza'];
+const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
+const flags = ['--base-url', server.baseUrl, '--api-key', secret];
 afterAll(async () => {
   await server.close();
   folder.remove();

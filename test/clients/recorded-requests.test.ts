@@ -2,16 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { readEvents } from '../support/chat-answers.ts';
-import { type Parley, startParley } from '../support/parley.ts';
+import { startParley } from '../support/parley.ts';
 import { chats, responses, speeches, transcriptions } from './recorded-requests.ts';
 
 const file = new URL('../../examples/fixed-names.yaml', import.meta.url).pathname;
 const missing = missingHearing();
 
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley({ file });
-});
+const parley = await startParley({ file });
 afterAll(() => parley.close());
 
 const post = (path: string, body: string | FormData, headers: Readonly<Record<string, string>> = {}) =>

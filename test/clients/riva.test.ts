@@ -8,12 +8,12 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import * as asr from '../../gen/nvidia/riva/asr/riva_asr_pb.ts';
 import { AudioEncoding } from '../../gen/nvidia/riva/riva_audio_pb.ts';
 import * as tts from '../../gen/nvidia/riva/tts/riva_tts_pb.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
-import { type Parley, startParley } from '../support/parley.ts';
+import { startParley } from '../support/parley.ts';
 
 const missing = missingHearing();
 const sampleRate = 16_000;
@@ -22,14 +22,10 @@ const heard = /good to hear from you/;
 /** 100 ms. */
 const chunkBytes = 3_200;
 
-let parley: Parley;
-let client: Client;
 const metadata = new Metadata();
-beforeAll(async () => {
-  parley = await startParley();
-  client = new Client(new URL(parley.baseUrl).host, credentials.createInsecure());
-  metadata.set('authorization', `Bearer ${parley.apiKey}`);
-});
+const parley = await startParley();
+const client = new Client(new URL(parley.baseUrl).host, credentials.createInsecure());
+metadata.set('authorization', `Bearer ${parley.apiKey}`);
 afterAll(async () => {
   client.close();
   await parley.close();

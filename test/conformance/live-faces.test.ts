@@ -1,12 +1,12 @@
 /** One table of live sessions over every face: each gives the same texts and errors, the same records and the same units. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { ParleyError } from '../../src/core/values/errors.ts';
 import { until } from '../support/command-line.ts';
 import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
 import { LiveClient } from '../support/live-client.ts';
 import { Ear } from '../support/live-ear.ts';
-import { type Parley, startParley } from '../support/parley.ts';
+import { startParley } from '../support/parley.ts';
 
 /** A client of one face. Turns are committed by the client. */
 interface Face {
@@ -262,14 +262,10 @@ const cases: readonly LiveCase[] = [
   },
 ];
 
-let parley: Parley;
-let ear: Ear;
-beforeAll(async () => {
-  ear = new Ear((seconds) => `heard ${Math.round(seconds)}`);
-  parley = await startParley({
-    settings: { fairUse: { trialUnitsPerMonth: 30, transcriptionUnitsPerSecond: 1 } },
-    engines: withFakes({ transcription: fakeTranscription({ openSpeaker: () => ear.openSpeaker() }) }),
-  });
+const ear = new Ear((seconds) => `heard ${Math.round(seconds)}`);
+const parley = await startParley({
+  settings: { fairUse: { trialUnitsPerMonth: 30, transcriptionUnitsPerSecond: 1 } },
+  engines: withFakes({ transcription: fakeTranscription({ openSpeaker: () => ear.openSpeaker() }) }),
 });
 afterAll(() => parley.close());
 

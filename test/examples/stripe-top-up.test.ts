@@ -8,24 +8,19 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTopUp } from '../../examples/stripe-top-up/server.ts';
 import { readSettings } from '../../examples/stripe-top-up/settings.ts';
 import { readPage } from '../clients/page.ts';
 import { shell } from '../clients/shell.ts';
 import { startHttp } from '../support/http-server.ts';
-import { bearer, type Parley, startParley } from '../support/parley.ts';
+import { bearer, startParley } from '../support/parley.ts';
 
 const folder = new URL('../../examples/stripe-top-up/', import.meta.url);
 const stripeSecret = 'whsec_of_the_stripe_endpoint';
 const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const stripe = new Stripe('sk_test_123456789');
 
-let parley: Parley;
-/** Stripe's API, as far as the program calls it. */
-let api: Awaited<ReturnType<typeof startHttp>>;
-let env: Record<string, string>;
-let origin: string;
 const sold: URLSearchParams[] = [];
 const closing: (() => Promise<unknown>)[] = [];
 /** Each test has a payment of its own, of an account of its own. */
@@ -35,40 +30,39 @@ let count = 0;
 
 const metadata = () => ({ parley_account: account, parley_credits: '20' });
 
-beforeAll(async () => {
-  parley = await startParley();
-  api = await startHttp(async (request, response) => {
-    const body = await text(request);
-    if (request.method === 'POST') sold.push(new URLSearchParams(body));
-    const object =
-      request.method === 'POST'
-        ? { id: 'cs_test_1', object: 'checkout.session', url: 'https://checkout.stripe.com/c/pay/cs_test_1' }
-        : {
-            id: paymentId,
-            object: 'payment_intent',
-            amount: 4000,
-            amount_received: 4000,
-            metadata: metadata(),
-          };
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(object));
-  });
-  const scoped = await administer('/keys', { name: 'shop', scopes: ['credits:load'] });
-  env = {
-    PARLEY_URL: new URL(parley.baseUrl).origin,
-    PARLEY_KEY: String(scoped['secret']),
-    STRIPE_SECRET_KEY: 'sk_test_123456789',
-    STRIPE_WEBHOOK_SECRET: stripeSecret,
-    STRIPE_API_URL: api.origin,
-    CENTS_PER_CREDIT: '200',
-    CURRENCY: 'eur',
-    RETURN_URL: 'https://example.com/thanks',
-    WEBHOOK_SECRET: webhookSecret,
-  };
-  const server = createTopUp(readSettings(env)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  closing.push(() => new Promise((resolve) => server.close(resolve)));
+const parley = await startParley();
+/** Stripe's API, as far as the program calls it. */
+const api = await startHttp(async (request, response) => {
+  const body = await text(request);
+  if (request.method === 'POST') sold.push(new URLSearchParams(body));
+  const object =
+    request.method === 'POST'
+      ? { id: 'cs_test_1', object: 'checkout.session', url: 'https://checkout.stripe.com/c/pay/cs_test_1' }
+      : {
+          id: paymentId,
+          object: 'payment_intent',
+          amount: 4000,
+          amount_received: 4000,
+          metadata: metadata(),
+        };
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(object));
 });
+const scoped = await administer('/keys', { name: 'shop', scopes: ['credits:load'] });
+const env = {
+  PARLEY_URL: new URL(parley.baseUrl).origin,
+  PARLEY_KEY: String(scoped['secret']),
+  STRIPE_SECRET_KEY: 'sk_test_123456789',
+  STRIPE_WEBHOOK_SECRET: stripeSecret,
+  STRIPE_API_URL: api.origin,
+  CENTS_PER_CREDIT: '200',
+  CURRENCY: 'eur',
+  RETURN_URL: 'https://example.com/thanks',
+  WEBHOOK_SECRET: webhookSecret,
+};
+const server = createTopUp(readSettings(env)).listen(0, '127.0.0.1');
+await once(server, 'listening');
+const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+closing.push(() => new Promise((resolve) => server.close(resolve)));
 afterAll(async () => {
   for (const close of closing) await close();
   await api.close();

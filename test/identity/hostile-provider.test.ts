@@ -1,36 +1,30 @@
 /** A provider whose tokens are wrong in one way each. Nobody gets in, and nobody is signed out. */
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { freePort, startHttp } from '../support/http-server.ts';
 import { oidcSettings, Visitor } from '../support/identity-provider.ts';
-import { type Parley, startParley } from '../support/parley.ts';
+import { startParley } from '../support/parley.ts';
 
 const { publicKey, privateKey } = await generateKeyPair('RS256');
 const stranger = await generateKeyPair('RS256');
 const jwk = { ...(await exportJWK(publicKey)), alg: 'RS256', use: 'sig', kid: 'one' };
 const shared = new TextEncoder().encode(JSON.stringify(jwk));
 
-let issuer: string;
-let origin: string;
-let parley: Parley;
-let provider: Awaited<ReturnType<typeof startHttp>>;
 /** The answer of the token endpoint. */
 let answer: () => Promise<string>;
 
-beforeAll(async () => {
-  provider = await startHttp((request, response) => {
-    const path = request.url ?? '';
-    const body =
-      path === '/token'
-        ? answer()
-        : Promise.resolve(JSON.stringify(path === '/jwks' ? { keys: [jwk] } : metadata()));
-    body.then((text) => response.setHeader('content-type', 'application/json').end(text));
-  });
-  issuer = provider.origin;
-  const port = await freePort();
-  origin = `http://127.0.0.1:${port}`;
-  parley = await startParley({ settings: oidcSettings(issuer, port) });
+const provider = await startHttp((request, response) => {
+  const path = request.url ?? '';
+  const body =
+    path === '/token'
+      ? answer()
+      : Promise.resolve(JSON.stringify(path === '/jwks' ? { keys: [jwk] } : metadata()));
+  body.then((text) => response.setHeader('content-type', 'application/json').end(text));
 });
+const issuer = provider.origin;
+const port = await freePort();
+const origin = `http://127.0.0.1:${port}`;
+const parley = await startParley({ settings: oidcSettings(issuer, port) });
 afterAll(async () => {
   await parley.close();
   await provider.close();

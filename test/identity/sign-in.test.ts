@@ -1,15 +1,10 @@
 /** Sign-in by OpenID Connect with a real provider, for a client that is not a browser. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startWithProvider, Visitor, type WithProvider } from '../support/identity-provider.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startWithProvider, Visitor } from '../support/identity-provider.ts';
 import { errorOf } from '../support/parley.ts';
 
-let parley: WithProvider;
-let origin: string;
-
-beforeAll(async () => {
-  parley = await startWithProvider();
-  origin = parley.origin;
-});
+const parley = await startWithProvider();
+const origin = parley.origin;
 afterAll(() => parley.close());
 
 interface Answer {

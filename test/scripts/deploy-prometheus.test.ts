@@ -2,10 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { missingPrograms } from '../support/audio-files.ts';
-import { type Parley, startParley } from '../support/parley.ts';
+import { startParley } from '../support/parley.ts';
 
 const folder = fileURLToPath(new URL('../../deploy/prometheus/', import.meta.url));
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8');
@@ -15,14 +15,10 @@ const panels: readonly { readonly targets: readonly { readonly expr: string }[] 
 ).panels;
 const expressions = [...rules, ...panels.flatMap(({ targets }) => targets)].map(({ expr }) => expr);
 
-let parley: Parley;
-let text: string;
-beforeAll(async () => {
-  parley = await startParley();
-  const body = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
-  await (await parley.postJson('/chat/completions', body)).text();
-  text = await parley.metrics();
-});
+const parley = await startParley();
+const body = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
+await (await parley.postJson('/chat/completions', body)).text();
+const text = await parley.metrics();
 afterAll(() => parley.close());
 
 /** Names of the samples that a server reports. */

@@ -1,5 +1,5 @@
 /** Pages of accounts in every order and with every filter, against the same lists made by hand. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import {
   type Account,
   type AccountFilter,
@@ -7,11 +7,10 @@ import {
   accountOrders,
   accountStates,
 } from '../../src/core/entities/account.ts';
-import type { Store } from '../../src/core/entities/store.ts';
 import { entitlementAt, type Period } from '../../src/core/entities/subscription.ts';
 import { newAccountId, newKeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
-import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
+import { newStoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
@@ -23,8 +22,6 @@ const periods: readonly (Period | undefined)[] = [
   { startsAtMs: nowMs + 1, endsAtMs: nowMs + 2 },
 ];
 
-let folder: StoreFolder;
-let store: Store;
 const all: Account[] = [];
 const gone = newAccountId(99);
 
@@ -55,15 +52,13 @@ async function makeAccount(n: number): Promise<void> {
   }
 }
 
-beforeAll(async () => {
-  folder = await newStoreFolder();
-  store = await folder.open();
-  for (let n = 0; n < 16; n++) await makeAccount(n);
-  const { items } = await store.accounts.list({ size: 100, after: undefined }, { nowMs }, 'created');
-  all.push(...items);
-  await store.accounts.create({ id: gone, name: 'Gone 100%', createdAtMs: 99 }, auditEntry());
-  await store.accounts.delete(gone, nowMs, auditEntry());
-});
+const folder = await newStoreFolder();
+const store = await folder.open();
+for (let n = 0; n < 16; n++) await makeAccount(n);
+const { items } = await store.accounts.list({ size: 100, after: undefined }, { nowMs }, 'created');
+all.push(...items);
+await store.accounts.create({ id: gone, name: 'Gone 100%', createdAtMs: 99 }, auditEntry());
+await store.accounts.delete(gone, nowMs, auditEntry());
 afterAll(async () => {
   await store.close();
   await folder.remove();

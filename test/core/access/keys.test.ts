@@ -5,26 +5,23 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 
 const hourMs = 3_600_000;
 const clock = new TestClock();
-let parley: Parley;
 const clients: Client<typeof CatalogService>[] = [];
 
-beforeAll(async () => {
-  parley = await startParley({ clock });
-  const baseUrl = new URL(parley.baseUrl).origin;
-  const transports = [
-    createConnectTransport({ baseUrl, httpVersion: '1.1' }),
-    createGrpcTransport({ baseUrl }),
-    createGrpcWebTransport({ baseUrl, httpVersion: '1.1' }),
-  ];
-  for (const transport of transports) clients.push(createClient(CatalogService, transport));
-});
+const parley = await startParley({ clock });
+const baseUrl = new URL(parley.baseUrl).origin;
+const transports = [
+  createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+  createGrpcTransport({ baseUrl }),
+  createGrpcWebTransport({ baseUrl, httpVersion: '1.1' }),
+];
+for (const transport of transports) clients.push(createClient(CatalogService, transport));
 afterAll(() => parley.close());
 
 async function admin<T>(path: string, body: object = {}): Promise<T> {

@@ -1,14 +1,14 @@
 /** Admin keys with scopes: each admin RPC needs exactly one, on every wire, and no key gives more than it has. */
 import { globSync, readFileSync } from 'node:fs';
 import { create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
 import { adminRpcScopes } from '../../../src/core/admin-scopes.ts';
 import { type AdminScope, adminScopes } from '../../../src/core/entities/key.ts';
 import { adminMethods } from '../../../src/core/services.ts';
 import type { WireClient } from '../../conformance/wire.ts';
 import { wires } from '../../conformance/wires.ts';
-import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { bearer, errorOf, startParley } from '../../support/parley.ts';
 
 interface KeyJson {
   readonly id: string;
@@ -16,12 +16,10 @@ interface KeyJson {
   readonly expires_at?: string;
 }
 
-let parley: Parley;
-let clients: readonly WireClient[];
-beforeAll(async () => {
-  parley = await startParley();
-  clients = wires.map((open) => open({ origin: new URL(parley.baseUrl).origin, adminKey: parley.adminKey }));
-});
+const parley = await startParley();
+const clients = wires.map((open) =>
+  open({ origin: new URL(parley.baseUrl).origin, adminKey: parley.adminKey }),
+);
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
   await parley.close();

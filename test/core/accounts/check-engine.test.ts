@@ -1,6 +1,6 @@
 /** Checks of a server that may become an engine, by the real program against a scripted upstream and another Parley. */
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { errorOf, startParley } from '../../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { failure, json, redirect } from '../../support/upstream-answers.ts';
 
@@ -10,12 +10,9 @@ interface Checked {
 }
 
 const apiKey = 'sk-tried-only-once';
-let parley: Parley;
 let upstream: ScriptedUpstream;
 
-beforeAll(async () => {
-  parley = await startParley();
-});
+const parley = await startParley();
 afterAll(() => parley.close());
 
 beforeEach(async () => {

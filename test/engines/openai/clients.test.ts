@@ -9,8 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, reported } from '../../support/chat-answers.ts';
-import type { Parley } from '../../support/parley.ts';
-import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, failure, json } from '../../support/upstream-answers.ts';
 
 const path = '/chat/completions';
@@ -41,12 +40,8 @@ const callsToolInPieces = [
   { ...chunk({}), choices: [], usage: reported },
 ];
 
-let upstream: ScriptedUpstream;
-let parley: Parley;
-beforeAll(async () => {
-  upstream = await startScriptedUpstream();
-  parley = await startBehind(upstream.baseUrl);
-});
+const upstream = await startScriptedUpstream();
+const parley = await startBehind(upstream.baseUrl);
 afterAll(async () => {
   await parley.close();
   await upstream.stop();

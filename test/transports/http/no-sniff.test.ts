@@ -1,13 +1,10 @@
 /** Every answer forbids browsers to guess its type: successes, errors, streams and pages, over both versions of HTTP. */
 import { connect } from 'node:http2';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { afterAll, expect, it } from 'vitest';
+import { startParley } from '../../support/parley.ts';
 
 const pages = new Map([['docs/index.html', Buffer.from('<p>The reference</p>')]]);
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley({ pages });
-});
+const parley = await startParley({ pages });
 afterAll(() => parley.close());
 
 const rpc = '/parley.catalog.v1.CatalogService/ListModels';

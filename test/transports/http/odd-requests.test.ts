@@ -3,15 +3,12 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { withFakes } from '../../support/fake-engines.ts';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
 
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley({ engines: withFakes({}) });
-});
+const parley = await startParley({ engines: withFakes({}) });
 afterAll(() => parley.close());
 
 const models = '/api/v1/models';

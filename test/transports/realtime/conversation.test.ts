@@ -1,7 +1,6 @@
 /** Conversations in OpenAI's Realtime protocol, with engines that a test controls. */
 import { once } from 'node:events';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Parley } from '../../support/parley.ts';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   errorOf,
   heldNothing,
@@ -15,11 +14,8 @@ import {
 } from '../../support/talk.ts';
 
 const talk = new Talk();
-let parley: Parley;
 
-beforeAll(async () => {
-  parley = await startTalking(talk);
-});
+const parley = await startTalking(talk);
 afterAll(() => parley.close());
 beforeEach(() => talk.reset());
 

@@ -1,21 +1,18 @@
 /** Clients of a live session that send faster, or read slower, than the server works. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { Ear } from '../../support/live-ear.ts';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { startParley } from '../../support/parley.ts';
 import { RealtimeClient } from '../../support/realtime-client.ts';
 
 const manually = { audio: { input: { turn_detection: null } } };
 const held = Promise.withResolvers<void>();
 const ear = new Ear();
-let parley: Parley;
 
-beforeAll(async () => {
-  const transcription = fakeTranscription({ openSpeaker: () => ear.openSpeaker() });
-  parley = await startParley({
-    engines: withFakes({ transcription }),
-    settings: { metrics: { access: 'open' } },
-  });
+const transcription = fakeTranscription({ openSpeaker: () => ear.openSpeaker() });
+const parley = await startParley({
+  engines: withFakes({ transcription }),
+  settings: { metrics: { access: 'open' } },
 });
 afterAll(async () => {
   held.resolve();

@@ -1,10 +1,9 @@
 /** How responses of a conversation end early, what is kept of them, and what is paid. */
 import { create } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
-import type { Parley } from '../../support/parley.ts';
 import {
   errorOf,
   heldNothing,
@@ -18,11 +17,8 @@ import {
 } from '../../support/talk.ts';
 
 const talk = new Talk();
-let parley: Parley;
 
-beforeAll(async () => {
-  parley = await startTalking(talk);
-});
+const parley = await startTalking(talk);
 afterAll(() => parley.close());
 beforeEach(() => talk.reset());
 

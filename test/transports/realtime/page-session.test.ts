@@ -1,23 +1,17 @@
 /** Live sessions of the console's pages: the cookie counts only with the server's own origin, and until the sign-out. */
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { Sessions, sessionIdleMs } from '../../../src/core/access/sessions.ts';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { Ear } from '../../support/live-ear.ts';
-import { type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { startParley, TestClock } from '../../support/parley.ts';
 
-let parley: Parley;
-let origin: string;
-let clock: TestClock;
-
-beforeAll(async () => {
-  clock = new TestClock();
-  const ear = new Ear();
-  const transcription = fakeTranscription({ openSpeaker: () => ear.openSpeaker() });
-  parley = await startParley({ clock, engines: withFakes({ transcription }) });
-  origin = new URL(parley.baseUrl).origin;
-});
+const clock = new TestClock();
+const ear = new Ear();
+const transcription = fakeTranscription({ openSpeaker: () => ear.openSpeaker() });
+const parley = await startParley({ clock, engines: withFakes({ transcription }) });
+const origin = new URL(parley.baseUrl).origin;
 afterAll(() => parley.close());
 afterEach(() => {
   vi.useRealTimers();

@@ -4,20 +4,14 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../../scripts/console/files.mjs';
 import { readDocument } from '../../support/api-document.ts';
-import { errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { errorOf, startParley } from '../../support/parley.ts';
 
-let pages: ReadonlyMap<string, Buffer>;
-let parley: Parley;
-let origin: string;
-
-beforeAll(async () => {
-  pages = new Map(Object.entries(await consoleFiles()));
-  parley = await startParley({ pages });
-  origin = new URL(parley.baseUrl).origin;
-});
+const pages = new Map(Object.entries(await consoleFiles()));
+const parley = await startParley({ pages });
+const origin = new URL(parley.baseUrl).origin;
 afterAll(() => parley.close());
 
 /** The options by which generated code has the same names in each language. */

@@ -1,23 +1,17 @@
 /** Sessions of the console, for a client that is not a browser. */
 import { connect, type IncomingHttpHeaders } from 'node:http2';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/base.ts';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
 import type { KeyStore } from '../../../src/core/entities/key.ts';
 import { endedSessionsMax } from '../../../src/core/entities/session.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
-import { errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { errorOf, startParley, TestClock } from '../../support/parley.ts';
 
-let clock: TestClock;
-let parley: Parley;
-let origin: string;
-
-beforeAll(async () => {
-  clock = new TestClock();
-  parley = await startParley({ clock });
-  origin = new URL(parley.baseUrl).origin;
-});
+const clock = new TestClock();
+const parley = await startParley({ clock });
+const origin = new URL(parley.baseUrl).origin;
 afterAll(() => parley.close());
 
 const ownPage = () => ({ origin, 'sec-fetch-site': 'same-origin' });

@@ -9,7 +9,6 @@ import { type CaseRequest, calling, type WireName, wireNames } from '../../confo
 import { openLine } from '../../conformance/line.ts';
 import { slowReaders } from '../../conformance/slow-reader.ts';
 import { type Pace, Watch, watchedEngines } from '../../conformance/watched-engines.ts';
-import type { WireClient } from '../../conformance/wire.ts';
 import { wires } from '../../conformance/wires.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
@@ -43,16 +42,11 @@ const rows: readonly Row[] = [
 ];
 
 let watch = new Watch('silent');
-let parley: Parley;
-let operator: Operator;
-let clients: ReadonlyMap<string, WireClient>;
 
-beforeAll(async () => {
-  parley = await startParley({ engines: watchedEngines(() => watch) });
-  const target = { origin: originOf(parley), adminKey: parley.adminKey };
-  operator = new Operator(target);
-  clients = new Map(wires.map((open) => open(target)).map((client) => [client.name, client]));
-});
+const parley = await startParley({ engines: watchedEngines(() => watch) });
+const target = { origin: originOf(parley), adminKey: parley.adminKey };
+const operator = new Operator(target);
+const clients = new Map(wires.map((open) => open(target)).map((client) => [client.name, client]));
 afterAll(async () => {
   await Promise.all([...clients.values()].map((client) => client.close()));
   await operator.close();

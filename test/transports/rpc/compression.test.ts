@@ -9,31 +9,24 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
 import { Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import {
   GetModelRequestSchema,
   GetModelResponseSchema,
   ListModelsResponseSchema,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
-import { type HttpClient, openHttp1 } from '../../conformance/http-client.ts';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { openHttp1 } from '../../conformance/http-client.ts';
+import { startParley } from '../../support/parley.ts';
 
 /** Larger messages are compressed. */
 const packedFromBytes = 1_024;
 const messageBytesMax = 20 * 1_048_576;
 
-let parley: Parley;
-let http: HttpClient;
-let origin: string;
-let authorization: string;
-
-beforeAll(async () => {
-  parley = await startParley();
-  origin = new URL(parley.baseUrl).origin;
-  authorization = `Bearer ${parley.apiKey}`;
-  http = openHttp1({ origin, adminKey: parley.adminKey });
-});
+const parley = await startParley();
+const origin = new URL(parley.baseUrl).origin;
+const authorization = `Bearer ${parley.apiKey}`;
+const http = openHttp1({ origin, adminKey: parley.adminKey });
 afterAll(async () => {
   await http.close();
   await parley.close();

@@ -86,11 +86,8 @@ function filesOf(answer: Answer): { names: string[]; isComplete: boolean } {
 }
 
 let parley: Parley;
-let origin: string;
-beforeAll(async () => {
-  parley = await startParley();
-  origin = new URL(parley.baseUrl).origin;
-});
+parley = await startParley();
+const origin = new URL(parley.baseUrl).origin;
 afterAll(() => parley.close());
 
 describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {

@@ -1,18 +1,15 @@
 /** A wrong path or method is answered in the form of the client's wire, with a record that names the wire. */
 import { Code, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
-import { bearer, type Parley, startParley } from '../../support/parley.ts';
+import { bearer, startParley } from '../../support/parley.ts';
 
-let parley: Parley;
 let origin: string;
-beforeAll(async () => {
-  parley = await startParley();
-  ({ origin } = new URL(parley.baseUrl));
-});
+const parley = await startParley();
+({ origin } = new URL(parley.baseUrl));
 afterAll(() => parley.close());
 
 const rpc = '/parley.catalog.v1.CatalogService/ListModels';
