@@ -62,7 +62,7 @@ const builtinEngine = group({
     .optional()
     .transform((count) => count ?? availableParallelism())
     .describe(
-      'Threads that recognise speech, each with up to 400 MB while it runs and half a minute longer (100 MB with pocketsphinx). Default: the number of cores.',
+      'Threads that recognise speech, each with up to 250 MB while it runs and half a minute longer (100 MB with pocketsphinx). Default: the number of cores.',
     ),
   speechQueueMax: wholeNumber(0, 100_000)
     .default(64)

@@ -26,7 +26,7 @@ import type { Utterance } from './pocketsphinx/utterances.ts';
 import type { Recogniser } from './recogniser.ts';
 
 export interface BuiltinTranscriptionOptions {
-  /** Recogniser threads of all requests together, at least 1. Each uses a core, and 100 MB or with Moonshine 400. */
+  /** Recogniser threads of all requests together, at least 1. Each uses a core, and 100 MB or with Moonshine 250. */
   readonly recognisers: number;
   /**
    * Requests that may wait while `recognisers` others run. One account may take half of them. More are refused with

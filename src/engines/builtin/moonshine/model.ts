@@ -1,4 +1,5 @@
 /** Moonshine tiny for English: an encoder of samples, and a decoder that gives one token after the other. */
+import { setFlagsFromString } from 'node:v8';
 import { liveSampleRate } from '../../../core/entities/live.ts';
 import { readMoonshine } from '../../../media/hearing-files.ts';
 import type { ModelSession, Runtime, Tensor, Tensors } from './runtime.ts';
@@ -30,7 +31,14 @@ export interface RecognisedText {
   readonly logProbability: number;
 }
 
-/** Blocks its thread while it hears, so use it in worker threads: up to 400 MB. */
+/**
+ * V8 compiles a function of WebAssembly anew once it has run for a budget of bytes. One function of the runtime is so large that this takes
+ * 7 s of CPU and 280 MB, and gains nothing: the higher budget is for the few functions that run most. The runtime keeps the budget of
+ * the time when it is compiled; other modules keep V8's own.
+ */
+const tieringBudget = { ofRuntime: 2 ** 31 - 1, ofV8: 13_000_000 };
+
+/** Blocks its thread while it hears, so use it in worker threads: up to 250 MB each. */
 export class Moonshine {
   readonly #runtime: Runtime;
   readonly #encoder: ModelSession;
@@ -57,9 +65,11 @@ export class Moonshine {
     runtime.env.wasm.wasmBinary = await readMoonshine('ort.wasm');
     const open = async (name: 'encoder_model.ort' | 'decoder_model_merged.ort') =>
       runtime.InferenceSession.create(await readMoonshine(name), sessionOptions);
+    setFlagsFromString(`--wasm-tiering-budget=${tieringBudget.ofRuntime}`);
     // The larger one first: the other then fits into the space that the first took only to load.
     const decoder = await open('decoder_model_merged.ort');
     const encoder = await open('encoder_model.ort');
+    setFlagsFromString(`--wasm-tiering-budget=${tieringBudget.ofV8}`);
     runtime.env.wasm.wasmBinary = undefined;
     return new Moonshine(runtime, encoder, decoder, readVocabulary(await readMoonshine('tokenizer.bin')));
   }

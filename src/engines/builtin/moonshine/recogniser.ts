@@ -1,4 +1,4 @@
-/** The threads of Moonshine, for files and for live speech: each takes up to 400 MB while it has work. */
+/** The threads of Moonshine, for files and for live speech: each takes up to 250 MB while it has work. */
 import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
 import type { RecognisedWord } from '../pocketsphinx/hypothesis.ts';
 import type { Recogniser } from '../recogniser.ts';
@@ -11,7 +11,7 @@ const idleMs = 20_000;
 const cpuMsMax = 200_000;
 
 /** The memory of a thread, and its share of what the process may use. */
-const threadBytes = 400 * 1024 ** 2;
+const threadBytes = 250 * 1024 ** 2;
 const memoryShare = 1 / 4;
 
 /** @param threadsMax fewer run where memory is short */
