@@ -52,13 +52,9 @@ const modelManifest = z.strictObject({
   }),
   /** Chat: tokens of prompt and completion together. */
   contextTokens: z.int().min(1).max(10_000_000).optional(),
-  /** Chat: members of requests that lack them, as small models repeat themselves without end. `max_tokens` is for the catalog. */
+  /** Chat: members of requests that lack them, as small models repeat themselves without end. */
   defaults: z
-    .strictObject({
-      temperature: z.number().min(0).max(2),
-      repeat_penalty: z.number().min(0).max(2),
-      max_tokens: z.int().min(1).max(10_000_000),
-    })
+    .strictObject({ temperature: z.number().min(0).max(2), repeat_penalty: z.number().min(0).max(2) })
     .partial()
     .optional(),
   /** Speech: `speaker` is the number of the voice in the model, from 0. */

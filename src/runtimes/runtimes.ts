@@ -82,14 +82,9 @@ const llama: Runtime = {
   settings: (found, model, options) => ({
     command: [found, ...argumentsFor(model, options)],
     memoryBytes: model.memoryBytes + llamaBytes,
-    parameters: { set: options.promptCache ? {} : { cache_prompt: false }, defaults: defaultsOf(model) },
+    parameters: { set: options.promptCache ? {} : { cache_prompt: false }, defaults: model.defaults ?? {} },
   }),
 };
-
-/** Every request has a limit: the client's, or that of the catalog. */
-function defaultsOf({ defaults: { max_tokens: _, ...members } = {} }: LocalModel) {
-  return members;
-}
 
 function argumentsFor({ id, files }: LocalModel, options: RuntimeOptions): string[] {
   const { contextTokens, callsMax, threads, promptCache } = options;

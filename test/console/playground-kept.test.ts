@@ -98,7 +98,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await write('Half an answer');
       await page.getByText('Half an answer').waitFor();
       await page.getByRole('link', { name: 'Home' }).click();
-      await page.getByRole('link', { name: 'Playground' }).click();
+      await page.getByRole('link', { name: 'Playground', exact: true }).click();
       await page.getByText('Stopped.').waitFor();
       await page.getByText('Half an answer').waitFor();
       await page.getByRole('button', { name: 'Sign out' }).click();

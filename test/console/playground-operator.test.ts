@@ -71,7 +71,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('button', { name: 'Stop', exact: true }).click();
       await page.getByRole('link', { name: 'Audit' }).click();
       await page.getByText(`name: ${name}`).first().waitFor();
-      await page.getByRole('link', { name: 'Playground' }).click();
+      await page.getByRole('link', { name: 'Playground', exact: true }).click();
       await page.getByRole('button', { name: 'Stop playing' }).click();
       await expect.poll(async () => (await playKey())?.revoked_at).toBeDefined();
       expect(complaints).toEqual([]);

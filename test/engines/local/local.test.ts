@@ -138,7 +138,7 @@ describe('a model of a local engine', () => {
   });
 
   it('has the parameters of its manifest where a request has none', async () => {
-    const defaults = { temperature: 0.2, repeat_penalty: 1.1, max_tokens: 300 };
+    const defaults = { temperature: 0.2, repeat_penalty: 1.1 };
     await startWith([{ id: 'small', outputTokensMax: 100 }], { small: { defaults } });
     const sentFor = async (body: object) => {
       const { choices } = (await (await ask('small', { ...body, user: 'mirror' })).json()) as Answer;
