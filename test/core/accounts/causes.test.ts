@@ -18,12 +18,22 @@ let parley: Parley;
 beforeAll(async () => {
   [upstream, spare] = [await startScriptedUpstream(), await startScriptedUpstream()];
   const engines = {
-    first: { kind: 'openai', baseUrl: upstream.baseUrl, retriesMax: 0, retryStatuses: [503] },
+    first: {
+      kind: 'openai',
+      baseUrl: upstream.baseUrl,
+      retriesMax: 0,
+      retryStatuses: [503],
+      voices: { a: 'en' },
+    },
     second: { kind: 'openai', baseUrl: spare.baseUrl },
   };
+  const models = [
+    { ...servedModel, engine: ['first', 'second'] },
+    { id: 'speaker', type: 'speech', engine: 'first' },
+  ];
   const folder = mkdtempSync(join(tmpdir(), 'parley-causes-'));
   const file = join(folder, 'parley.yaml');
-  writeFileSync(file, JSON.stringify({ engines, models: [{ ...servedModel, engine: ['first', 'second'] }] }));
+  writeFileSync(file, JSON.stringify({ engines, models }));
   parley = await startParley({ file });
   rmSync(folder, { recursive: true });
 });
@@ -108,6 +118,27 @@ it('names the limit that refused', async () => {
     code: 'insufficient_credits',
     limit: { owner: 'account', unit: 'balance', limit: 0, taken: 0, amount: expect.any(Number) },
   });
+});
+
+it('names the key whose limit refused', async () => {
+  const limits = { requests_per_minute: 1 };
+  const made = await parley.admin(`/accounts/${parley.accountId}/keys`, { name: 'slow', limits });
+  const { secret } = (await made.json()) as { secret: string };
+  await recordAfter({}, secret);
+  expect(await recordAfter({}, secret)).toMatchObject({
+    code: 'rate_limit_exceeded',
+    limit: { owner: 'key', unit: 'requests', amount: 1, limit: 1, taken: 1 },
+  });
+});
+
+it('has the units of fair use that a failed request gave back', async () => {
+  upstream.answer('/audio/speech', failure(500));
+  const speech = { model: 'speaker', voice: 'a', input: 'Hello.' };
+  const response = await parley.postJson('/audio/speech', speech);
+  await response.text();
+  const { records } = await list(`id=${response.headers.get('x-request-id')}`);
+  expect(records).toMatchObject([{ state: 'failed', fair_use_units: 0 }]);
+  expect(records[0]?.['returned_units']).toBeGreaterThan(0);
 });
 
 it('finds records by code, engine and HTTP status, and sums them', async () => {

@@ -395,6 +395,8 @@ describe('a key', () => {
         );
         expect(items.map(({ operation }) => operation).sort()).toEqual(['chat', 'speech', 'transcription']);
         for (const { cost, fairUseUnits = 0 } of items) expect([cost, fairUseUnits]).toEqual([undefined, 0]);
+        const held = items.flatMap(({ reserved }) => reserved ?? []);
+        expect(held).toEqual([expect.toSatisfy((amount) => amount > 0n)]);
         for (const [, ask] of operations) {
           const response = await ask({ ...running, baseUrl });
           expect([response.status, isReplay(response)]).toEqual([200, false]);

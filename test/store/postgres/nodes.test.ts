@@ -83,6 +83,8 @@ describe('nodes', () => {
     await store?.requests.recover(Date.now());
     child.kill('SIGKILL');
     await expect.poll(() => recordOf(requestId)).toMatchObject({ state: 'interrupted', cost: undefined });
+    const held = `select reserved_nano_credits from usage_records where state = 'interrupted'`;
+    expect(await database.query(held)).toEqual([{ reserved_nano_credits: 40n }]);
     expect(await books()).toMatchObject({
       faults: [],
       accounts: [{ balance: 100n, held: 0n }],
