@@ -95,7 +95,7 @@ export function interruptedEnd(
     startedAtMs,
     operation,
     hold,
-  }: { readonly startedAtMs: number; readonly operation: Operation; readonly hold?: bigint },
+  }: { readonly startedAtMs: number; readonly operation: Operation; readonly hold: bigint },
   nowMs: number,
 ): RecordEnd {
   return {
@@ -110,7 +110,7 @@ export function interruptedEnd(
     fairUseUnits: operation === 'speech' || operation === 'transcription' ? 0 : undefined,
     cost: undefined,
     overrun: undefined,
-    reserved: hold === undefined || hold === 0n ? undefined : nanoCredits(hold),
+    reserved: hold === 0n ? undefined : nanoCredits(hold),
   };
 }
 
