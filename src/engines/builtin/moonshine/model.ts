@@ -33,8 +33,8 @@ export interface RecognisedText {
 
 /**
  * V8 compiles a function of WebAssembly anew once it has run for a budget of bytes. One function of the runtime is so large that this takes
- * 7 s of CPU and 280 MB, and gains nothing: the higher budget is for the few functions that run most. The runtime keeps the budget of
- * the time when it is compiled; other modules keep V8's own.
+ * 7 s of CPU and 280 MB, and gains nothing: the higher budget is for the few functions that run most. V8's flag is for the whole
+ * process, and counts when a module is compiled: other modules keep V8's own budget.
  */
 const tieringBudget = { ofRuntime: 2 ** 31 - 1, ofV8: 13_000_000 };
 
@@ -63,13 +63,15 @@ export class Moonshine {
     const runtime = await loadRuntime();
     runtime.env.wasm.numThreads = 1;
     runtime.env.wasm.wasmBinary = await readMoonshine('ort.wasm');
-    const open = async (name: 'encoder_model.ort' | 'decoder_model_merged.ort') =>
-      runtime.InferenceSession.create(await readMoonshine(name), sessionOptions);
-    setFlagsFromString(`--wasm-tiering-budget=${tieringBudget.ofRuntime}`);
+    const { create } = runtime.InferenceSession;
     // The larger one first: the other then fits into the space that the first took only to load.
-    const decoder = await open('decoder_model_merged.ort');
-    const encoder = await open('encoder_model.ort');
-    setFlagsFromString(`--wasm-tiering-budget=${tieringBudget.ofV8}`);
+    const larger = await readMoonshine('decoder_model_merged.ort');
+    setFlagsFromString(`--wasm-tiering-budget=${tieringBudget.ofRuntime}`);
+    // The first session compiles the runtime.
+    const decoder = await create(larger, sessionOptions).finally(() =>
+      setFlagsFromString(`--wasm-tiering-budget=${tieringBudget.ofV8}`),
+    );
+    const encoder = await create(await readMoonshine('encoder_model.ort'), sessionOptions);
     runtime.env.wasm.wasmBinary = undefined;
     return new Moonshine(runtime, encoder, decoder, readVocabulary(await readMoonshine('tokenizer.bin')));
   }
