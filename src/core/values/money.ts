@@ -93,16 +93,11 @@ export function cost(price: Price, tokens: TokenCounts): NanoCredits {
     cacheWritePerMillion = inputPerMillion,
   } = price;
   const { promptTokens, cachedTokens = 0, cacheWriteTokens = 0 } = tokens;
-  let exact = 0n;
-  for (const [perMillion, count] of [
-    [inputPerMillion, promptTokens - cachedTokens - cacheWriteTokens],
-    [cachedInputPerMillion, cachedTokens],
-    [cacheWritePerMillion, cacheWriteTokens],
-    [price.outputPerMillion, tokens.completionTokens],
-  ] as const) {
-    if (!Number.isSafeInteger(count) || count < 0) throw broken(`${count} is not a count of tokens`);
-    exact += perMillion * BigInt(count);
-  }
+  const exact =
+    inputPerMillion * tokenCount(promptTokens - cachedTokens - cacheWriteTokens) +
+    cachedInputPerMillion * tokenCount(cachedTokens) +
+    cacheWritePerMillion * tokenCount(cacheWriteTokens) +
+    price.outputPerMillion * tokenCount(tokens.completionTokens);
   return nanoCredits((exact + tokensPerPrice - 1n) / tokensPerPrice);
 }
 
@@ -124,6 +119,11 @@ export function priceTexts(price: Price) {
     ...(cachedInput !== undefined && { cachedInput: formatCredits(cachedInput) }),
     ...(cacheWrite !== undefined && { cacheWrite: formatCredits(cacheWrite) }),
   };
+}
+
+function tokenCount(count: number): bigint {
+  if (!Number.isSafeInteger(count) || count < 0) throw broken(`${count} is not a count of tokens`);
+  return BigInt(count);
 }
 
 function isAmount(value: bigint): value is NanoCredits {
