@@ -112,7 +112,7 @@ function mayBeTooLong({ model, requestBytes }: PromptFacts): boolean {
 
 async function refuseTooLong(facts: PromptFacts): Promise<void> {
   const { model } = facts;
-  const tokens = await facts.countText();
+  const tokens = await facts.countMessages();
   if (tokens <= model.contextTokens) return;
   throw contextLengthExceeded({ prompt: tokens, maximum: model.contextTokens });
 }

@@ -57,20 +57,20 @@ export class PromptFacts {
     return this.#requestTokens;
   }
 
-  /** The same for the messages alone. Upstreams shorten tools in their own ways, so only messages tell that a prompt is too long. */
-  countText(): Promise<number> {
+  /** Upstreams shorten tools in their own ways, so only the messages tell that a prompt is too long. */
+  countMessages(): Promise<number> {
     this.#textTokens ??= this.#count(promptText({ ...this.params, tools: [] }));
     return this.#textTokens;
   }
 
-  /** The same for all that takes room in the context. For a prompt that may not leave room for the longest answer. */
+  /** Counts all that takes room in the context. For a prompt that may not leave room for the longest answer. */
   countRoom(): Promise<number> {
     const { params } = this;
     const definitions = promptText({ ...params, messages: [] }) + formText(params);
     this.#roomTokens ??=
       definitions === ''
-        ? this.countText()
-        : Promise.all([this.countText(), this.#count(definitions)]).then(([text, more]) => text + more);
+        ? this.countMessages()
+        : Promise.all([this.countMessages(), this.#count(definitions)]).then(([text, more]) => text + more);
     return this.#roomTokens;
   }
 }
