@@ -80,7 +80,6 @@ async function endTraces(tracer: Tracer, log: Log): Promise<void> {
   }
 }
 
-/** Opens the store of a server. */
 interface DataDeps {
   readonly clock: Clock;
   readonly log: Log;

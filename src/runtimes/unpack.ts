@@ -86,12 +86,11 @@ function leadsOut(path: string, into: string): Error {
   return new Error(`${relative(into, path)} leads out of its folder`);
 }
 
-/** Reads tar archives, plain or compressed by gzip or zstd, without writing anything. */
 interface TarEntry {
   readonly kind: 'file' | 'folder' | 'link';
   /** As the archive has it. */
   readonly name: string;
-  /** Of a link. */
+  /** The path that a link leads to. */
   readonly target: string;
   readonly bytes: number;
   readonly isExecutable: boolean;
@@ -99,7 +98,7 @@ interface TarEntry {
   readonly content: AsyncIterable<Buffer>;
 }
 
-/** Of the records that give an entry a longer name. */
+/** Maximum size of a record that gives an entry a longer name. */
 const recordBytesMax = 65_536;
 
 const kinds: Readonly<Record<string, TarEntry['kind']>> = {
@@ -109,7 +108,10 @@ const kinds: Readonly<Record<string, TarEntry['kind']>> = {
   SymbolicLink: 'link',
 };
 
-/** @throws Error for a file that is no whole archive, or has anything but files, folders and symbolic links */
+/**
+ * Reads a tar archive, plain or compressed by gzip or zstd, without writing anything.
+ * @throws Error for a file that is no whole archive, or has anything but files, folders and symbolic links
+ */
 async function* tarEntries(file: string, signal?: AbortSignal): AsyncGenerator<TarEntry> {
   await refuseZip(file);
   let isWhole = false;

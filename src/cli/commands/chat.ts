@@ -91,11 +91,10 @@ async function printCompletion(
   await printJson(responseBodyCodec(ChatService.method.createChatCompletion).encode(response));
 }
 
-/** A conversation at the terminal: each line is a question, and its answer is printed as it arrives. */
 const help = '/quit or Ctrl-D ends the conversation, Ctrl-C ends an answer. Everything else is sent.';
 
 /**
- * Reads questions until /quit or the end of the input. Ctrl-C ends a running answer, else the conversation. A failed
+ * A conversation at the terminal: each line is a question, and its answer is printed as it arrives. Ends at /quit and with the input. Ctrl-C ends a running answer, else the conversation. A failed
  * answer is reported, and the conversation continues.
  * @param answered called after each successful answer, and one ended by Ctrl-C
  * @throws CliError at the end if an answer failed and the input is not a terminal

@@ -15,10 +15,10 @@ export function completionCommand(): Command {
     });
 }
 
-/** Scripts with which shells complete command lines, without running Parley unless they need names of accounts. */
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
+/** Scripts with which shells complete command lines, without running Parley unless they need names of accounts. */
 const completionScripts: Readonly<Record<Shell, (places: readonly Place[]) => string>> = { bash, zsh, fish };
 
 /** Quotes a text for the shell, in single quotes. */

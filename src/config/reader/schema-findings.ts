@@ -79,7 +79,7 @@ function shown(value: unknown): string {
   return JSON.stringify(value.length > shownCharactersMax ? `${value.slice(0, shownCharactersMax)}…` : value);
 }
 
-/** The valid part of an invalid configuration, so that `parley doctor` can check the rest as well. */
+/** The valid part of an invalid configuration, which `parley doctor` checks further. */
 interface ValidPart {
   readonly settings: z.infer<typeof configSchema>;
   /** The settings that are left out: they have their defaults, and an element of a list or a map is gone. */

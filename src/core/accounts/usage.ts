@@ -178,7 +178,6 @@ function seconds(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : ms / 1000;
 }
 
-/** Usage totals, in the form in which holders and operators request them. */
 const dayMs = 86_400_000;
 const totalsMax = 10_000;
 /** Totals by hour read the records of all their hours, as stored sums are of days. */
@@ -186,6 +185,7 @@ const hoursMs = 2 * dayMs;
 /** The same of the other values that only records have. */
 const causesMs = 31 * dayMs;
 
+/** A request for totals, of holders and of operators. */
 interface TotalsRequest {
   readonly startTime?: Timestamp | undefined;
   readonly endTime?: Timestamp | undefined;

@@ -132,7 +132,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** What an upstream answered, for the record. Never its sentences, as they may repeat a prompt. */
+/** The part of an upstream's error that a record keeps. Its sentences are not kept, as they may repeat a prompt. */
 export interface UpstreamAnswer {
   /** Its HTTP status; undefined if an event of a stream has reported the error. */
   readonly status?: number | undefined;

@@ -143,7 +143,7 @@ async function bodyOf(request: IncomingMessage): Promise<Request> {
   return new Request('http://localhost', { method: 'POST', headers, body: Buffer.concat(parts) });
 }
 
-/** The requests of the OpenAI API as Parley sends them, and their answers. */
+/** An answer in the form of the OpenAI API. */
 interface Answer {
   readonly contentType: string;
   readonly body: AsyncIterable<Uint8Array> | Iterable<string>;

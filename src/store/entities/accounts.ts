@@ -155,7 +155,6 @@ export function accountStore(
   };
 }
 
-/** Pages of accounts in several orders, and the sum of what a filter keeps. */
 interface Filter {
   /** A pattern of `containing`. */
   readonly pattern: string;

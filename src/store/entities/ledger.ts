@@ -84,7 +84,7 @@ function toEntry(row: LedgerRow): LedgerEntry {
   };
 }
 
-/** The sums of a statement, read in small steps: the process serves requests between them. */
+/** Statements are read in steps of this many entries: the process serves requests between them. */
 const entriesAtOnce = 1_000;
 const debitLinesMax = 10_000;
 /** The id of a debit begins with the start of its request, which lasts at most 24 hours. */

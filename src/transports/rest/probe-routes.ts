@@ -41,10 +41,9 @@ function get(path: string, handle: (exchange: Exchange) => Promise<void>): Route
   return { rule: { verb: 'GET', path }, rpc: undefined, handle };
 }
 
-/** The lists of voices and speech models for programs that send no key there, if the operator allows it. */
 const { listVoices, listSpeechModels } = CatalogService.method;
 
-/** The handlers of requests without an `Authorization` header. */
+/** The handlers of lists of voices and speech models without an `Authorization` header, if the operator allows it. */
 export function openVoices(
   table: RpcTable,
   { catalog }: Pick<Services, 'catalog'>,

@@ -120,7 +120,6 @@ function describe({ id, voiceDetails, defaultVoice }: Model) {
   return { modelName: id, parameters: { voice_name: id, subvoices, language_code: language } };
 }
 
-/** The speech models and voices as Riva's clients name them. */
 interface ChosenVoice {
   readonly model: string;
   /** Undefined for the model's default voice. */

@@ -258,7 +258,7 @@ function rejectLate(group: readonly Pending[], msMax: number, cause: unknown): P
   });
 }
 
-/** Instead of the first round trip of a group: takes rows that this node knows, and lets the database check them. */
+/** The next statements replace the first round trip of a group: they let the database check rows that this node knows. */
 const checkFence = `select ${failUnless('count(*) = 1')} from (${fence}) as fence`;
 /** Locks accounts as `lock_accounts` does, and checks that they are as known. */
 const lockKnown = `
