@@ -42,6 +42,7 @@ describe('a wrong path', () => {
     ['GET', '/api/v1/audio/speech', 'POST'],
     ['PUT', '/api/v1/models', 'GET'],
     ['DELETE', '/api/v1/admin/accounts', 'GET or POST'],
+    ['GET', '/api/v1/realtime/client_secrets', 'POST'],
   ])('with another method gets advice, too: %s %s should be %s', async (method, path, right) => {
     expect(await send(method, path)).toBe(
       `404 not_found There is nothing at this path for this method. Use ${right}.`,
@@ -92,6 +93,18 @@ describe('a wrong path', () => {
     const refused = await send('POST', path);
     expect(refused).toContain(advice);
     expect(refused).toContain('Paths, nearest first: ');
+  });
+
+  it.each([
+    ['/api/v1/realtime?model=x', 'with the header `Upgrade: websocket`'],
+    ['/v1/realtime?intent=transcription', '`GET /api/v1/realtime` with the header `Upgrade: websocket`'],
+    ['/v1/realtime/client_secrets', 'Send the request to `/api/v1/realtime/client_secrets`.'],
+    ['/api/v1/realtime/sessions', '`POST /api/v1/realtime/client_secrets`'],
+    ['/api/v1/live', 'Live speech has its sessions at `/api/v1/realtime`'],
+  ])('of live speech, %s, says over GET what it needs', async (path, advice) => {
+    const refused = await send('GET', path);
+    expect(refused).toContain(advice);
+    expect(refused).toMatch(/^404 not_found /);
   });
 
   it('is answered without a secret in it', async () => {
