@@ -5,6 +5,7 @@ import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate } from '../core/access/gate.ts';
 import { People, ruleId } from '../core/access/people.ts';
 import { Sessions } from '../core/access/sessions.ts';
+import type { Catalog } from '../core/catalog/catalog.ts';
 import { Rates } from '../core/entities/rates.ts';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { SignIn } from '../transports/rest/sign-in-routes.ts';
@@ -18,16 +19,21 @@ export interface Access {
   readonly signIn: SignIn | undefined;
 }
 
-export async function openAccess(config: Config, base: Base, observer: RequestObserver): Promise<Access> {
+export async function openAccess(
+  config: Config,
+  base: Base,
+  { catalog, observer }: { readonly catalog: Catalog; readonly observer: RequestObserver },
+): Promise<Access> {
   const { store, clock, accessClock, log, unsettled } = base;
   const { adminKey, console, limits, oidc } = config;
   const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
+  const isModel = (id: string) => catalog.has(id);
   const own = { givenAdmin, knownHeaders: new KnownHeaders(), rates: new Rates(), failedKeys };
   const rules = new Set(oidc?.rules.map(ruleId));
   return {
     signIn: await openSignIn(config, base),
-    gate: new Gate({ store, clock, accessClock, log, unsettled, observer, ...own }),
+    gate: new Gate({ store, clock, accessClock, log, unsettled, observer, isModel, ...own }),
     sessions: console.access === 'off' ? undefined : new Sessions({ store, accessClock, givenAdmin, rules }),
   };
 }

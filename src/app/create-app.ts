@@ -88,7 +88,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   });
   const memory = opened.adopt(new IdleMemory(overrides), (idle) => idle.close());
   const observer = observedBy(offer.metrics.observer, memory.observer, base.tracer);
-  const access = await openAccess(config, base, observer);
+  const access = await openAccess(config, base, { catalog, observer });
   const pages = pagesOf(config, overrides);
   const sockets = overrides.sockets ?? {};
   const ports = await openPorts({ config, base, offer, services, access, pages, sockets });

@@ -239,6 +239,7 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
     log: silent,
     unsettled: new Unsettled(store, silent),
     observer: noObserver,
+    isModel: () => true,
     failedKeys: new FailedKeys(0),
     rates: new Rates(),
   });

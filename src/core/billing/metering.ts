@@ -32,6 +32,8 @@ export interface MeteringDeps {
   readonly log: Log;
   readonly unsettled: Unsettled;
   readonly observer: RequestObserver;
+  /** Whether the catalog has a model of that id now. */
+  isModel(id: string): boolean;
 }
 
 /** The rights by which a request was admitted. */
@@ -94,7 +96,7 @@ export class Metering {
     return this.#state === 'ended';
   }
 
-  /** Notes the requested model, which the record names whatever the outcome. */
+  /** Notes the requested model. The record names it if it is one of the catalog, or if the request is refused. */
   noteModel(name: string | undefined): void {
     const model = name?.slice(0, modelNameMax);
     if (model && model !== this.#start.model) this.#start = { ...this.#start, model };
@@ -231,7 +233,7 @@ export class Metering {
       isByClient && this.hasOutput,
       error.reached,
     );
-    const start = this.#state === 'reserved' ? undefined : this.#start;
+    const start = this.#state === 'reserved' ? undefined : this.#startOf(end);
     const claim = this.#claim && { claim: this.#claim, answer: undefined };
     try {
       await this.#end(end, claim);
@@ -252,10 +254,11 @@ export class Metering {
     const was = this.#state;
     if (was === 'ended') throw new Error(`request ${this.id} was ended twice`);
     this.#state = 'ended';
+    const { requests } = this.#deps.store;
     let recorded = end;
     try {
-      if (was === 'reserved') recorded = await this.#deps.store.requests.settle(this.id, end, claim);
-      else await this.#deps.store.requests.record(this.#start, { ...end, fairUseUnits: undefined }, claim);
+      if (was === 'reserved') recorded = await requests.settle(this.id, end, claim);
+      else await requests.record(this.#startOf(end), { ...end, fairUseUnits: undefined }, claim);
     } catch (error) {
       this.#state = was;
       throw error;
@@ -263,6 +266,13 @@ export class Metering {
     this.#limits?.end(ratedTokens(recorded));
     this.#reportOverrun(recorded);
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
+  }
+
+  /** For a record without a reservation. Totals have the model of any request that is not refused, and stay for good. */
+  #startOf({ state }: RecordEnd): RecordStart {
+    const { model } = this.#start;
+    const isKept = model === undefined || state === 'refused' || this.#deps.isModel(model);
+    return isKept ? this.#start : { ...this.#start, model: undefined };
   }
 
   #counted({ fairUse, hold, characters, audioSeconds }: Wanted): readonly CountedAmount[] {
