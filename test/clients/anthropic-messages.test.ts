@@ -81,7 +81,10 @@ describe('messages.create', () => {
     upstream.answer(path, json(completion('Rain.')));
     await client.messages.create({
       ...question,
-      system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
+      system: [
+        { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1; cch=0af31;' },
+        { type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } },
+      ],
       messages: [
         {
           role: 'user',
@@ -188,6 +191,22 @@ describe('messages.create', () => {
       { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
     ]);
     expect(stop_reason).toBe('tool_use');
+  });
+
+  it.each([
+    ['vLLM', { stop_reason: 'END' }, ['stop_sequence', 'END']],
+    ['SGLang', { matched_stop: 'END' }, ['stop_sequence', 'END']],
+    ['a token of the model', { stop_reason: '<|im_end|>' }, ['end_turn', null]],
+    ['the number of a token', { stop_reason: 151645 }, ['end_turn', null]],
+  ])('names the sequence that ended the answer, as reported by %s', async (_, named, [reason, sequence]) => {
+    const asked = { ...question, stop_sequences: ['STOP', 'END'] };
+    const message = { role: 'assistant', content: 'one' };
+    const choices = [{ index: 0, message, finish_reason: 'stop', ...named }];
+    const streamed = [chunk({ content: 'one' }), chunk({}, { finish_reason: 'stop', ...named })];
+    upstream.answer(path, json(completion('', { choices })), events(streamed));
+    const expected = { stop_reason: reason, stop_sequence: sequence };
+    expect(await client.messages.create(asked)).toMatchObject(expected);
+    expect(await client.messages.stream(asked).finalMessage()).toMatchObject(expected);
   });
 
   it('leaves out a call that the limit cuts, and fails free of charge for one that is malformed', async () => {

@@ -14,10 +14,11 @@ export function asChunk({ message: completion }: ChatAnswer): ChatCompletionChun
     model,
     usage,
     serviceTier,
-    choices: choices.map(({ index, message, logprobs, finishReason }) => ({
+    choices: choices.map(({ index, message, logprobs, finishReason, other }) => ({
       index,
       logprobs,
       finishReason,
+      other,
       delta: message && deltaOf(message),
     })),
   });

@@ -21,12 +21,17 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   readonly #head: Message;
   readonly #blocks: Blocks;
   readonly #emit: (event: MessageEvent) => void;
+  readonly #stopSequences: readonly string[];
   #isRefusal = false;
   #finishReason = '';
+  /** The stop sequence that ended the answer, if the upstream names it. */
+  #stopSequence: string | undefined;
   #usage: Usage | undefined;
 
-  constructor({ model = '' }: MessageParams, call: Pick<Call, 'id'>, emit: (event: MessageEvent) => void) {
+  constructor(params: MessageParams, call: Pick<Call, 'id'>, emit: (event: MessageEvent) => void) {
+    const { model = '', stopSequences } = params;
     this.#emit = emit;
+    this.#stopSequences = stopSequences;
     const id = call.id.replace(/^req_/, '');
     this.#head = create(MessageSchema, {
       id: `msg_${id}`,
@@ -45,8 +50,8 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   /** The last events have the stop reason and the usage. */
   finish(): void {
     this.#blocks.close();
-    const { stopReason, usage } = this.#end();
-    this.#add({ type: 'message_delta', delta: { stopReason }, usage });
+    const { usage, ...delta } = this.#end();
+    this.#add({ type: 'message_delta', delta, usage });
     this.#add({ type: 'message_stop' });
   }
 
@@ -60,23 +65,29 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   /** A chat of this API has one choice. */
   take({ choices, usage }: ChatCompletionChunk): void {
     this.#usage = usage ?? this.#usage;
-    for (const { index, delta, finishReason } of choices) {
+    for (const { index, delta, finishReason, other } of choices) {
       if (index !== 0) continue;
       if (delta) this.#blocks.take(delta);
       this.#isRefusal ||= Boolean(delta?.refusal);
       this.#finishReason = finishReason || this.#finishReason;
+      // vLLM and SGLang have the sequence here, or the number of a token.
+      const named = [other?.['stop_reason'], other?.['matched_stop']];
+      this.#stopSequence ??= this.#stopSequences.find((sequence) => named.includes(sequence));
     }
   }
 
-  #end(): { stopReason: string; usage: MessageUsage } {
-    return { stopReason: this.#stopReason(), usage: usageOf(this.#usage) };
+  #end(): { stopReason: string; stopSequence: string | undefined; usage: MessageUsage } {
+    const stopReason = this.#stopReason();
+    const stopSequence = stopReason === 'stop_sequence' ? this.#stopSequence : undefined;
+    return { stopReason, stopSequence, usage: usageOf(this.#usage) };
   }
 
   /** Some servers end an answer with calls by the reason `stop`. */
   #stopReason(): string {
     if (this.#finishReason === 'length') return 'max_tokens';
     if (this.#isRefusal || this.#finishReason === 'content_filter') return 'refusal';
-    return this.#blocks.hasCalls ? 'tool_use' : 'end_turn';
+    if (this.#blocks.hasCalls) return 'tool_use';
+    return this.#stopSequence === undefined ? 'end_turn' : 'stop_sequence';
   }
 
   #add(event: MessageInitShape<typeof MessageEventSchema>): void {

@@ -27,7 +27,19 @@ const partTypes =
 export function toMessages({ system, messages }: MessageParams): ChatMessage[] {
   if (messages.length === 0) return [];
   const converted = messages.flatMap((message, index) => toChatMessages(message, `messages[${index}]`));
-  return system ? [said('system', toContent(system, 'system')), ...converted] : converted;
+  const parts = system ? systemParts(system) : [];
+  return parts.length > 0 ? [said('system', partsContent(parts)), ...converted] : converted;
+}
+
+/** A line of Claude Code for its maker's accounting. It differs by conversation, so caches of prompts would not match. */
+const billingLine = /^x-anthropic-billing-header:.*(\n|$)/;
+
+function systemParts(system: BlockContent): ContentPart[] {
+  return toParts(system, 'system').flatMap((part) => {
+    const text = part.text?.replace(billingLine, '');
+    if (text === part.text) return [part];
+    return text ? [{ ...part, text }] : [];
+  });
 }
 
 /** The outputs of calls are messages of their own, before the rest of their message. */
@@ -67,10 +79,12 @@ function toOutput({ toolUseId, content }: ContentBlock, path: string): ChatMessa
 }
 
 function toContent(content: BlockContent, path: string): MessageContent {
-  return partsContent(
-    blocksOf(content).map((block, index) =>
-      toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`),
-    ),
+  return partsContent(toParts(content, path));
+}
+
+function toParts(content: BlockContent, path: string): ContentPart[] {
+  return blocksOf(content).map((block, index) =>
+    toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`),
   );
 }
 

@@ -139,7 +139,8 @@ export type MessageParams = Message$1<"parley.messages.v1.MessageParams"> & {
   messages: InputMessage[];
 
   /**
-   * A system message before the conversation: a text, or blocks of the type `text`.
+   * A system message before the conversation: a text, or blocks of the type `text`. A line `x-anthropic-billing-header` at the
+   * beginning of one is left out.
    *
    * @generated from field: parley.messages.v1.BlockContent system = 3;
    */
@@ -574,14 +575,14 @@ export type Message = Message$1<"parley.messages.v1.Message"> & {
   content: ContentBlock[];
 
   /**
-   * `end_turn`, `max_tokens`, `tool_use` or `refusal`. Unset until the answer ends.
+   * `end_turn`, `max_tokens`, `tool_use`, `stop_sequence` or `refusal`. Unset until the answer ends.
    *
    * @generated from field: optional string stop_reason = 6 [json_name = "stop_reason"];
    */
   stopReason?: string | undefined;
 
   /**
-   * Never set: models do not report which sequence ended an answer.
+   * The sequence that ended the answer, for `stop_sequence`. Few upstreams name it; without it the reason is `end_turn`.
    *
    * @generated from field: optional string stop_sequence = 7 [json_name = "stop_sequence"];
    */
@@ -752,7 +753,7 @@ export type MessageDelta = Message$1<"parley.messages.v1.MessageDelta"> & {
   stopReason?: string | undefined;
 
   /**
-   * Never set.
+   * On `message_delta`, as in Message.
    *
    * @generated from field: optional string stop_sequence = 6 [json_name = "stop_sequence"];
    */
