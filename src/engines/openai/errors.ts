@@ -2,6 +2,7 @@
  * Translates failures of an upstream. The message is for the client. The cause is for the log and has the upstream's
  * error name.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Excess } from '../../codec/json-scan.ts';
 import { ParleyError, type UpstreamAnswer } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
@@ -26,6 +27,11 @@ const upstreamMessages = {
 /** The message of a failure that a client cannot fix. */
 function forOperator(failure: string): string {
   return `The engine behind this model ${failure}. Only the operator of this server can fix that.`;
+}
+
+/** A map, as a name of the upstream may be one of every object, such as `constructor`. */
+function namesOf<T>(names: Readonly<Record<string, T>>): ReadonlyMap<string, T> {
+  return new Map(Object.entries(names));
 }
 
 /** The longest time that RetryInfo can carry: 10,000 years. */
@@ -116,7 +122,8 @@ export function reportedError(body: string, ownKey: string | undefined, hasBegun
   const tooLong = hasBegun ? undefined : contextError(body, { cause, upstream });
   if (tooLong) return tooLong;
   return new ParleyError('upstream_error', {
-    message: 'The engine behind this model failed on this request. Try again.',
+    message:
+      messagesOfNames.get(code ?? '') ?? 'The engine behind this model failed on this request. Try again.',
     hasRun: true,
     upstream,
     cause,
@@ -124,7 +131,7 @@ export function reportedError(body: string, ownKey: string | undefined, hasBegun
 }
 
 /** The status that an answer over HTTP would have, by the name of an error in an event. */
-const statusesOfNames: Readonly<Record<string, number>> = {
+const statusesOfNames = namesOf({
   invalid_api_key: 401,
   insufficient_credits: 402,
   fair_use_limit_reached: 402,
@@ -134,27 +141,33 @@ const statusesOfNames: Readonly<Record<string, number>> = {
   insufficient_quota: 429,
   rate_limit_exceeded: 429,
   overloaded: 503,
-};
+});
 
 /**
  * The error of an event, which is worded as that of an answer.
  * @param body JSON with the member `error`
  */
 export function eventError(body: string, ownKey: string | undefined): ParleyError {
-  const status = statusesOfNames[errorName(body, ownKey) ?? ''];
+  const status = statusesOfNames.get(errorName(body, ownKey) ?? '');
   if (status === undefined) return reportedError(body, ownKey);
-  return statusError({ status, retryAfter: undefined, body, ownKey }, false);
+  return statusError({ status, headers: {}, body, ownKey }, false);
 }
 
 /** Messages by the name of the error, under any status. */
-const messagesOfNames: Readonly<Record<string, string>> = {
+const messagesOfNames = namesOf({
   unknown_model: upstreamMessages.unknownModel,
   model_not_found: upstreamMessages.unknownModel,
+  // Of OpenAI, Kimi and Qwen, whose status may be that of too many requests.
+  insufficient_quota: upstreamMessages.noCredits,
+  billing_not_active: upstreamMessages.noCredits,
+  billing_hard_limit_reached: upstreamMessages.noCredits,
+  exceeded_current_quota_error: upstreamMessages.noCredits,
+  Arrearage: upstreamMessages.noCredits,
   insufficient_scope: forOperator('does not allow this operation to this server'),
   subscription_required: forOperator('has no active plan for this server'),
   fair_use_limit_reached: forOperator('has reached the fair-use limit of this server'),
   engine_unavailable: forOperator('cannot do this'),
-};
+});
 
 const refusingStatuses: ReadonlySet<number> = new Set([400, 413, 422]);
 const limitName = /max_tokens|max_completion_tokens/;
@@ -166,41 +179,42 @@ const notTaken =
 export class StatusError extends Error {
   /** Replaces the message of the status, for failures that only the operator can fix. */
   readonly clientMessage: string | undefined;
+  /** Whether the account of this server at the upstream has no credits left. */
+  readonly isAccountEmpty: boolean;
   /** Whether the upstream refuses the parameter that carried the limit. */
   readonly isLimitNameRefused: boolean;
   readonly answer: UpstreamAnswer;
 
-  constructor({ status, body, ownKey, requestId }: Omit<ErrorResponse, 'retryAfter'>) {
+  constructor({ status, headers, body, ownKey }: ErrorResponse) {
     const name = errorName(body, ownKey);
-    const id = readName(requestId, ownKey);
+    const id = readName(headers['x-request-id'], ownKey);
     super(`the upstream answered ${status}${inBrackets([name, id].filter(Boolean).join(', ') || undefined)}`);
     this.name = 'StatusError';
     this.answer = { status, code: name };
-    this.clientMessage = messagesOfNames[name ?? ''];
+    this.clientMessage = messagesOfNames.get(name ?? '');
+    this.isAccountEmpty = (this.clientMessage ?? statusMessage(status)) === upstreamMessages.noCredits;
     this.isLimitNameRefused = refusingStatuses.has(status) && limitName.test(body) && notTaken.test(body);
   }
 }
 
 interface ErrorResponse {
   readonly status: number;
-  readonly retryAfter: string | string[] | undefined;
+  readonly headers: IncomingHttpHeaders;
   /** Beginning of the body. */
   readonly body: string;
   /** The key of the engine, which the log must not have. */
   readonly ownKey: string | undefined;
   /** Whether another Parley sent it. Default: false. */
   readonly isParley?: boolean | undefined;
-  /** Its own id of the request, for the log. Default: none. */
-  readonly requestId?: string | string[] | undefined;
 }
 
 /** @param hasNotRun whether this status means that the request did not run */
 export function statusError(answer: ErrorResponse, hasNotRun: boolean): ParleyError {
-  const { status, retryAfter, body, isParley } = answer;
+  const { status, headers, body, isParley } = answer;
   const cause = new StatusError(answer);
   const upstream = cause.answer;
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause, upstream });
-  const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
+  const retryAfterSeconds = readRetryAfter(headers, Date.now());
   const details = { cause, upstream, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
   const tooLong = refusingStatuses.has(status) && !cause.isLimitNameRefused && contextError(body, details);
   if (tooLong) return tooLong;
@@ -235,18 +249,24 @@ function statusMessage(status: number): string {
   }
 }
 
-/** Whole seconds from now, from a Retry-After in seconds or as an HTTP date; undefined if it is neither. */
-function readRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
-  const text = (Array.isArray(value) ? value[0] : value)?.trim();
-  if (!text) return undefined;
-  const isNumber = /^\d+(\.\d+)?$/.test(text);
+/**
+ * Seconds from now, from the milliseconds of OpenAI's API, or whole ones from a Retry-After in seconds or as an HTTP date;
+ * undefined if it is none of them.
+ */
+function readRetryAfter(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const ms = Number(headers['retry-after-ms'] || Number.NaN);
+  const [retryAfter = ''] = [headers['retry-after']].flat();
+  const seconds = ms >= 0 ? ms / 1000 : Math.ceil(secondsUntil(retryAfter.trim(), nowMs));
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), retryAfterSecondsMax);
+}
+
+function secondsUntil(retryAfter: string, nowMs: number): number {
+  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter);
   // Date.parse accepts almost any number as a year; an HTTP date has the name of its month.
-  if (!isNumber && !/[a-z]{3}/i.test(text)) return undefined;
+  if (!/[a-z]{3}/i.test(retryAfter)) return Number.NaN;
   // The oldest form of an HTTP date names no zone, and is in UTC like the others.
-  const date = /GMT$/i.test(text) ? text : `${text} GMT`;
-  const seconds = isNumber ? Number(text) : (Date.parse(date) - nowMs) / 1000;
-  if (Number.isNaN(seconds)) return undefined;
-  return Math.min(Math.max(Math.ceil(seconds), 0), retryAfterSecondsMax);
+  const date = /GMT$/i.test(retryAfter) ? retryAfter : `${retryAfter} GMT`;
+  return (Date.parse(date) - nowMs) / 1000;
 }
 
 const namePattern = /^[\w.-]{1,100}$/;

@@ -43,6 +43,19 @@ describe('the log', () => {
     expect(JSON.stringify(lines[0]?.fields['err'])).toContain('the upstream answered 401 (upstream_code)');
     expect(JSON.stringify(lines.map(({ fields }) => fields['err']))).not.toContain('upstream words');
   });
+
+  it('says that the account of the engine is empty, under any status, and does not retry', async () => {
+    const { log, lines } = keptLog();
+    const parley = await behind(upstream.baseUrl, { log, engine: { retriesMax: 2, retryStatuses: [429] } });
+    const before = upstream.requests.length;
+    upstream.answer(path, json({ error: { code: 'insufficient_quota' } }, { status: 429 }));
+    await parley.postJson(path, question);
+    upstream.answer(path, failure(402));
+    await parley.postJson(path, question);
+    const empty = 'the account of this engine at its upstream is empty';
+    expect(lines.map(({ message }) => message)).toEqual([empty, empty]);
+    expect(upstream.requests.length).toBe(before + 2);
+  });
 });
 
 describe('a request that cannot have run', () => {
@@ -92,6 +105,14 @@ describe('a request that cannot have run', () => {
     upstream.answer(path, failure(503));
     expect((await parley.postJson(path, question)).status).toBe(503);
     expect(upstream.requests.length).toBe(before + 4);
+  });
+
+  it('is retried after the milliseconds that the upstream names', async () => {
+    const parley = await behind(upstream.baseUrl, { engine: { ...retrying, retryStatuses: [429] } });
+    upstream.answer(path, failure(429, { 'retry-after-ms': '300', 'retry-after': '60' }), json(completion()));
+    const startedAt = performance.now();
+    expect((await parley.postJson(path, question)).status).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThan(290);
   });
 
   it('is not retried if Retry-After is long', async () => {

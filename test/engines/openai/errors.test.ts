@@ -82,6 +82,31 @@ describe("an upstream's status", () => {
   });
 
   it.each([
+    ['insufficient_quota', 429],
+    ['exceeded_current_quota_error', 429],
+    ['Arrearage', 400],
+  ])('with the code %s means that the account of this server is empty: %i', async (code, status) => {
+    upstream.answer(path, json({ error: { message: 'Check your plan.', code } }, { status }));
+    const error = await errorOf(await ask());
+    expect(error).toMatchObject({ status, code: 'upstream_error', type: 'server_error' });
+    expect(error.message).toMatch(/no credits left for this server\. Only the operator/);
+    upstream.answer(path, eventText(text({ error: { message: 'Check your plan.', code } })));
+    expect(await errorOf(await ask({ stream: true }))).toMatchObject({ status: 502, message: error.message });
+  });
+
+  it('with a code that is a member of every object keeps the words of the status', async () => {
+    upstream.answer(path, json({ error: { code: 'constructor' } }, { status: 429 }));
+    expect((await errorOf(await ask())).message).toMatch(/too many requests/);
+  });
+
+  it('keeps the milliseconds of its retry-after-ms, before its Retry-After', async () => {
+    upstream.answer(path, failure(429, { 'retry-after-ms': '1400', 'retry-after': '60' }));
+    expect((await ask()).headers.get('retry-after')).toBe('2');
+    upstream.answer(path, failure(429, { 'retry-after-ms': 'soon', 'retry-after': '60' }));
+    expect((await ask()).headers.get('retry-after')).toBe('60');
+  });
+
+  it.each([
     ['17', '17'],
     ['1.2', '2'],
     ['0', '0'],

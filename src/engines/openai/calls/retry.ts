@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import { untilAborted } from '../../../core/values/until-aborted.ts';
-import { LostCallError } from '../errors.ts';
+import { LostCallError, StatusError } from '../errors.ts';
 import { BrokenCircuitError } from './breaker.ts';
 
 /** Maximum wait before a retry. A request with a longer Retry-After is not retried. */
@@ -37,7 +37,10 @@ export async function sendWithRetries<T>(
 
 function isRetryable(error: unknown): error is ParleyError {
   if (!(error instanceof ParleyError) || !error.hasNotRun) return false;
-  return !(error.cause instanceof BrokenCircuitError) && retryAfterMs(error) <= delayMsMax;
+  const { cause } = error;
+  const isHopeless =
+    cause instanceof BrokenCircuitError || (cause instanceof StatusError && cause.isAccountEmpty);
+  return !isHopeless && retryAfterMs(error) <= delayMsMax;
 }
 
 function isLost(error: unknown): error is ParleyError {

@@ -260,9 +260,7 @@ export class Upstream {
 
   #refusal(status: number, headers: IncomingHttpHeaders, body: string): ParleyError {
     const { retryStatuses, isParley } = this.#settings;
-    const { apiKey: ownKey } = this.#deps;
-    const [retryAfter, requestId] = [headers['retry-after'], headers['x-request-id']];
-    const answer = { status, retryAfter, body, ownKey, isParley, requestId };
+    const answer = { status, headers, body, ownKey: this.#deps.apiKey, isParley };
     return statusError(answer, retryStatuses.includes(status));
   }
 
@@ -294,11 +292,11 @@ export class Upstream {
     if (!(error instanceof ParleyError) || error.code !== 'upstream_error') return;
     if (error.cause instanceof BrokenCircuitError) return;
     const status = error.httpStatus;
-    const isForOperator = error.cause instanceof StatusError && error.cause.clientMessage !== undefined;
-    if (status < 500 && !operatorStatuses.has(status) && !isForOperator) return;
+    const refusal = error.cause instanceof StatusError ? error.cause : undefined;
+    if (status < 500 && !operatorStatuses.has(status) && !refusal?.clientMessage) return;
     this.#deps.log.warn(
       { engine: this.#deps.name, status, err: briefError(error.cause) },
-      'an upstream failed',
+      refusal?.isAccountEmpty ? 'the account of this engine at its upstream is empty' : 'an upstream failed',
     );
   }
 }
