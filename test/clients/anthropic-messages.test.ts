@@ -170,10 +170,92 @@ describe('messages.create', () => {
           ],
         },
         { role: 'tool', tool_call_id: 'a', content: 'rain' },
-        { role: 'tool', tool_call_id: 'b', content: 'sun' },
+        { role: 'tool', tool_call_id: 'b', content: 'Error: sun' },
         { role: 'user', content: 'So?' },
       ],
     });
+  });
+
+  it('sends images of an output after all outputs, and blocks that no chat has as text', async () => {
+    upstream.answer(path, json(completion('I see.')));
+    const image: Anthropic.ImageBlockParam = {
+      type: 'image',
+      source: { type: 'base64', media_type: 'image/png', data: 'AAAA' },
+    };
+    const found: Anthropic.SearchResultBlockParam = {
+      type: 'search_result',
+      source: 'https://example.com/oslo',
+      title: 'Oslo',
+      content: [{ type: 'text', text: 'It rains.' }],
+      citations: { enabled: true },
+    };
+    await client.messages.create({
+      ...question,
+      messages: [
+        {
+          role: 'assistant',
+          content: [
+            { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'Oslo' } },
+            {
+              type: 'web_search_tool_result',
+              tool_use_id: 's',
+              content: [
+                { type: 'web_search_result', title: 'A', url: 'https://a.test', encrypted_content: 'EqgF' },
+              ],
+            },
+            {
+              type: 'web_fetch_tool_result',
+              tool_use_id: 's',
+              content: { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
+            },
+            { type: 'tool_use', id: 'a', name: 'look', input: {} },
+            { type: 'tool_use', id: 'b', name: 'look', input: {} },
+            { type: 'tool_use', id: 'c', name: 'look', input: {} },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'seen' }, image] },
+            { type: 'tool_result', tool_use_id: 'b', content: [image], is_error: true },
+            {
+              type: 'tool_result',
+              tool_use_id: 'c',
+              content: [{ type: 'tool_reference', tool_name: 'weather' }, found],
+            },
+            found,
+          ],
+        },
+      ],
+    });
+    const follow = 'The images and documents of this output follow in the next message.';
+    const shown = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+    const foundText = 'Oslo\nhttps://example.com/oslo\nIt rains.';
+    const text = (value: string) => ({ type: 'text', text: value });
+    expect(sent().messages).toEqual([
+      {
+        role: 'assistant',
+        content: ['web_search\n{"query":"Oslo"}', 'A\nhttps://a.test', 'unavailable'].map(text),
+        tool_calls: ['a', 'b', 'c'].map((id) => ({
+          id,
+          type: 'function',
+          function: { name: 'look', arguments: '{}' },
+        })),
+      },
+      { role: 'tool', tool_call_id: 'a', content: `seen\n${follow}` },
+      { role: 'tool', tool_call_id: 'b', content: `Error: ${follow}` },
+      { role: 'tool', tool_call_id: 'c', content: `weather\n${foundText}` },
+      {
+        role: 'user',
+        content: [
+          text('From the output of the call a:'),
+          shown,
+          text('From the output of the call b:'),
+          shown,
+          text(foundText),
+        ],
+      },
+    ]);
   });
 
   it('reads thinking, text and calls', async () => {

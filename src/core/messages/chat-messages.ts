@@ -1,10 +1,9 @@
 /** Converts messages of blocks to the messages of a chat. */
-import { create } from '@bufbuild/protobuf';
+import { create, type JsonValue, toJson } from '@bufbuild/protobuf';
 import {
   type ChatMessage,
   type ContentPart,
   ContentPartSchema,
-  type MessageContent,
   type ToolCall,
   ToolCallSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -20,7 +19,7 @@ import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
 
 const roles: readonly unknown[] = ['user', 'assistant', 'system'];
-const partTypes =
+const blockTypes =
   'text, image with a source of the type base64 or url, or document with one of the type base64 or text';
 
 /** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
@@ -53,8 +52,11 @@ function toChatMessages({ role = '', content }: InputMessage, path: string): Cha
   const parts: ContentPart[] = [];
   for (const [index, block] of blocksOf(content).entries()) {
     const place = `${path}.content[${index}]`;
-    if (block.type === 'tool_result') outputs.push(toOutput(block, place));
-    else if (block.type === 'tool_use') toolCalls.push(toToolCall(block, place));
+    if (block.type === 'tool_result') {
+      const { text, media } = readOutput(block, place);
+      outputs.push(toolMessage(block.toolUseId ?? '', textContent(text)));
+      parts.push(...media);
+    } else if (block.type === 'tool_use') toolCalls.push(toToolCall(block, place));
     else if (!isThinking(block)) parts.push(toPart(block, place));
   }
   if (parts.length > 0) return [...outputs, { ...said(role, partsContent(parts)), toolCalls }];
@@ -73,13 +75,18 @@ function toToolCall({ id, name, input = {} }: ContentBlock, path: string) {
   return create(ToolCallSchema, call);
 }
 
-function toOutput({ toolUseId, content }: ContentBlock, path: string): ChatMessage {
+/** Servers take only text as the output of a call, so its images and documents follow in a message of the user. */
+function readOutput({ toolUseId, content, isError, other }: ContentBlock, path: string) {
   if (!toolUseId) throw invalid(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
-  return toolMessage(toolUseId, content ? toContent(content, `${path}.content`) : textContent(''));
-}
-
-function toContent(content: BlockContent, path: string): MessageContent {
-  return partsContent(toParts(content, path));
+  const parts = content ? toParts(content, `${path}.content`) : [];
+  const media = parts.filter(({ type }) => type !== 'text');
+  const lines = content ? parts.flatMap(({ text }) => text || []) : linesOf(other?.['content']);
+  if (media.length > 0) {
+    media.unshift(textPart(`From the output of the call ${toolUseId}:`));
+    lines.push('The images and documents of this output follow in the next message.');
+  }
+  const text = lines.join('\n');
+  return { text: isError ? `Error: ${text}` : text, media };
 }
 
 function toParts(content: BlockContent, path: string): ContentPart[] {
@@ -94,26 +101,53 @@ function blocksOf({ value }: BlockContent): readonly ContentBlock[] {
   return value.case === 'text' ? [create(ContentBlockSchema, { type: 'text', text: value.value })] : [];
 }
 
-function toPart({ type, text, source, title }: ContentBlock, path: string): ContentPart {
+function toPart(block: ContentBlock, path: string): ContentPart {
+  const { type, text, source, title } = block;
   const { type: form, mediaType, data, url } = source ?? {};
   const embedded = form === 'base64' && mediaType && data ? `data:${mediaType};base64,${data}` : undefined;
   switch (type) {
     case 'text':
-      return create(ContentPartSchema, { type, text: text ?? '' });
+      return textPart(text ?? '');
     case 'image': {
       const address = embedded ?? (form === 'url' ? url : undefined);
       if (!address) break;
       return create(ContentPartSchema, { type: 'image_url', imageUrl: { url: address } });
     }
     case 'document':
-      if (form === 'text' && data) return create(ContentPartSchema, { type: 'text', text: data });
+      if (form === 'text' && data) return textPart(data);
       if (!embedded) break;
       return create(ContentPartSchema, { type: 'file', file: { fileData: embedded, filename: title } });
   }
+  if (type && textTypes.test(type)) return textPart(linesOf(toJson(ContentBlockSchema, block)).join('\n'));
   throw invalid(
     path,
-    `\`${path}\` of the type ${quote(type ?? '')} cannot be sent to a model here. Blocks must be of the type ${partTypes}.`,
+    `\`${path}\` of the type ${quote(type ?? '')} cannot be sent to a model here. Blocks must be of the type ${blockTypes}.`,
   );
+}
+
+function textPart(text: string): ContentPart {
+  return create(ContentPartSchema, { type: 'text', text });
+}
+
+/** Blocks without a counterpart in a chat: search results, and tools that another server ran. */
+const textTypes =
+  /^(search_result|tool_reference|container_upload|server_tool_use|mcp_tool_use|\w+_tool_result)$/;
+/** Their members for a model, in the order of its text. */
+const textMembers = [
+  ...['tool_name', 'name', 'title', 'url', 'source', 'input', 'text'],
+  ...['stdout', 'stderr', 'error_code', 'file_id'],
+  ...['other', 'content', 'blocks', 'items', 'tool_references'],
+];
+
+function linesOf(json: JsonValue | undefined): string[] {
+  if (typeof json === 'string') return json === '' ? [] : [json];
+  if (Array.isArray(json)) return json.flatMap(linesOf);
+  if (typeof json !== 'object' || json === null) return [];
+  const data = json['type'] === 'text' ? linesOf(json['data']) : [];
+  const lines = textMembers.flatMap((name) =>
+    name === 'input' && json[name] ? [JSON.stringify(json[name])] : linesOf(json[name]),
+  );
+  return [...data, ...lines];
 }
 
 function invalid(param: string, message: string): ParleyError {

@@ -47,10 +47,14 @@ function encode(message: Message | undefined): JsonObject {
   return encodeMessage(message);
 }
 
+/** Blocks of search results and of a server's tools have other types here. */
+const freeMembers = /^messages\[\d+\](\.content\[\d+\]){1,2}\.(source|content)$/;
+
 function readParams(body: JsonObject): MessageParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
-  return accept(paramsCodec.decode(body), (path) =>
-    /^messages(\[|$)/.test(path) ? 'invalid_messages' : 'invalid_parameter',
+  return accept(
+    paramsCodec.decode(body, (path) => !freeMembers.test(path)),
+    (path) => (/^messages(\[|$)/.test(path) ? 'invalid_messages' : 'invalid_parameter'),
   );
 }
 
