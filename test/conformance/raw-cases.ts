@@ -21,6 +21,7 @@ const messages = '/api/v1/messages';
 const responses = '/api/v1/responses';
 const transcription = '/api/v1/audio/transcriptions';
 const connectChat = '/parley.chat.v1.ChatService/CreateChatCompletion';
+const connectTranscription = '/parley.audio.v1.TranscriptionService/CreateTranscription';
 const connectModels = '/parley.catalog.v1.CatalogService/ListModels';
 
 const hello = { model: 'eliza', messages: [{ role: 'user', content: 'play: say one' }] };
@@ -81,12 +82,25 @@ const restCases: readonly RawCase[] = [
 
 const params = { model: 'eliza', messages: [{ role: 'user', content: { text: 'play: say one' } }] };
 
+const hearing = (temperature: string) => JSON.stringify({ file: 'UklGRg==', fileName: 'a.wav', temperature });
+
 const waiting = { model: 'eliza', messages: [{ role: 'user', content: { text: 'play: wait' } }] };
 
 const connectCases: readonly RawCase[] = [
   connect('half an object', '{"params":', 'invalid_argument'),
   connect('a list', '[]', 'invalid_argument'),
   connect('a model that is a number', '{"params":{"model":5}}', 'invalid_argument'),
+  ...['NaN', 'Infinity', '-Infinity'].flatMap((number) => [
+    connect(
+      `the number ${number}`,
+      JSON.stringify({ params: { ...params, temperature: number } }),
+      'invalid_argument',
+    ),
+    {
+      ...connect(`the temperature ${number} of a file`, hearing(number), 'invalid_argument'),
+      path: connectTranscription,
+    },
+  ]),
   connect('a message over the limit', ' '.repeat(20 * 1_048_576 + 1), 'resource_exhausted', 429),
   {
     ...connect('a parameter that the schema does not name', JSON.stringify({ params, future: 1 }), '', 200),

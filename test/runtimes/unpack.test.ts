@@ -109,6 +109,31 @@ describe('nothing leaves the folder', () => {
       'evil leads through another link',
     ],
     [
+      'a link to a link that leads out',
+      [
+        { name: 'llama/first', type: '2', target: 'second' },
+        { name: 'llama/second', type: '2', target: '../inside.txt' },
+      ],
+      'second leads out',
+    ],
+    [
+      'links that lead out one step each',
+      [
+        { name: 'llama/a/up', type: '2', target: '..' },
+        { name: 'llama/b', type: '2', target: 'a/up' },
+        { name: 'llama/evil', type: '2', target: 'b/../outside' },
+      ],
+      'evil leads through another link',
+    ],
+    [
+      'a link through a link that is made later',
+      [
+        { name: 'llama/evil', type: '2', target: 'second/x' },
+        { name: 'llama/second', type: '2', target: 'sub' },
+      ],
+      'evil leads through another link',
+    ],
+    [
       'a link behind a link',
       [
         { name: 'llama/first', type: '2', target: 'second' },

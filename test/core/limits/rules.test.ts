@@ -1,9 +1,12 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
 import { inheritedLimits, widerMember } from '../../../src/core/accounts/key-powers.ts';
 import { periodEndMs, periodOf } from '../../../src/core/entities/count.ts';
 import { limitsFromText, limitsToText } from '../../../src/core/entities/limits.ts';
 import { Rates } from '../../../src/core/entities/rates.ts';
+import { describeLimits, readLimits } from '../../../src/core/limits/messages.ts';
 import { coversPattern, matchesModel } from '../../../src/core/limits/models.ts';
 import { coversNetwork, isWithinAddresses, readNetwork } from '../../../src/core/values/addresses.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
@@ -114,6 +117,40 @@ describe('limits', () => {
     expect(widerMember({ ...own, requestsPerMinute: 11 }, own)).toBe('requestsPerMinute');
     expect(widerMember({ ...own, budgets: { day: nano(1) } }, own)).toBe('budgets.month');
     expect(widerMember({ ...own, budgets: { month: nano(5), day: nano(9) } }, own)).toBeUndefined();
+  });
+
+  const entries = (count: number, entry: string) => Array.from({ length: count }, () => entry);
+
+  it.each<[string, MessageInitShape<typeof LimitsSchema>]>([
+    ['100 models', { models: entries(100, 'a') }],
+    ['a model of 200 characters', { models: ['😀'.repeat(200)] }],
+    ['a model with three wildcards', { models: ['*a*b*'] }],
+    ['100 addresses', { addresses: entries(100, '::/0') }],
+    ['rates of nothing', { requestsPerMinute: 0, tokensPerMinute: 0, concurrentRequests: 0 }],
+    ['the largest rates', { audioSecondsPerDay: 2 ** 31 - 1, charactersPerDay: 2 ** 31 - 1 }],
+    ['a budget of nothing', { budgets: { day: '0' } }],
+    ['the smallest budget', { budgets: { month: '0.000000001' } }],
+    ['the largest budget', { budgets: { total: '9223372036.854775807' } }],
+  ])('may have %s', (_, limits) => {
+    const read = readLimits(create(LimitsSchema, limits));
+    expect(read && describeLimits(read)).toEqual(create(LimitsSchema, limits));
+  });
+
+  it.each<[string, MessageInitShape<typeof LimitsSchema>]>([
+    ['models', { models: entries(101, 'a') }],
+    ['models', { models: ['😀'.repeat(201)] }],
+    ['models', { models: ['*a*b*c*'] }],
+    ['models', { models: [' '] }],
+    ['addresses', { addresses: entries(101, '::/0') }],
+    ['requests_per_minute', { requestsPerMinute: -1 }],
+    ['characters_per_day', { charactersPerDay: -1 }],
+    ['budgets.day', { budgets: { day: '-0.000000001' } }],
+    ['budgets.month', { budgets: { month: '0.0000000001' } }],
+    ['budgets.month', { budgets: { month: 'NaN' } }],
+    ['budgets.total', { budgets: { total: '9223372036.854775808' } }],
+  ])('are refused beyond the bounds of %s', (name, limits) => {
+    const refused = expect.objectContaining({ code: 'invalid_parameter', param: `limits.${name}` });
+    expect(() => readLimits(create(LimitsSchema, limits))).toThrow(refused);
   });
 
   it('are inherited if none are requested', () => {

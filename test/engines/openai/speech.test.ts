@@ -169,7 +169,9 @@ describe('the audio', () => {
     if (stated === 48_000) body.writeUInt32LE(36 + stated, 4);
     body.writeUInt32LE(stated, 40);
     upstream.answer(path, pieces([body.subarray(0, 44), body.subarray(44)], { everyMs: 5 }));
-    const received = await bytesOf(await speak({ response_format: 'wav' }));
+    const response = await speak({ response_format: 'wav' });
+    const received = await bytesOf(response);
+    expect((await parley.recordOf(response)).audioMsOut).toBe(1_000);
     expect([received.readUInt32LE(40), received.subarray(44).equals(body.subarray(44))]).toEqual([
       arrives,
       true,
@@ -181,7 +183,9 @@ describe('the audio', () => {
     const body = wav(24_000, 0);
     body.writeUInt32LE(0, 40);
     upstream.answer(path, audio(body, 'audio/wav'));
-    expect((await bytesOf(await speak({ response_format: 'wav' }))).equals(body)).toBe(true);
+    const response = await speak({ response_format: 'wav' });
+    expect((await bytesOf(response)).equals(body)).toBe(true);
+    expect((await parley.recordOf(response)).audioMsOut).toBe(0);
   });
 
   it('of a few bytes is complete', async () => {

@@ -108,11 +108,15 @@ describe('a request', () => {
     ]);
   });
 
-  it('requests the times of words only if the client wants them', async () => {
-    upstream.answer(path, json({ ...heard, words: heardWords }));
-    await inFormat('verbose_json', { fields: [wordsToo] });
-    expect((await lastForm()).getAll('timestamp_granularities[]')).toEqual(['segment', 'word']);
-  });
+  it.each(['', '[]', '[0]', '[7]'])(
+    'requests the times of words only if the client wants them, by timestamp_granularities%s',
+    async (suffix) => {
+      upstream.answer(path, json({ ...heard, words: heardWords }));
+      const answer = await verbose({ fields: [[`timestamp_granularities${suffix}`, 'word']] });
+      expect(answer).toMatchObject({ words: heardWords });
+      expect((await lastForm()).getAll('timestamp_granularities[]')).toEqual(['segment', 'word']);
+    },
+  );
 
   it('requests the text alone from a server without times, in any format of the client', async () => {
     upstream.answer(path, json({ text: 'Hello.' }));

@@ -5,11 +5,12 @@ import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
+import { ClientSecrets } from '../../../src/core/access/client-secrets.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { until } from '../../support/command-line.ts';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { Ear } from '../../support/live-ear.ts';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
 import { RealtimeClient } from '../../support/realtime-client.ts';
 
@@ -212,14 +213,10 @@ describe('a session', () => {
 });
 
 describe('a short-lived secret', () => {
-  const secretOf = async (key: string, body: object = {}) => {
-    const answer = await fetch(`${parley.baseUrl}/realtime/client_secrets`, {
-      method: 'POST',
-      headers: bearer(key),
-      body: JSON.stringify(body),
-    });
-    return (await answer.json()) as { value: string; expires_at: number; session: object };
-  };
+  const ask = (body: object, key = parley.apiKey) =>
+    parley.postJson('/realtime/client_secrets', body, { headers: bearer(key) });
+  const secretOf = async (key: string, body: object = {}) =>
+    (await (await ask(body, key)).json()) as { value: string; expires_at: number; session: object };
   const refusalOf = async (secret: string) => {
     const [, response] = await once(new Client('', bearer(secret)).socket, 'unexpected-response');
     return JSON.parse(Buffer.concat(await response.toArray()).toString()).error;
@@ -245,6 +242,11 @@ describe('a short-lived secret', () => {
     expect(await refusalOf(value)).toMatchObject({ code: 'invalid_api_key' });
   });
 
+  it.each([10, 7_200])('may live for %d s', async (seconds) => {
+    const { expires_at } = await secretOf(parley.apiKey, { expires_after: { seconds } });
+    expect(Math.round(expires_at - seconds - Date.now() / 1000)).toBeOneOf([-1, 0]);
+  });
+
   it('expires, opens nothing else, and cannot be changed', async () => {
     const { value, expires_at } = await secretOf(parley.apiKey);
     expect(Math.round(expires_at - Date.now() / 1000)).toBeLessThanOrEqual(60);
@@ -253,9 +255,34 @@ describe('a short-lived secret', () => {
     expect(await refusalOf(value.replace(/^ek_/, ''))).toMatchObject({ code: 'invalid_api_key' });
     const wrong = { session: { audio: { input: { format: { type: 'audio/mp3' } } } } };
     expect(await refusalOf((await secretOf(parley.apiKey, wrong)).value)).toMatchObject({ param: 'format' });
+    const openAt = (nowMs: number) =>
+      new ClientSecrets({ store: parley.app.store, accessClock: { now: () => nowMs } }).open(
+        `Bearer ${value}`,
+      );
+    expect(await openAt(expires_at * 1000 - 1)).toMatchObject({ secret: parley.apiKey });
+    expect(await openAt(expires_at * 1000)).toBeUndefined();
     vi.useFakeTimers({ toFake: ['Date'], now: expires_at * 1000 });
     expect(await refusalOf(value)).toMatchObject({ code: 'invalid_api_key' });
     vi.useRealTimers();
+  });
+
+  it.each([9, 9.9, 10.5, 7_200.1, 7_201, -60, 0, 2 ** 53, 'NaN', 'Infinity'])(
+    'may not live for %s s',
+    async (seconds) => {
+      const refused = await ask({ expires_after: { anchor: 'created_at', seconds } });
+      expect(refused.status).toBe(400);
+      expect(await errorOf(refused)).toMatchObject({
+        code: 'invalid_parameter',
+        param: 'expires_after.seconds',
+      });
+    },
+  );
+
+  it('holds settings of at most 4,096 bytes', async () => {
+    const empty = JSON.stringify({ instructions: '' }).length;
+    const settings = (bytes: number) => ({ session: { instructions: 'x'.repeat(bytes - empty) } });
+    expect((await ask(settings(4_096))).status).toBe(200);
+    expect(await errorOf(await ask(settings(4_097)))).toMatchObject({ param: 'session' });
   });
 });
 

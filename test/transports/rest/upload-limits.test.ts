@@ -225,10 +225,22 @@ describe('a malformed form', () => {
     });
   });
 
+  it.each(['NaN', 'Infinity', '-Infinity', '1e999', 'warm'])(
+    'the temperature %s is invalid_input',
+    async (text) => {
+      const response = await post(field('temperature', text) + file() + end);
+      expect(await errorOf(response)).toMatchObject({ code: 'invalid_input', param: 'temperature' });
+    },
+  );
+
   it('a good one after all these is answered', async () => {
     expect((await post(file() + end)).status).toBe(200);
     expect((await post(field('unknown', 'x') + file() + end)).status).toBe(200);
     expect((await post(`${file()}${end}text after the form`)).status).toBe(200);
+    const unnamed = file()
+      .replace('; filename="a.wav"', '')
+      .replace('\r\n\r\n', '\r\ncontent-type: audio/wav\r\n\r\n');
+    expect((await post(unnamed + end)).status).toBe(200);
     const large = field('prompt', 'x'.repeat(70_000)) + field('keywords[]', 'x').repeat(40);
     expect((await post(large + file() + end)).status).toBe(200);
   });
