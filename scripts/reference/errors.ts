@@ -46,6 +46,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   invalid_messages: asCommented,
   invalid_parameter: ({ hasParameters }) => hasParameters,
   context_length_exceeded: ['chat'],
+  content_filter: ['chat'],
   guard_refused: ['chat'],
   too_many_keys: asCommented,
   invalid_api_key: always,

@@ -77,6 +77,7 @@ export const errorTable = {
   invalid_messages: badRequest('`messages` is not a conversation of objects with a role and content.'),
   context_length_exceeded: badRequest('The prompt is too long for the model. Send less.'),
   invalid_parameter: badRequest('A parameter has a value that is not allowed.'),
+  content_filter: badRequest('The filter of the engine behind this model refuses the content.'),
   guard_refused: badRequest('The operator of this server does not allow this chat.'),
   too_many_keys: badRequest('The account has the maximum number of keys. Revoke one first.'),
   invalid_api_key: rule(401, 'UNAUTHENTICATED', 'A valid API key is missing.', {

@@ -34,15 +34,11 @@ export interface OpenAiChatOptions {
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
   const { upstream, model, limitName, parameters, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
-    limitName.withName((limitNames) =>
-      upstream.call({
-        method: 'POST',
-        path: '/chat/completions',
-        headers: stream ? eventHeaders : jsonHeaders,
-        body: toUpstreamParams(params, { model, stream, limitNames, parameters }),
-        signal,
-      }),
-    );
+    limitName.withName((limitNames) => {
+      const body = toUpstreamParams(params, { model, stream, limitNames, parameters });
+      const headers = stream ? eventHeaders : jsonHeaders;
+      return upstream.call({ method: 'POST', path: '/chat/completions', headers, body, sent: body, signal });
+    });
   const report = (body: string) => upstream.reportedError(body);
   return {
     tokenizer,

@@ -7,8 +7,8 @@ import type { Excess } from '../../codec/json-scan.ts';
 import { ParleyError, type UpstreamAnswer } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
 import { withoutKeys } from '../without-keys.ts';
+import { clientError } from './client-errors.ts';
 import { contextError } from './context/context-error.ts';
-import { clientError } from './parley-errors.ts';
 
 /**
  * Client messages for failures of an upstream, shared by the engines that call one. The upstream's own words stay in
@@ -33,9 +33,6 @@ function forOperator(failure: string): string {
 function namesOf<T>(names: Readonly<Record<string, T>>): ReadonlyMap<string, T> {
   return new Map(Object.entries(names));
 }
-
-/** The longest time that RetryInfo can carry: 10,000 years. */
-const retryAfterSecondsMax = 315_576_000_000;
 
 const stageMessages = {
   /** No connection: refused, unknown host, TLS, or timeout. The request was not sent. */
@@ -200,25 +197,27 @@ export class StatusError extends Error {
 interface ErrorResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  readonly retryAfterSeconds?: number | undefined;
   /** Beginning of the body. */
   readonly body: string;
   /** The key of the engine, which the log must not have. */
   readonly ownKey: string | undefined;
   /** Whether another Parley sent it. Default: false. */
   readonly isParley?: boolean | undefined;
+  /** The JSON of a request whose fields may be named to the client. Default: none are. */
+  readonly sent?: Uint8Array | undefined;
 }
 
 /** @param hasNotRun whether this status means that the request did not run */
 export function statusError(answer: ErrorResponse, hasNotRun: boolean): ParleyError {
-  const { status, headers, body, isParley } = answer;
+  const { status, body, retryAfterSeconds } = answer;
   const cause = new StatusError(answer);
   const upstream = cause.answer;
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause, upstream });
-  const retryAfterSeconds = readRetryAfter(headers, Date.now());
   const details = { cause, upstream, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
   const tooLong = refusingStatuses.has(status) && !cause.isLimitNameRefused && contextError(body, details);
   if (tooLong) return tooLong;
-  const forClient = isParley && clientError(body, details);
+  const forClient = cause.clientMessage === undefined && clientError(answer, details);
   if (forClient) return forClient;
   const message = cause.clientMessage ?? statusMessage(status);
   return new ParleyError('upstream_error', { ...details, message, httpStatus: status, hasNotRun });
@@ -247,26 +246,6 @@ function statusMessage(status: number): string {
         ? 'The model refused the request. Check its fields against those that the model accepts.'
         : 'The engine behind this model failed. Try again.';
   }
-}
-
-/**
- * Seconds from now, from the milliseconds of OpenAI's API, or whole ones from a Retry-After in seconds or as an HTTP date;
- * undefined if it is none of them.
- */
-function readRetryAfter(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
-  const ms = Number(headers['retry-after-ms'] || Number.NaN);
-  const [retryAfter = ''] = [headers['retry-after']].flat();
-  const seconds = ms >= 0 ? ms / 1000 : Math.ceil(secondsUntil(retryAfter.trim(), nowMs));
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), retryAfterSecondsMax);
-}
-
-function secondsUntil(retryAfter: string, nowMs: number): number {
-  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter);
-  // Date.parse accepts almost any number as a year; an HTTP date has the name of its month.
-  if (!/[a-z]{3}/i.test(retryAfter)) return Number.NaN;
-  // The oldest form of an HTTP date names no zone, and is in UTC like the others.
-  const date = /GMT$/i.test(retryAfter) ? retryAfter : `${retryAfter} GMT`;
-  return (Date.parse(date) - nowMs) / 1000;
 }
 
 const namePattern = /^[\w.-]{1,100}$/;

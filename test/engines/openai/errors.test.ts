@@ -94,6 +94,73 @@ describe("an upstream's status", () => {
     expect(await errorOf(await ask({ stream: true }))).toMatchObject({ status: 502, message: error.message });
   });
 
+  const tools = [
+    { type: 'function', function: { name: 'walk', parameters: { type: 'object', properties: { far: {} } } } },
+  ];
+  it.each<[object, number, object, RegExp]>([
+    [
+      { code: 'invalid_function_parameters', param: 'tools[0].function.parameters' },
+      400,
+      { code: 'invalid_parameter', param: 'tools[0].function.parameters' },
+      /schema of a tool .*: `tools\[0\]\.function\.parameters`/,
+    ],
+    [
+      { code: 'unsupported_parameter', param: 'top_k' },
+      400,
+      { code: 'invalid_parameter', param: 'top_k' },
+      /does not take a parameter: `top_k`/,
+    ],
+    [
+      { code: 'unsupported_parameter' },
+      422,
+      { code: 'invalid_parameter', param: null },
+      /take a parameter\.$/,
+    ],
+    [
+      { code: 400, param: 'messages.[0].content' },
+      400,
+      { code: 'invalid_parameter', param: 'messages[0].content' },
+      /refuses a parameter/,
+    ],
+    [{ code: 'content_filter', param: 'prompt' }, 400, { code: 'content_filter', param: null }, /filter/],
+    [{ type: 'content_filter' }, 400, { code: 'content_filter', param: null }, /filter/],
+  ])('names the field or the known code of %j: %i', async (named, status, expected, words) => {
+    upstream.answer(path, json({ error: { message: 'upstream words', ...named } }, { status }));
+    for (const stream of [false, true]) {
+      const response = await ask({ stream, tools, top_k: 3 });
+      const error = await errorOf(response);
+      expect(error).toMatchObject({ status, type: 'invalid_request_error', ...expected });
+      expect(error.message).toMatch(words);
+      expectOurWords(error.message);
+      expect(await parley.recordOf(response)).toMatchObject({ state: 'refused', httpStatus: status });
+    }
+  });
+
+  it('names the field of an error in the form of FastAPI', async () => {
+    upstream.answer(
+      path,
+      json({ detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'no' }] }, { status: 422 }),
+    );
+    expect(await errorOf(await ask())).toMatchObject({ status: 422, param: 'messages[0].role' });
+  });
+
+  it.each([
+    ['messages[0].content.secret words', 'messages[0].content'],
+    ['messages[0].sk_live_1', 'messages[0]'],
+    ['secret', null],
+    ['walk the dog', null],
+    ['0', null],
+    ['stream_options', null],
+    ['model', null],
+    ['messages'.repeat(100), null],
+    [{ messages: 1 }, null],
+  ])('names only fields that were sent: %j', async (param, expected) => {
+    upstream.answer(path, json({ error: { message: 'upstream words', param } }, { status: 400 }));
+    const error = await errorOf(await ask({ stream: true }));
+    expect(error).toMatchObject({ status: 400, param: expected });
+    expectOurWords(error.message);
+  });
+
   it('with a code that is a member of every object keeps the words of the status', async () => {
     upstream.answer(path, json({ error: { code: 'constructor' } }, { status: 429 }));
     expect((await errorOf(await ask())).message).toMatch(/too many requests/);

@@ -88,7 +88,13 @@ describe('an error of a remote', () => {
       'unsupported_file_format',
       'unsupported_response_format',
     ] as const),
-    ...(['payload_too_large', 'context_length_exceeded', 'invalid_messages', 'invalid_parameter'] as const),
+    ...([
+      'payload_too_large',
+      'context_length_exceeded',
+      'content_filter',
+      'invalid_messages',
+      'invalid_parameter',
+    ] as const),
   ];
 
   it.each(Object.keys(errorTable) as ErrorCode[])(

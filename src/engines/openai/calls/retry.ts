@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
@@ -49,4 +50,27 @@ function isLost(error: unknown): error is ParleyError {
 
 function retryAfterMs({ retryAfterSeconds = 0 }: ParleyError): number {
   return retryAfterSeconds * 1000;
+}
+
+/** The longest time that RetryInfo can carry: 10,000 years. */
+const retryAfterSecondsMax = 315_576_000_000;
+
+/**
+ * Seconds from now, from the milliseconds of OpenAI's API, or whole ones from a Retry-After in seconds or as an HTTP date;
+ * undefined if it is none of them.
+ */
+export function readRetryAfter(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const ms = Number(headers['retry-after-ms'] || Number.NaN);
+  const [retryAfter = ''] = [headers['retry-after']].flat();
+  const seconds = ms >= 0 ? ms / 1000 : Math.ceil(secondsUntil(retryAfter.trim(), nowMs));
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), retryAfterSecondsMax);
+}
+
+function secondsUntil(retryAfter: string, nowMs: number): number {
+  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter);
+  // Date.parse accepts almost any number as a year; an HTTP date has the name of its month.
+  if (!/[a-z]{3}/i.test(retryAfter)) return Number.NaN;
+  // The oldest form of an HTTP date names no zone, and is in UTC like the others.
+  const date = /GMT$/i.test(retryAfter) ? retryAfter : `${retryAfter} GMT`;
+  return (Date.parse(date) - nowMs) / 1000;
 }

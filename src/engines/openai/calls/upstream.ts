@@ -13,7 +13,7 @@ import { Breaker, BrokenCircuitError } from './breaker.ts';
 import { CallSlots } from './call-slots.ts';
 import { ProgramCall, type ServingProgram } from './program-call.ts';
 import { UpstreamResponse } from './response.ts';
-import { sendWithRetries } from './retry.ts';
+import { readRetryAfter, sendWithRetries } from './retry.ts';
 import { openWebSocket } from './web-socket.ts';
 
 /** Limits on reading the body of an error response, which is only searched for the error's name. */
@@ -59,6 +59,8 @@ interface UpstreamCall {
   readonly headers?: Readonly<Record<string, string>>;
   /** The body. A function creates it anew for every try. */
   readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>);
+  /** The body, if it is JSON whose fields may be named to the client that sent them. Default: none are. */
+  readonly sent?: Uint8Array;
   /** Aborts the call at every stage. */
   readonly signal: Signal;
 }
@@ -224,7 +226,7 @@ export class Upstream {
     signal.throwIfAborted();
     const response = await this.#throughBreaker(() => this.#request(call, signal));
     if (response.status >= 200 && response.status < 300) return response;
-    throw this.#refusal(response.status, response.headers, await beginningOf(response));
+    throw this.#refusal(response.status, response.headers, await beginningOf(response), call.sent);
   }
 
   async #openSocket(path: string, signal: Signal): Promise<WebSocket> {
@@ -258,9 +260,10 @@ export class Upstream {
     }
   }
 
-  #refusal(status: number, headers: IncomingHttpHeaders, body: string): ParleyError {
+  #refusal(status: number, headers: IncomingHttpHeaders, body: string, sent?: Uint8Array): ParleyError {
     const { retryStatuses, isParley } = this.#settings;
-    const answer = { status, headers, body, ownKey: this.#deps.apiKey, isParley };
+    const retryAfterSeconds = readRetryAfter(headers, Date.now());
+    const answer = { status, headers, body, ownKey: this.#deps.apiKey, retryAfterSeconds, isParley, sent };
     return statusError(answer, retryStatuses.includes(status));
   }
 
