@@ -42,7 +42,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
-      const { price, thinking = 'effort', contextTokens, outputTokensMax = Infinity } = model;
+      const { price, thinking = 'effort', systemMessages, contextTokens, outputTokensMax = Infinity } = model;
       const needsContext = contextTokens === undefined;
       const engine = runChat(enginesOf(model, engines, (set) => set.chat?.(id, needsContext)));
       return {
@@ -51,6 +51,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
         engine,
         price,
         thinking,
+        systemMessages,
         // An upstream may report another context for each request.
         get contextTokens() {
           return contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;

@@ -124,6 +124,11 @@ const chatModel = group({
     .describe(
       'How requests for thinking in POST /messages reach the model: the effort as `reasoning_effort` (effort), that and `thinking` as it is, for upstreams with that parameter (parameter), or not at all, for models that refuse both (none). Default: effort.',
     ),
+  systemMessages: oneOf(['as-sent', 'one-first'])
+    .optional()
+    .describe(
+      'How system and developer messages reach the model: in the number and order in which they are sent (as-sent), or joined into one at the beginning (one-first), for servers that refuse others, as DeepSeek and many chat templates of vLLM do. Default: one-first for POST /responses and POST /messages, as-sent for POST /chat/completions. `developer` becomes `system` unless the server is OpenAI, Azure or another Parley.',
+    ),
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(

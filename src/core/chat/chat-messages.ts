@@ -1,9 +1,10 @@
-/** Builds messages of a chat for APIs of another form. */
+/** Builds and joins messages of a chat. */
 import { create } from '@bufbuild/protobuf';
 import {
   type ChatMessage,
   ChatMessageSchema,
   type ContentPart,
+  ContentPartSchema,
   type MessageContent,
   MessageContentSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -28,4 +29,28 @@ export function partsContent(items: ContentPart[]): MessageContent {
 /** The output of a call. */
 export function toolMessage(toolCallId: string, content: MessageContent): ChatMessage {
   return create(ChatMessageSchema, { role: 'tool', toolCallId, content });
+}
+
+const instructing: readonly unknown[] = ['system', 'developer'];
+
+/** Joins all system and developer messages into one at the beginning. @returns the messages themselves if they are so */
+export function systemFirst(messages: ChatMessage[]): ChatMessage[] {
+  const isInstructing = ({ role }: ChatMessage) => instructing.includes(role);
+  const [first, ...more] = messages.filter(isInstructing);
+  if (first === undefined || (more.length === 0 && messages[0] === first)) return messages;
+  const content = joined([first, ...more]);
+  return [{ ...first, content }, ...messages.filter((message) => !isInstructing(message))];
+}
+
+/** Plain texts are joined to one, with an empty line between them. */
+function joined(messages: readonly ChatMessage[]): MessageContent {
+  const parts = messages.flatMap(({ content }) => partsOf(content));
+  const texts = parts.flatMap(({ type, text, other }) => (type === 'text' && !other ? (text ?? '') : []));
+  return texts.length === parts.length ? textContent(texts.join('\n\n')) : partsContent(parts);
+}
+
+function partsOf(content: MessageContent | undefined): readonly ContentPart[] {
+  const { value } = content ?? {};
+  if (value?.case === 'text') return [create(ContentPartSchema, { type: 'text', text: value.value })];
+  return value?.case === 'parts' ? value.value.items : [];
 }

@@ -8,6 +8,7 @@ import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { asChunk } from './answer-as-chunk.ts';
+import { systemFirst } from './chat-messages.ts';
 import type { ChatOperations } from './service.ts';
 
 export interface Dialect<Params, Event, Answer> {
@@ -111,7 +112,10 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   }
 
   #toChat(params: Params): ChatCompletionParams {
-    return this.#dialect.toChat(params, this.#deps.chat.thinkingOf(params.model));
+    const { thinking, systemMessages } = this.#deps.chat.modelOf(params.model) ?? {};
+    const chat = this.#dialect.toChat(params, thinking);
+    if (systemMessages !== 'as-sent') chat.messages = systemFirst(chat.messages);
+    return chat;
   }
 
   #errorOf(error: unknown): unknown {

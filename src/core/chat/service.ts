@@ -29,6 +29,7 @@ import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
 import type { Soon } from '../values/soon.ts';
+import { systemFirst } from './chat-messages.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
 import { planHold } from './hold.ts';
@@ -93,9 +94,9 @@ export class ChatOperations {
     return this.stream(request.params, call);
   }
 
-  /** How requests for thinking reach the model; undefined if there is none of that id. */
-  thinkingOf(model = ''): ChatModel['thinking'] | undefined {
-    return this.#deps.catalog.chatModel(model)?.thinking;
+  /** The model of that id, if there is one. */
+  modelOf(id = ''): ChatModel | undefined {
+    return this.#deps.catalog.chatModel(id);
   }
 
   /** Runs a chat for any RPC: holds, answers, and meters. Changes `params`. */
@@ -187,6 +188,7 @@ export class ChatOperations {
     const pause = breathe(call.requestBytes);
     if (pause) await pause;
     const model = checkChatParams(params, this.#deps.catalog);
+    if (model.systemMessages === 'one-first') params.messages = systemFirst(params.messages);
     const { guard } = this.#deps;
     if (guard) await guard.check(guarded(model.id, params, call), call.signal);
     const facts = this.#factsOf(model, params, call);

@@ -28,6 +28,11 @@ export interface ChatModel extends ModelFacts {
   readonly price: Price;
   /** How requests for thinking in the Messages API reach the model: as `reasoning_effort`, also as `thinking`, or not. */
   readonly thinking: 'effort' | 'parameter' | 'none';
+  /**
+   * Whether the model gets one system message, at the beginning. Undefined: those of chats as they are sent, and one for an API
+   * that is converted to a chat.
+   */
+  readonly systemMessages: 'as-sent' | 'one-first' | undefined;
   /** @throws `engine_unavailable` while the engine does not know its context, as does `outputTokensMax` */
   readonly contextTokens: number;
   readonly outputTokensMax: number;

@@ -25,6 +25,8 @@ export interface OpenAiChatOptions {
   readonly model: string;
   readonly limitName: LimitName;
   readonly parameters: ChatParameters;
+  /** Whether the upstream takes the role `developer`. Otherwise such messages become system messages. */
+  readonly takesDeveloper: boolean;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
   /** Set if the model's context is read from the upstream. */
@@ -32,10 +34,10 @@ export interface OpenAiChatOptions {
 }
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
-  const { upstream, model, limitName, parameters, tokenizer, context } = options;
+  const { upstream, model, limitName, parameters, takesDeveloper, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
     limitName.withName((limitNames) => {
-      const body = toUpstreamParams(params, { model, stream, limitNames, parameters });
+      const body = toUpstreamParams(params, { model, stream, limitNames, parameters, takesDeveloper });
       const headers = stream ? eventHeaders : jsonHeaders;
       return upstream.call({ method: 'POST', path: '/chat/completions', headers, body, sent: body, signal });
     });

@@ -2,7 +2,7 @@ import { createDurationProbe } from '../../media/probing/probe.ts';
 import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
-import { LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
+import { isOpenAi, LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { createOpenAiChat } from './chat.ts';
 import { ContextSource } from './context/context-source.ts';
@@ -78,6 +78,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
           ),
         ),
         parameters: settings.parameters ?? {},
+        takesDeveloper: isOpenAi(settings.baseUrl) || settings.isParley === true,
         tokenizer: tokenizerOf(settings.baseUrl, model),
         context: needsContext ? openContext(id, model) : undefined,
       });

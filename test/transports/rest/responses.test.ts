@@ -140,7 +140,7 @@ describe('POST /responses', () => {
       function: { name: 'f', arguments: given },
     });
     expect(messages).toEqual([
-      { role: 'developer', content: 'Be brief.' },
+      { role: 'system', content: 'Be brief.' },
       {
         role: 'user',
         content: [

@@ -26,16 +26,20 @@ export interface UpstreamForm {
   readonly stream: boolean;
   readonly limitNames: LimitNames;
   readonly parameters: ChatParameters;
+  readonly takesDeveloper: boolean;
 }
 
 /** The body of a request. Always asks for usage, so that tokens need not be counted here. */
 export function toUpstreamParams(
   params: ChatCompletionParams,
-  { model, stream, limitNames, parameters }: UpstreamForm,
+  { model, stream, limitNames, parameters, takesDeveloper }: UpstreamForm,
 ): Buffer {
   const json = paramsCodec.encode(underName(params, limitNames));
   if (!isObject(json)) throw new Error('the parameters are not an object');
   applyParameters(json, parameters);
+  for (const message of takesDeveloper ? [] : objectsOf(json['messages'])) {
+    if (message['role'] === 'developer') message['role'] = 'system';
+  }
   json['model'] = model;
   json['stream'] = stream;
   if (stream) {

@@ -4,15 +4,22 @@ import { StatusError } from '../errors.ts';
 /** The parameters that carry an answer's limit to an upstream. */
 export type LimitNames = 'max_tokens' | 'max_completion_tokens' | 'both';
 
-/** Hosts whose reasoning models refuse `max_tokens`. All their models accept `max_completion_tokens`. */
-const newNameHosts =
+const openAiHosts =
   /^api\.openai\.com$|\.openai\.azure\.com$|\.(cognitiveservices|services\.ai)\.azure\.com$/;
 /** Models of the hosted OpenAI API with the o200k vocabulary. */
 const o200kModels = /^(gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|o1|o3|o4)/;
 
-/** The default for a server: the old name, which nearly all accept, unless its host needs the new one. */
+/** Whether OpenAI's own models answer: the only ones that take the role `developer` for certain. */
+export function isOpenAi(baseUrl: string): boolean {
+  return openAiHosts.test(new URL(baseUrl).hostname);
+}
+
+/**
+ * The default for a server: the old name, which nearly all accept, but OpenAI's reasoning models refuse. All of its models accept
+ * the new one.
+ */
 export function defaultLimitNames(baseUrl: string): LimitNames {
-  return newNameHosts.test(new URL(baseUrl).hostname) ? 'max_completion_tokens' : 'max_tokens';
+  return isOpenAi(baseUrl) ? 'max_completion_tokens' : 'max_tokens';
 }
 
 /**
