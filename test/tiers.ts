@@ -15,6 +15,7 @@ export const later: Readonly<Record<string, readonly string[]>> = {
     'test/supervisor/{program,supervisor}.test.ts',
   ],
   'Full disks, upgrades and owners of a database': [
+    'test/app/full-log.test.ts',
     'test/store/migrations/*.test.ts',
     'test/store/sqlite/{disk-full,ownership}.test.ts',
   ],

@@ -2,7 +2,10 @@
 import { writeSync } from 'node:fs';
 
 const standardError = 2;
-/** Lines that wait while standard error cannot be written, such as to a full disk. Further ones are lost. */
+/**
+ * Lines that wait while standard error cannot be written, such as to a full disk. Further ones are lost. The first never is, as
+ * a part of it may be written.
+ */
 const waitingBytesMax = 1_048_576;
 /** The pause before the next try where a pipe is full. */
 const busyMs = 100;
@@ -34,7 +37,7 @@ export class LogOutput {
       const lost = this.#lost;
       this.#lost = 0;
       if (lost > 0) this.#onLoss(lost);
-    } else if (this.#waitingBytes > waitingBytesMax) {
+    } else if (this.#waitingBytes > waitingBytesMax && this.#waiting.length > 1) {
       this.#waiting.pop();
       this.#waitingBytes -= line.length;
       this.#lost++;

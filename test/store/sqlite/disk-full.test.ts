@@ -1,7 +1,7 @@
 /** Full disks, exceeded quotas, removed data folders, and databases that another program locks. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
@@ -28,6 +28,7 @@ import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../suppor
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { replacing } from '../../support/replacing.ts';
 import { withRequests } from '../../support/reservations.ts';
+import { cannotMount, type SmallDisk, smallDisk } from '../../support/small-disk.ts';
 
 /** Enough for a test in which nothing waits, even on a busy machine. */
 const soon = { timeout: 120_000 };
@@ -88,53 +89,21 @@ interface Trouble {
 }
 
 const unwritable = 'The database cannot be written.';
-const isRoot = process.getuid?.() === 0;
 
 /** A small separate file system, full to the last byte. */
 function fullDisk(): Trouble {
-  let folder = '';
-  const filler = () => join(folder, 'filler');
+  let disk: SmallDisk | undefined;
   return {
     what: 'a full disk',
     reason: unwritable,
-    missing: canMount() ? undefined : 'only root can mount a small file system',
+    missing: cannotMount,
     prepare: () => {
-      folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'parley-test', folder]);
-      return {
-        folder,
-        release: () => {
-          execFileSync('umount', [folder]);
-          rmSync(folder, { recursive: true });
-        },
-      };
+      disk = smallDisk();
+      return disk;
     },
-    begin: () => {
-      const file = openSync(filler(), 'a');
-      try {
-        for (;;) writeSync(file, Buffer.alloc(4096));
-      } catch (error) {
-        expect(error).toMatchObject({ code: 'ENOSPC' });
-      } finally {
-        closeSync(file);
-      }
-    },
-    end: () => rmSync(filler(), { force: true }),
+    begin: () => disk?.fill(),
+    end: () => disk?.free(),
   };
-}
-
-function canMount(): boolean {
-  if (!isRoot) return false;
-  const folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'parley-test', folder], { stdio: 'ignore' });
-    execFileSync('umount', [folder]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 /** The system refuses every write of this process to a file, as with an exceeded quota. */
@@ -525,7 +494,7 @@ describe('a database that another program locks', () => {
 });
 
 describe('a read-only data folder', () => {
-  const missing = canMount() ? '' : ' (skipped: only root can mount a file system)';
+  const missing = cannotMount === undefined ? '' : ` (skipped: ${cannotMount})`;
 
   it.skipIf(missing !== '')(`is reported clearly when the server does not start${missing}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));

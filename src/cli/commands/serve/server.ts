@@ -51,8 +51,12 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
     reloaded = reloaded.then(async () => {
       const problem = await reloadConfiguration(flags, opened, log, manager);
       count++;
-      if (!isWorker && !isStopping)
+      if (isWorker || isStopping) return;
+      try {
         writeAddresses(config, addresses, { count, ...(problem !== undefined && { problem }) });
+      } catch (err) {
+        log.error({ err }, 'the result of a reload could not be written to the data folder');
+      }
     });
   };
   process.on('SIGHUP', reload);
