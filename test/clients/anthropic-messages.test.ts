@@ -438,3 +438,10 @@ describe('messages.stream', () => {
     expect((await cancelled())[0]?.cost).toBeGreaterThan(0n);
   });
 });
+
+it('lists the chat models, and finds one', async () => {
+  const listed = [];
+  for await (const model of client.models.list()) listed.push(model);
+  expect(listed).toEqual([expect.objectContaining({ id: 'served', display_name: 'served', type: 'model' })]);
+  expect(await client.models.retrieve('served')).toEqual(listed[0]);
+});

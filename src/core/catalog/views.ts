@@ -37,6 +37,8 @@ function describeVoices(model: SpeechModel) {
 function describeChat({ contextTokens, outputTokensMax, price }: ChatModel) {
   return {
     contextWindow: contextTokens,
+    contextLength: contextTokens,
+    maxModelLen: contextTokens,
     maxOutputTokens: outputTokensMax,
     price: { ...priceTexts(price), unit: 'credits_per_million_tokens' },
   };

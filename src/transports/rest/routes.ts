@@ -7,6 +7,7 @@ import { chatHandler } from './chat.ts';
 import { completionsHandler } from './completions.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { countTokensHandler, messagesHandler } from './messages.ts';
+import { listShapes, modelShapes } from './models.ts';
 import type { RestLimits } from './request.ts';
 import { responsesHandler } from './responses.ts';
 import { speechHandler } from './speech.ts';
@@ -43,6 +44,8 @@ export function restRoutes(
     [table.createMessage, messagesHandler(table, limits)],
     [table.countMessageTokens, countTokensHandler(table, limits)],
     [table.createResponse, responsesHandler(table, limits)],
+    [table.listModels, unaryHandler(table.listModels, listShapes)],
+    [table.getModel, unaryHandler(table.getModel, modelShapes)],
   ]);
   return allRpcs(table)
     .filter((rpc) => hasOption(rpc.method, http) && isServed(rpc))

@@ -25,15 +25,26 @@ import { refuseNonFinite } from '../refusals.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 
-export function unaryHandler(rpc: UnaryRpc): RestHandler {
+/** Another shape of an answer, for clients that expect it. */
+export interface AnswerShape {
+  isFor(exchange: Exchange): boolean;
+  encode(response: unknown): JsonValue;
+}
+
+/** @param shapes the first one that is for a client replaces that of the schema. Default: none */
+export function unaryHandler(rpc: UnaryRpc, shapes: readonly AnswerShape[] = []): RestHandler {
   const read = requestReader(rpc.method, isStrict(rpc));
-  const { encode } = responseBodyCodec(rpc.method);
-  const textOf = answerEncoder(rpc.operation, (response: Message) => JSON.stringify(encode(response)));
+  const own: AnswerShape = { isFor: () => true, encode: responseBodyCodec(rpc.method).encode };
+  const encoders = [...shapes, own].map(({ isFor, encode }) => ({
+    isFor,
+    textOf: answerEncoder(rpc.operation, (response: Message) => JSON.stringify(encode(response))),
+  }));
   return async (exchange, parameters) => {
     const { served } = exchange;
     const request = await served.read(() => read(exchange, parameters));
     const answer = await served.answer(rpc, request);
-    exchange.sendText(200, 'application/json', textOf(rpc.toMessage(answer)));
+    const encoder = encoders.find(({ isFor }) => isFor(exchange));
+    exchange.sendText(200, 'application/json', encoder?.textOf(rpc.toMessage(answer)) ?? '');
   };
 }
 

@@ -63,9 +63,40 @@ describe('GET /models', () => {
     const [eliza] = await modelsOf(parley, '?type=chat');
     expect(eliza).toMatchObject({
       context_window: 4096,
+      context_length: 4096,
+      max_model_len: 4096,
       price: { input: expect.stringMatching(/^\d/), output: expect.stringMatching(/^\d/) },
     });
     expect(eliza).not.toHaveProperty('voices');
+  });
+
+  it('gives clients of the Messages API the chat models in its shape', async () => {
+    const headers = { 'x-api-key': parley.apiKey, 'anthropic-version': '2023-06-01' };
+    const get = async (path: string) => (await fetch(parley.baseUrl + path, { headers })).json();
+    const eliza = {
+      type: 'model',
+      id: 'eliza',
+      display_name: 'eliza',
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      max_input_tokens: 4096,
+      max_tokens: 4096,
+    };
+    const list = await get('/models?limit=1000');
+    expect(list).toMatchObject({ data: [eliza], has_more: false, first_id: 'eliza', last_id: 'eliza' });
+    expect(await get('/models/eliza')).toMatchObject(eliza);
+    const { data } = (await get('/models?type=speech')) as { data: unknown };
+    expect(data).toEqual([]);
+    // The list of other clients is not changed by it.
+    expect(ids(await modelsOf(parley))).toEqual(['flite', 'pocketsphinx', 'eliza']);
+  });
+
+  it('gives Codex the chat models as it reads them', async () => {
+    const { models } = (await (await parley.call('/models?client_version=0.171.0')).json()) as {
+      models: object[];
+    };
+    expect(models).toEqual([
+      expect.objectContaining({ slug: 'eliza', display_name: 'eliza', context_window: 4096 }),
+    ]);
   });
 
   it.each(['video', 'Speech', ''])('refuses the unknown type %j, and names the known ones', async (type) => {

@@ -21,7 +21,9 @@ export const file_parley_catalog_v1_catalog_service: GenFile = /*@__PURE__*/
  */
 export const CatalogService: GenService<{
   /**
-   * Lists the models that the key can call now.
+   * Lists the models that the key can call now. Over REST, a client that sends the header `anthropic-version` gets the
+   * chat models in the shape of the Messages API, and one that sends the query parameter `client_version`, as Codex does,
+   * in that of Codex.
    *
    * @generated from rpc parley.catalog.v1.CatalogService.ListModels
    */
@@ -31,7 +33,7 @@ export const CatalogService: GenService<{
     output: typeof ListModelsResponseSchema;
   },
   /**
-   * Returns one model.
+   * Returns one model. Over REST, a client that sends the header `anthropic-version` gets the shape of the Messages API.
    *
    * @generated from rpc parley.catalog.v1.CatalogService.GetModel
    */
