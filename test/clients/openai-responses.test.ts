@@ -115,6 +115,25 @@ describe('responses.create', () => {
     ]);
   });
 
+  it('has the citations of a text, whole and streamed', async () => {
+    const place = { start_index: 0, end_index: 4, url: 'https://x.example/', title: 'X' };
+    const annotations = [{ type: 'url_citation', url_citation: place }];
+    const cited = [{ type: 'url_citation', ...place }];
+    const message = { role: 'assistant', content: 'Rain.', annotations };
+    upstream.answer(path, json(completion('', { choices: [{ index: 0, message, finish_reason: 'stop' }] })));
+    const { output } = await client.responses.create({ model: 'served', input: 'Oslo?' });
+    expect(output).toMatchObject([{ content: [{ text: 'Rain.', annotations: cited }] }]);
+    const { seen, response } = await streamOf(ended('stop', { content: 'Rain.' }, { annotations }));
+    expect(response.output).toMatchObject([{ content: [{ text: 'Rain.', annotations: cited }] }]);
+    expect(seen.find(({ type }) => type === 'response.output_text.annotation.added')).toMatchObject({
+      item_id: response.output[0]?.id,
+      output_index: 0,
+      content_index: 0,
+      annotation_index: 0,
+      annotation: cited[0],
+    });
+  });
+
   it('parses a text with a schema', async () => {
     upstream.answer(path, json(completion('{"city":"Oslo"}')));
     const format = zodTextFormat(z.object({ city: z.string() }), 'place');

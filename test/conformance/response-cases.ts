@@ -150,6 +150,7 @@ const text = (value: string) => ({ kind: { case: 'stringValue' as const, value }
 const refusals: Case[] = [
   ...refusal('without a model', { input: said('x') }, 'missing_model', 'model'),
   ...refusal('without input', { model: 'eliza' }, 'missing_input', 'input'),
+  ...refusal('of an empty text', { model: 'eliza', input: said(' ') }, 'invalid_input', 'input'),
   ...refusal('of no items', { model: 'eliza', input: items() }, 'invalid_input', 'input'),
   ...refusal(
     'of a message without a role',

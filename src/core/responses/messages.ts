@@ -30,6 +30,7 @@ export function toMessages(
   const messages = instructions === undefined ? [] : [said('system', textContent(instructions))];
   switch (input?.value.case) {
     case 'text':
+      if (input.value.value.trim() === '') throw invalid('input', '`input` is empty. Send a text.');
       return [...messages, said('user', textContent(input.value.value))];
     case 'items':
       addItems(messages, input.value.value.items);

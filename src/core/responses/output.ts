@@ -1,5 +1,5 @@
 /** The items of an answer. Each piece of a chat becomes events that open, fill and close items and their parts. */
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatDelta, TokenLogprob, ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   type ResponseContentPart,
@@ -12,6 +12,7 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
+import { isObject } from './tools.ts';
 
 type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
 
@@ -31,6 +32,7 @@ interface OpenPart {
   readonly type: PartType;
   text: string;
   readonly logprobs: ResponseLogprob[];
+  readonly annotations: JsonObject[];
 }
 
 /** The names of a call's item, its id, its events and its text, by the kind of tool. */
@@ -67,6 +69,7 @@ export class Output {
   take({ content, refusal, toolCalls, other }: ChatDelta, logprobs: readonly TokenLogprob[]): void {
     this.#write('reasoning_text', reasoningText(other), []);
     this.#write('output_text', content ?? '', logprobs.map(toLogprob));
+    for (const annotation of annotationsOf(other)) this.#annotate(annotation);
     this.#write('refusal', refusal ?? '', []);
     for (const call of toolCalls) this.#call(call);
   }
@@ -89,6 +92,14 @@ export class Output {
     this.#emit({ type: `response.${type}.delta`, ...placeOf(text), delta, logprobs: [...logprobs] });
   }
 
+  #annotate(annotation: JsonObject): void {
+    const text = this.#openText('message');
+    const { annotations } = this.#openPart(text, 'output_text');
+    const annotationIndex = annotations.push(annotation) - 1;
+    const type = 'response.output_text.annotation.added';
+    this.#emit({ type, ...placeOf(text), annotationIndex, annotation });
+  }
+
   /** A model that changes from reasoning to its answer, or back, ends the previous item. */
   #openText(type: OpenText['type']): OpenText {
     if (this.#text?.type === type) return this.#text;
@@ -103,7 +114,7 @@ export class Output {
   #openPart(text: OpenText, type: PartType): OpenPart {
     if (text.part?.type === type) return text.part;
     this.#closePart(text);
-    text.part = { type, text: '', logprobs: [] };
+    text.part = { type, text: '', logprobs: [], annotations: [] };
     this.#emit({ type: 'response.content_part.added', ...placeOf(text), part: partOf(text.part) });
     return text.part;
   }
@@ -176,10 +187,22 @@ function placeOf({ id: itemId, outputIndex, parts }: OpenText) {
   return { itemId, outputIndex, contentIndex: parts.length };
 }
 
-function partOf({ type, text, logprobs }: OpenPart): ResponseContentPart {
+/** A chat has the members of a citation in an object of their own. */
+function annotationsOf(other: JsonObject | undefined): JsonObject[] {
+  const annotations = other?.['annotations'];
+  if (!Array.isArray(annotations)) return [];
+  return annotations.filter(isObject).map(({ type, ...members }) => {
+    const inner = typeof type === 'string' ? members[type] : undefined;
+    return { ...(type !== undefined && { type }), ...(isObject(inner) ? inner : members) };
+  });
+}
+
+function partOf({ type, text, logprobs, annotations }: OpenPart): ResponseContentPart {
   return create(ResponseContentPartSchema, {
     type,
-    ...(type === 'refusal' ? { refusal: text } : { text, logprobs: [...logprobs] }),
+    ...(type === 'refusal'
+      ? { refusal: text }
+      : { text, logprobs: [...logprobs], annotations: [...annotations] }),
   });
 }
 

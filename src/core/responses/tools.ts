@@ -72,6 +72,6 @@ function named(type: 'function' | 'custom', name: string): JsonObject {
   return { type, [type]: { name } };
 }
 
-function isObject(value: JsonValue): value is JsonObject {
+export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
