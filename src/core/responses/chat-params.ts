@@ -20,23 +20,12 @@ const formatTypes = ['text', 'json_object', 'json_schema'];
 const logprobsValue = 'message.output_text.logprobs';
 
 /**
- * Parameters of the Responses API without a counterpart in a chat. `n` and its alias would produce answers that nobody
+ * Parameters that do not reach the model as they are: all of this API, and those that would produce answers that nobody
  * receives.
  */
-const withoutCounterpart: readonly string[] = [
-  ...[
-    'access_programs',
-    'stream_options',
-    'max_tool_calls',
-    'context_management',
-    'moderation',
-    'prompt_cache_options',
-  ],
-  ...['n', 'n_cmpl'],
-];
 const ownNames: ReadonlySet<string> = new Set([
   ...ResponseParamsSchema.fields.map(({ jsonName }) => jsonName),
-  ...withoutCounterpart,
+  ...['n', 'n_cmpl'],
 ]);
 
 /**

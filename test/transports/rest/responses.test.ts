@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
+import { ResponseParamsSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { completion } from '../../support/chat-answers.ts';
 import { errorOf, startParley } from '../../support/parley.ts';
@@ -84,6 +86,13 @@ describe('POST /responses', () => {
       metadata: { a: 'b' },
       stream_options: { include_obfuscation: false },
       max_tool_calls: 3,
+      context_management: [{ type: 'compaction', compact_threshold: 1000 }],
+      moderation: { model: 'omni-moderation-latest' },
+      access_programs: {},
+      prompt_cache_options: {},
+      prompt_cache_retention: '24h',
+      image: {},
+      client_metadata: { 'x-codex-installation-id': '0a1b' },
       n: 4,
       n_cmpl: 4,
       N: 4,
@@ -101,6 +110,16 @@ describe('POST /responses', () => {
     });
     expect(limit).toBe(4096);
     expect(others).toEqual({ messages: [{ role: 'user', content: 'hello' }] });
+  });
+
+  it('knows all parameters of the newest SDK', () => {
+    const path = '../../../node_modules/openai/resources/responses/responses.d.ts';
+    const types = readFileSync(new URL(path, import.meta.url), 'utf8');
+    const [, members = ''] = /interface ResponseCreateParamsBase \{(.*?)\n\}/s.exec(types) ?? [];
+    const names = Array.from(members.matchAll(/^ {4}(\w+)\??:/gm), ([, name]) => name);
+    expect(names).toContain('input');
+    const known = ['stream', ...ResponseParamsSchema.fields.map(({ jsonName }) => jsonName)];
+    expect(names.filter((name = '') => !known.includes(name))).toEqual([]);
   });
 
   it('translates items and their parts', async () => {
