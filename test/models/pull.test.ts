@@ -137,6 +137,14 @@ describe('pull', () => {
     await expectPulled();
   });
 
+  it('says of each URL why it brings nothing, and tries all but the last once', async () => {
+    await expect(bring(manifestOf([urlOf('busy'), urlOf('gone'), urlOf('busy')]))).rejects.toThrow(
+      /^.+ cannot be brought:\n {2}.*HTTP 503.*\n {2}.*HTTP 404.*\n {2}.*HTTP 503/,
+    );
+    expectNothing();
+    expect(server.requests).toHaveLength(7);
+  });
+
   it('resumes what an earlier pull has left, and begins again if that was of another version', async () => {
     for (const start of [
       content.subarray(0, 1_000_000),

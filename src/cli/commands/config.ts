@@ -104,7 +104,7 @@ function applyCommand(): Command {
 }
 
 /** A server may have other flags and variables than this command, so it decides itself what it can use. */
-async function applyConfig(flags: ConfigFlags): Promise<void> {
+export async function applyConfig(flags: ConfigFlags): Promise<void> {
   const { loadWithFlags } = await import('../configuration.ts');
   const { readServerFile } = await import('../client/server-file.ts');
   const { config, file } = loadWithFlags(flags);
@@ -114,10 +114,13 @@ async function applyConfig(flags: ConfigFlags): Promise<void> {
       `No server runs on the data folder ${config.dataDir}. It reads the configuration when it starts.`,
     );
   }
-  if (file !== undefined && server.file !== resolve(file)) {
-    const read = server.file === undefined ? 'reads no file' : `reads ${server.file}`;
-    throw new CliError(`The server on the data folder ${config.dataDir} ${read}, not ${resolve(file)}.`);
-  }
+  const requireFile = (read: string | undefined) => {
+    if (file === undefined || read === resolve(file)) return;
+    const reads = read === undefined ? 'reads no file' : `reads ${read}`;
+    throw new CliError(`The server on the data folder ${config.dataDir} ${reads}, not ${resolve(file)}.`);
+  };
+  // Without a file it looks for one at each reload.
+  if (server.file !== undefined) requireFile(server.file);
   signalReload(server);
   if (server.reloads === undefined) {
     printStatus(
@@ -125,8 +128,10 @@ async function applyConfig(flags: ConfigFlags): Promise<void> {
     );
     return;
   }
-  const { problem } = await nextReload(config.dataDir, server.reloads.count);
-  if (problem !== undefined) throw new CliError(`The server continues as before: ${problem}`);
+  const { reloads, ...reloaded } = await nextReload(config.dataDir, server.reloads.count);
+  if (reloads?.problem !== undefined)
+    throw new CliError(`The server continues as before: ${reloads.problem}`);
+  requireFile(reloaded.file);
   printStatus(`The server uses ${file ?? 'the configuration'}.`);
 }
 
@@ -149,14 +154,14 @@ function signalReload({ pid }: ServerFile): void {
   }
 }
 
-/** The outcome of the first reload after `count` ones. */
-async function nextReload(dataDir: string, count: number): Promise<NonNullable<ServerFile['reloads']>> {
+/** The server after the first reload that follows `count` ones. */
+async function nextReload(dataDir: string, count: number): Promise<ServerFile> {
   const { readServerFile } = await import('../client/server-file.ts');
   const untilMs = performance.now() + reloadMsMax;
   while (performance.now() < untilMs) {
     const server = readServerFile(dataDir);
     if (server === undefined) throw new CliError('The server has ended.');
-    if (server.reloads !== undefined && server.reloads.count > count) return server.reloads;
+    if (server.reloads !== undefined && server.reloads.count > count) return server;
     await sleep(pollMs);
   }
   throw new CliError(

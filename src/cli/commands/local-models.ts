@@ -1,7 +1,9 @@
 /** The commands for local models. They change files of the data folder, and need no server. */
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { type Command, Option } from 'commander';
 import { modelTypes } from '../../core/entities/model.ts';
+import type { CatalogueEntry } from '../../models/catalogue.ts';
 import type { Flaw, PullOptions } from '../../models/changes.ts';
 import type { ModelManifest } from '../../models/manifest.ts';
 import type { ModelFacts } from '../../models/new-model.ts';
@@ -36,11 +38,19 @@ export function localModelCommands(): Command[] {
         'parley models list',
       ]),
     ).action((_, self: Command) => list(self.optsWithGlobals())),
-    pullCommand('pull', "Bring a local model's files, or check those that are there.", [
-      'parley models pull small',
+    newCommand('available', 'List the models that Parley knows by name.', ['parley models available'])
+      .option('--json', 'print one JSON document')
+      .action(async (_, self: Command) =>
+        (await import('./catalogue-models.ts')).listAvailable(self.optsWithGlobals()),
+      ),
+    pullCommand('pull', 'Bring a model by its name and serve it, or check the files of a local model.', [
+      'parley models pull moonshine-tiny-en   # of `parley models available`',
       'parley models pull ./small.json   # a manifest',
     ])
-      .argument('<model>', 'the id of a local model, or the path of a manifest (with a slash or .json)')
+      .argument(
+        '<model>',
+        'a name of `parley models available`, the id of a local model, or the path of a manifest',
+      )
       .action((named, _, self: Command) => pull(named, self.optsWithGlobals())),
     newModelCommand('add', 'Describe a model by the URLs of its files, and pull it.', [
       'parley models add https://example.com/small.gguf#sha256=… --licence Apache-2.0 --context-tokens 8192',
@@ -125,11 +135,44 @@ async function list(flags: Flags & AdminFlags): Promise<void> {
 }
 
 async function pull(model: string, flags: PullFlags): Promise<void> {
-  const models = await localModels(flags);
+  const [models, { catalogue }] = await Promise.all([
+    localModels(flags),
+    import('../../models/catalogue.ts'),
+  ]);
   const isPath = model.includes('/') || model.endsWith('.json');
+  const known = models.store.list().find(({ manifest }) => manifest.id === model)?.manifest;
+  // The operator may have given another model the same id.
+  const entry = catalogue().find(
+    ({ manifest: { id, files } }) =>
+      id === model && (known === undefined || isDeepStrictEqual(known.files, files)),
+  );
+  if (entry !== undefined) return pullByName(models, entry, known !== undefined, flags);
   const manifest = isPath ? models.readManifest(model) : models.store.manifest(model);
   const askLicence = () => confirm(`${manifest.id} ${licenceText(manifest)}. Do you accept it?`, flags);
   await models.change((signal) => bring(models, manifest, flags, { signal, askLicence }));
+}
+
+async function pullByName(
+  models: LocalModels,
+  { manifest, ...entry }: CatalogueEntry,
+  isKnown: boolean,
+  flags: PullFlags,
+): Promise<void> {
+  const [{ editedConfig, runtimeOf }, { withModel }] = await Promise.all([
+    import('./catalogue-models.ts'),
+    import('../../config/edited-file.ts'),
+  ]);
+  const { id, type } = manifest;
+  const install = await runtimeOf({ manifest, ...entry }, flags);
+  const added = { id, type, outputTokensMax: entry.outputTokensMax };
+  const write = await editedConfig(flags, (text, recogniser) => withModel(text, added, recogniser));
+  if (write !== undefined || !isKnown)
+    await confirm(`Pull ${id} and serve it? It ${licenceText(manifest)}.`, flags);
+  await models.change(async (signal) => {
+    await install(signal);
+    await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
+  });
+  await write?.();
 }
 
 async function add(urls: readonly string[], flags: NewModelFlags): Promise<void> {
@@ -243,8 +286,14 @@ const flawTexts: Record<Flaw, string> = {
 async function remove(model: string, flags: Flags & YesFlag): Promise<void> {
   const { store, change, remove: removeModel } = await localModels(flags);
   store.manifestFile(model);
+  const [{ editedConfig }, { withoutModel }] = await Promise.all([
+    import('./catalogue-models.ts'),
+    import('../../config/edited-file.ts'),
+  ]);
+  const write = await editedConfig(flags, (text, recogniser) => withoutModel(text, model, recogniser));
   await confirm(`Remove the local model ${model} and its files from ${store.root}?`, flags);
   await change(async () => removeModel(store, model));
+  await write?.();
   if (flags.json) await printJson({ id: model, removed: true });
   else printStatus(`The local model ${model} is removed.`);
 }

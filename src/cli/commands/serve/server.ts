@@ -43,17 +43,19 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   const baseUrl = callable(config, opened.baseUrl);
   // A worker's parent notifies systemd.
   const manager = serviceManager(isWorker ? {} : process.env, log);
-  const addresses = { ...opened, file };
+  let fileRead = file;
   let reloaded = Promise.resolve();
   let count = 0;
   let isStopping = false;
   const reload = () => {
     reloaded = reloaded.then(async () => {
-      const problem = await reloadConfiguration(flags, opened, log, manager);
+      const { problem, ...read } = await reloadConfiguration(flags, opened, log, manager);
+      // A file may be written after the start.
+      fileRead = read.file ?? fileRead;
       count++;
       if (isWorker || isStopping) return;
       try {
-        writeAddresses(config, addresses, { count, ...(problem !== undefined && { problem }) });
+        writeAddresses(config, { ...opened, file: fileRead }, { count, ...(problem && { problem }) });
       } catch (err) {
         log.error({ err }, 'the result of a reload could not be written to the data folder');
       }
@@ -63,7 +65,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   if (file === undefined) onNewRecogniser(config, opened, reload);
   try {
     if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
-    else writeAddresses(config, addresses, { count });
+    else writeAddresses(config, { ...opened, file }, { count });
     const hasBanner = flags.demo && (await showDemo(opened, config, baseUrl));
     // The banner has the reasons, too.
     for (const { model, reason } of hasBanner ? [] : opened.unavailable())
@@ -140,25 +142,25 @@ function callable({ tls }: Config, url: string): string {
 
 /**
  * Reads the configuration again, with the same flags. An invalid one changes nothing.
- * @returns why it changed nothing
+ * @returns the file that it has read, or why it changed nothing
  */
 async function reloadConfiguration(
   flags: ServeFlags,
   app: App,
   log: ReturnType<typeof createLog>,
   manager: ServiceManager,
-): Promise<string | undefined> {
+): Promise<{ readonly file?: string | undefined; readonly problem?: string }> {
   manager.reloading();
   try {
-    const { config } = loadWithFlags(flags);
+    const { config, file } = loadWithFlags(flags);
     await app.reload(config);
     log.level = config.log.level;
     log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
     for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
-    return undefined;
+    return { file };
   } catch (error) {
     log.error({ err: error }, 'configuration not reloaded; the server continues with the previous one');
-    return error instanceof Error ? error.message : String(error);
+    return { problem: error instanceof Error ? error.message : String(error) };
   } finally {
     manager.ready();
   }

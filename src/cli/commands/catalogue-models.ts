@@ -1,0 +1,122 @@
+/** Models by name: the list of them, and the parts of a pull and a removal that change runtimes and parley.yaml. */
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { diff } from 'node:util';
+import { type CatalogueEntry, catalogue } from '../../models/catalogue.ts';
+import { bytesOf } from '../../models/manifest.ts';
+import type { ConfigFlags, JsonFlag } from '../flags.ts';
+import { sizeText } from '../terminal/pull-progress.ts';
+import { table } from '../terminal/table.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
+
+export async function listAvailable({ json }: JsonFlag): Promise<void> {
+  const entries = catalogue();
+  if (json) {
+    const models = entries.map(({ about, found, manifest }) => {
+      const { id, type, runtime, licence, files } = manifest;
+      return {
+        id,
+        type,
+        runtime,
+        about,
+        bytes: bytesOf(manifest),
+        licence: { name: licence.name, url: licence.url ?? null },
+        files: files.map(({ name, sha256, bytes }) => ({ name, sha256, bytes })),
+        hashes_found_in: Object.keys(found),
+      };
+    });
+    return printJson({ models });
+  }
+  await printData(
+    table(entries, [
+      { title: 'MODEL', cell: ({ manifest }) => manifest.id },
+      { title: 'TYPE', cell: ({ manifest }) => manifest.type },
+      { title: 'RUNTIME', cell: ({ manifest }) => manifest.runtime },
+      { title: 'SIZE', cell: ({ manifest }) => sizeText(bytesOf(manifest)), align: 'right' },
+      { title: 'LICENCE', cell: ({ manifest }) => manifest.licence.name },
+      { title: 'FOR', cell: ({ about }) => about },
+    ]),
+  );
+  printStatus('`parley models pull MODEL` brings one, and makes parley.yaml serve it.');
+}
+
+/** Says what a model is and which runtime it needs. @returns installs that runtime if it is missing and Parley has archives of it */
+export async function runtimeOf({ manifest, about }: CatalogueEntry, flags: ConfigFlags) {
+  const [{ configOf }, { runtimePlaces }, { runtimes }, { installRuntime }] = await Promise.all([
+    import('../configuration.ts'),
+    import('../../app/local-programs.ts'),
+    import('../../runtimes/runtimes.ts'),
+    import('../../runtimes/install.ts'),
+  ]);
+  printStatus(`${manifest.id}: ${about}. ${sizeText(bytesOf(manifest))}, ${manifest.licence.name}.`);
+  const runtime = runtimes.get(manifest.runtime);
+  const places = runtimePlaces(configOf(flags));
+  if (runtime === undefined || runtime.find(places) !== undefined) return async () => undefined;
+  if (runtime.archives.length === 0) {
+    printStatus(`It needs ${runtime.program}, which is not there. ${runtime.advice}`);
+    return async () => undefined;
+  }
+  const { name, licence, notice = '' } = runtime;
+  printStatus(`It needs the runtime ${name} (${licence}), which is installed too. ${notice}`);
+  return async (signal: AbortSignal) => {
+    await installRuntime(runtime, runtime.archives, places.folder, signal);
+    printStatus(`${name} is installed.`);
+  };
+}
+
+/**
+ * Shows how parley.yaml changes.
+ * @returns writes the file, and lets a running server use it; undefined if nothing changes
+ * @throws ConfigError if the changed file would not be valid
+ */
+export async function editedConfig(
+  flags: ConfigFlags,
+  edit: (text: string, recogniser: string) => string,
+): Promise<(() => Promise<void>) | undefined> {
+  const { loadWithFlags, recogniserId } = await import('../configuration.ts');
+  const { file = './parley.yaml' } = loadWithFlags(flags);
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const after = edit(before, recogniserId());
+  if (after === before) return undefined;
+  const unfinished = `${file}.part`;
+  const writeUnfinished = () => writeFileSync(unfinished, after, { flush: true, mode: 0o600 });
+  try {
+    writeUnfinished();
+    loadWithFlags({ ...flags, config: unfinished });
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+  printStatus(`${file} changes:\n${changedLines(before, after).join('\n')}`);
+  return async () => {
+    writeUnfinished();
+    chmodSync(unfinished, statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644);
+    renameSync(unfinished, existsSync(file) ? realpathSync(file) : file);
+    await apply(flags, file);
+  };
+}
+
+/** The lines that differ, after `-` and `+`. */
+function changedLines(before: string, after: string): string[] {
+  const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+  return diff(linesOf(before), linesOf(after)).flatMap(([step, line]) =>
+    step === 0 ? [] : [`${step > 0 ? '-' : '+'} ${line}`],
+  );
+}
+
+async function apply(flags: ConfigFlags, file: string): Promise<void> {
+  const [{ applyConfig }, { configOf }, { readServerFile }] = await Promise.all([
+    import('./config.ts'),
+    import('../configuration.ts'),
+    import('../client/server-file.ts'),
+  ]);
+  if (readServerFile(configOf(flags).dataDir) !== undefined) await applyConfig({ ...flags, config: file });
+  else printStatus(`${file} is written. The server reads it when it starts.`);
+}

