@@ -9,15 +9,15 @@ import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { ChunkReader } from './chat/chunk-reader.ts';
+import { joinEvents } from './chat/joined-chunks.ts';
 import { readAnswer, readWhole, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
-import { type SseEvent, SseReader } from './chat/sse.ts';
+import { doneData, eventBeginning, type SseEvent, SseReader } from './chat/sse.ts';
 import type { ContextSource } from './context/context-source.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' };
 const eventHeaders = { ...jsonHeaders, accept: 'text/event-stream' };
-const doneData = '[DONE]';
 
 export interface OpenAiChatOptions {
   readonly upstream: Upstream;
@@ -53,7 +53,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
     },
     complete: async (params, signal) => {
       const answer = await post(params, false, signal);
-      return readAnswer(await answer.json(chatAnswerBytesMax(params)), report);
+      return readAnswer(await answer.json(chatAnswerBytesMax(params), joinEvents), report);
     },
     stream: (params, signal) => {
       let hasBegun = false;
@@ -128,9 +128,6 @@ async function* chunksOf(
   const ending = last.isDone ? end() : undefined;
   if (ending) yield [ending];
 }
-
-/** A byte order mark, a comment or a field. */
-const eventBeginning = /^(\xef\xbb\xbf)?(:|data|event|id|retry)/;
 
 type ToChunk = (event: SseEvent) => ChatChunk;
 

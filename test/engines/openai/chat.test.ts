@@ -47,6 +47,7 @@ describe('a request', () => {
     const names = Object.keys(upstream.requests.at(-1)?.headers ?? {}).sort();
     expect(names).toEqual([
       'accept',
+      'accept-encoding',
       'authorization',
       'connection',
       'content-length',

@@ -55,16 +55,18 @@ export class UpstreamAnswer {
   }
 
   /**
-   * The whole body as JSON, at most `bytesMax` bytes and 32 MiB.
-   * @throws `upstream_error` if its type or text is not JSON, or it exceeds a limit
+   * The whole body as JSON, whatever its type, at most `bytesMax` bytes and 32 MiB.
+   * @param readOther reads a body of another form; returns undefined if it is JSON. Default: all are JSON
+   * @throws `upstream_error` if its text is not JSON, or it exceeds a limit
    */
-  async json(bytesMax: number = jsonBytesMax): Promise<unknown> {
-    if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
+  async json(bytesMax: number = jsonBytesMax, readOther?: (body: Buffer) => unknown): Promise<unknown> {
     const bytes = await this.#bytes(Math.min(bytesMax, jsonBytesMax));
+    const other = readOther?.(bytes);
+    if (other !== undefined) return other;
     try {
       return parseJson(bytes.toString());
     } catch (cause) {
-      throw malformedResponse('the answer is not JSON', cause);
+      throw malformedResponse(`the answer of the type ${this.contentType || 'none'} is not JSON`, cause);
     }
   }
 
@@ -89,7 +91,8 @@ export class UpstreamAnswer {
   }
 
   async #bytes(bytesMax: number): Promise<Buffer> {
-    const announced = Number(this.#response.headers['content-length'] ?? bytesMax);
+    const { 'content-length': length, 'content-encoding': encoding } = this.#response.headers;
+    const announced = encoding === undefined ? Number(length ?? bytesMax) : bytesMax;
     const body = new CollectedBytes(Math.min(announced, bytesMax));
     const scan = new JsonScan(answerLimits);
     let scanned = 0;
@@ -127,9 +130,4 @@ export class UpstreamAnswer {
     const stage = cause instanceof errors.BodyTimeoutError ? 'idle' : 'reading';
     return new ConnectionError(stage, cause).toParleyError();
   }
-}
-
-/** Some servers send no type. */
-function isJsonType(type: string): boolean {
-  return type === '' || type === 'application/json' || type.endsWith('+json');
 }

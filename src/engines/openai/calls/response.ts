@@ -1,9 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { createUnzip, type Unzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { Signal } from '../../../core/values/signal.ts';
 
 /** Bytes that may wait to be read before the upstream is paused. */
 const waitingBytesMax = 65_536;
+
+/** Encodings that are read. */
+const compressed = /^(x-)?gzip$|^deflate$/i;
 
 /** The end of a body, with an error if it broke off. */
 interface End {
@@ -22,6 +26,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isSkipped = false;
+  /** Reads a body that is compressed although none was asked for. */
+  #unzip: Unzip | undefined;
   #end: End | undefined;
   /** Called when a piece has arrived, unless the rest is skipped, and at the end. */
   #wake: (() => void) | undefined;
@@ -60,7 +66,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     const piece = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces, this.#bytes);
     this.#pieces = [];
     this.#bytes = 0;
-    this.#controller?.resume();
+    (this.#unzip ?? this.#controller)?.resume();
     return piece;
   }
 
@@ -104,28 +110,47 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.status = status;
     this.headers = headers;
+    if (compressed.test(String(headers['content-encoding']))) this.#openUnzip();
     this.#begun.resolve(this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
     if (this.#isSkipped) return;
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
-    if (this.#bytes >= waitingBytesMax) controller.pause();
-    this.#wake?.();
+    if (this.#unzip === undefined) this.#push(piece, controller);
+    else if (!this.#unzip.write(piece)) controller.pause();
   }
 
   onResponseEnd(): void {
-    this.#finish({});
+    if (this.#unzip && !this.#isSkipped) this.#unzip.end();
+    else this.#finish({});
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#finish({ error });
   }
 
+  /** @param source is paused while too much waits to be read */
+  #push(piece: Buffer, source: { pause(): unknown }): void {
+    if (this.#isSkipped) return;
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+    if (this.#bytes >= waitingBytesMax) source.pause();
+    this.#wake?.();
+  }
+
+  #openUnzip(): void {
+    const unzip = createUnzip();
+    unzip.on('data', (piece: Buffer) => this.#push(piece, unzip));
+    unzip.on('drain', () => this.#controller?.resume());
+    unzip.on('end', () => this.#finish({}));
+    unzip.on('error', (error) => this.close(error));
+    this.#unzip = unzip;
+  }
+
   #finish(end: End): void {
     if (this.#end !== undefined) return;
     this.#end = end;
+    this.#unzip?.destroy();
     this.#signal.removeEventListener('abort', this.#leave);
     this.#begun.reject(end.error);
     this.#wake?.();

@@ -318,7 +318,12 @@ function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string
   const kept = Object.entries(configured).filter(
     ([name]) => apiKey === undefined || name.toLowerCase() !== 'authorization',
   );
-  return [...kept.flat(), ...(apiKey === undefined ? [] : ['authorization', `Bearer ${apiKey}`])];
+  const names = kept.map(([name]) => name.toLowerCase());
+  return [
+    ...kept.flat(),
+    ...(names.includes('accept-encoding') ? [] : ['accept-encoding', 'identity']),
+    ...(apiKey === undefined ? [] : ['authorization', `Bearer ${apiKey}`]),
+  ];
 }
 
 function pairs(flat: readonly string[]): Record<string, string> {

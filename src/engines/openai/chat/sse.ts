@@ -4,6 +4,11 @@ import { malformedResponse } from '../errors.ts';
 /** The longest event, and the longest line, in UTF-16 units: as long as the largest answer that is read whole. */
 const eventLengthMax = 33_554_432;
 
+/** The data that ends a stream of chunks. */
+export const doneData = '[DONE]';
+/** A byte order mark, a comment or a field, in Latin-1. */
+export const eventBeginning = /^(\xef\xbb\xbf)?(:|data|event|id|retry)/;
+
 export interface SseEvent {
   /** Undefined if the event has none. */
   readonly name: string | undefined;
