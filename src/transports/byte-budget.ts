@@ -16,8 +16,8 @@ export interface ByteLimits {
 const sentBytesMax = 131_072;
 /** Bytes admitted first for a body of unknown length. A larger body is then admitted up to its limit at once. */
 const firstBytes = 65_536;
-/** Maximum ratio that gzip and deflate reach. */
-const compressionMax = 1_032;
+/** Maximum ratio that gzip and deflate reach. Bodies in other forms that reach more are refused. */
+export const compressionMax = 1_032;
 const retryAfterSeconds = 5;
 
 /** The requests of one address. */

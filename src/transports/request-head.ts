@@ -24,7 +24,7 @@ export function takeKeyHeader(headers: IncomingHttpHeaders): void {
   if (typeof key === 'string') headers.authorization ??= `Bearer ${key}`;
 }
 
-/** The headers that name the compression of a body or of its messages. REST has none. */
+/** The headers that name the compression of a body or of its messages. */
 const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
 
 /** Whether the body, or messages in it, may be compressed. */

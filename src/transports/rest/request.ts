@@ -10,8 +10,9 @@ import { plainRequestBytesMax, plainRequestElementsMax, requestShape } from '../
 import { breathe } from '../../core/values/breathe.ts';
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
-import { bytesForPart } from '../byte-budget.ts';
+import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
 import { refuseExcess, refuseNonFinite } from '../refusals.ts';
+import { decompression } from './content-encoding.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */
@@ -35,10 +36,10 @@ const plainLimits: JsonLimits = {
 };
 
 /**
- * Reads a body of at most `bytesMax` bytes, once there is memory for it. Refuses a larger Content-Length before
- * reading, and a body that grows larger at once.
- * @param check reads each piece as it arrives; if it throws, the rest is not read
- * @throws the error of `tooLarge`; `overloaded`
+ * Reads a body of at most `bytesMax` bytes, compressed and decompressed, once there is memory for it. Refuses a larger
+ * Content-Length before reading, and a body that grows larger at once.
+ * @param check reads each piece as it arrives, or all of a compressed body; if it throws, the rest is not read
+ * @throws the error of `tooLarge`; `overloaded`; `invalid_request_error` for a compression that is unknown or malformed
  */
 export async function readBytes(
   exchange: Exchange,
@@ -47,10 +48,12 @@ export async function readBytes(
   check?: (piece: Buffer) => void,
 ): Promise<Buffer> {
   const { request, served } = exchange;
+  const decompress = decompression(request.headers['content-encoding']);
   const length = request.headers['content-length'];
   const announced = Number(length ?? bytesMax);
   if (announced > bytesMax) throw tooLarge();
-  const admitted = Number(length ?? 0);
+  const inMemory = (bytes: number) => (decompress ? bytesUnpacked(bytes, bytesMax) : bytes);
+  const admitted = inMemory(Number(length ?? 0));
   // Awaits in any case, as Node passes on a body that has come with its head in the next turn of microtasks.
   await (served.tryAdmitBytes(admitted) ? undefined : served.admitBytes(admitted));
   exchange.acceptBody();
@@ -58,17 +61,20 @@ export async function readBytes(
   const take = (part: Buffer) => {
     const received = body.length + part.length;
     if (received > bytesMax) throw tooLarge();
-    check?.(part);
+    if (decompress === undefined) check?.(part);
     body.add(part);
-    return length === undefined ? served.admitBytes(bytesForPart(received, bytesMax)) : undefined;
+    const isUnknown = length === undefined;
+    return isUnknown ? served.admitBytes(bytesForPart(inMemory(received), bytesMax)) : undefined;
   };
   // Most bodies have arrived with the head.
   const isWhole = length !== undefined && request.readableLength === announced;
   const whole: Buffer | null = isWhole ? request.read() : null;
   if (whole) take(whole);
   else await readPieces(exchange, take);
-  served.keepBytes(body.length);
-  return body.bytes;
+  const bytes = decompress ? await decompress(body.bytes, bytesMax, tooLarge) : body.bytes;
+  if (decompress) check?.(bytes);
+  served.keepBytes(bytes.length);
+  return bytes;
 }
 
 /**
