@@ -17,6 +17,7 @@ import {
 import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
+import { wellFormedJson } from '../values/well-formed-json.ts';
 
 const roles: readonly unknown[] = ['user', 'assistant', 'system'];
 const blockTypes =
@@ -71,7 +72,7 @@ function isThinking({ type }: ContentBlock): boolean {
 function toToolCall({ id, name, input = {} }: ContentBlock, path: string) {
   if (!id) throw invalid(`${path}.id`, `\`${path}\` has no \`id\`.`);
   if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
-  const call = { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+  const call = { id, type: 'function', function: { name, arguments: wellFormedJson(input) } };
   return create(ToolCallSchema, call);
 }
 
@@ -145,7 +146,7 @@ function linesOf(json: JsonValue | undefined): string[] {
   if (typeof json !== 'object' || json === null) return [];
   const data = json['type'] === 'text' ? linesOf(json['data']) : [];
   const lines = textMembers.flatMap((name) =>
-    name === 'input' && json[name] ? [JSON.stringify(json[name])] : linesOf(json[name]),
+    name === 'input' && json[name] ? [wellFormedJson(json[name])] : linesOf(json[name]),
   );
   return [...data, ...lines];
 }

@@ -7,6 +7,7 @@ import type { Guard, GuardedChat } from '../../core/entities/guard.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { briefError } from '../../core/values/failure-log.ts';
 import type { Signal } from '../../core/values/signal.ts';
+import { wellFormedJson } from '../../core/values/well-formed-json.ts';
 import { Upstream, type UpstreamDeps } from '../openai/calls/upstream.ts';
 import { malformedResponse } from '../openai/errors.ts';
 
@@ -72,7 +73,7 @@ export class HttpGuard implements Guard {
   /** The reason of a refusal, empty if the guard gives none; undefined if the chat may run. */
   async #ask({ requestId, messages, ...facts }: GuardedChat, signal: Signal): Promise<string | undefined> {
     const json = paramsCodec.encode(create(ChatCompletionParamsSchema, { messages }));
-    const body = JSON.stringify({
+    const body = wellFormedJson({
       request_id: requestId,
       ...facts,
       messages: isObject(json) ? json['messages'] : [],

@@ -1,6 +1,7 @@
 import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
 import type { Signal } from '../../core/values/signal.ts';
+import { wellFormedJson } from '../../core/values/well-formed-json.ts';
 import { readWavHead, withUnknownLength } from '../../media/encoders/wav.ts';
 import { AudioLength, wavHeadBytesMax } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
@@ -43,7 +44,7 @@ function synthesize(
         'content-type': 'application/json',
         accept: `${contentType(format)}, audio/*, application/octet-stream`,
       },
-      body: JSON.stringify({ model, input, voice, response_format: format }),
+      body: wellFormedJson({ model, input, voice, response_format: format }),
       signal,
     });
     for await (const bytes of checkedAudio(answer, format)) {

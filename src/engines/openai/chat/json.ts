@@ -12,6 +12,7 @@ import { isObject, objectsOf } from '../../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/entities/chat-answer.ts';
 import { bounds } from '../../../core/values/bounds.ts';
 import type { ParleyError } from '../../../core/values/errors.ts';
+import { wellFormedJson } from '../../../core/values/well-formed-json.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
 import { CallNumbers } from './call-numbers.ts';
@@ -47,7 +48,7 @@ export function toUpstreamParams(
     json['stream_options'] = { ...(isObject(options) ? options : {}), include_usage: true };
   }
   // As bytes, because a string would be kept beside them until the request ends.
-  return Buffer.from(JSON.stringify(json));
+  return Buffer.from(wellFormedJson(json));
 }
 
 /** Moves the limit to the names that the upstream accepts. Other names would be ignored or refused. */

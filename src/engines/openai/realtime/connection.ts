@@ -2,6 +2,7 @@
 import type { RawData, WebSocket } from 'ws';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { OwnSignal } from '../../../core/values/signal.ts';
+import { wellFormedJson } from '../../../core/values/well-formed-json.ts';
 import type { UpstreamEncoder, UpstreamFormat } from '../../../media/upstream-encoder.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { ConnectionError, malformedResponse } from '../errors.ts';
@@ -218,7 +219,7 @@ export class Connection {
   }
 
   #send(event: object): void {
-    this.#socket?.send(JSON.stringify(event), () => undefined);
+    this.#socket?.send(wellFormedJson(event), () => undefined);
   }
 
   #break(error: unknown): void {
