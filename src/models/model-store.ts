@@ -67,7 +67,7 @@ export class ModelStore {
     const file = this.manifestFile(id);
     if (!existsSync(file)) {
       throw new ModelError(
-        `There is no local model ${id}. \`parley models list\` shows those that there are.`,
+        `There is no local model ${id}. \`parley models list\` shows those that there are, and \`parley models available\` those that can be pulled by name.`,
       );
     }
     const manifest = readManifest(file);

@@ -1,7 +1,7 @@
 /** The models that Parley knows by name, and the sources that only they have. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { catalogue } from '../../src/models/catalogue.ts';
@@ -60,6 +60,20 @@ describe('the catalogue', () => {
     );
     expect(readdirSync(folder.path)).toEqual(['parley.yaml']);
     expect(readFileSync(folder.file('parley.yaml'), 'utf8')).toBe('# mine\nlog: {level: info}\n');
+  });
+
+  it('shows the change of a file that it cannot write, and pulls once that is made', async () => {
+    mkdirSync(folder.file('parley.yaml.part'));
+    const { code, stderr } = await run('pull', 'qwen2.5-0.5b', '--yes');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /\n\+ {3}- \{id: qwen2\.5-0\.5b, .*parley\.yaml cannot be written \(.+\)\. Make the change/s,
+      ),
+    ]);
+    const made = stderr.matchAll(/^\+ (.*)$/gm);
+    writeFileSync(folder.file('parley.yaml'), [...made].map(([, line]) => `${line}\n`).join(''));
+    expect((await run('pull', 'qwen2.5-0.5b')).stderr).toMatch(/Pull qwen2\.5-0\.5b and serve it\?/);
   });
 
   it('pulls nothing if the changed configuration would not be valid', async () => {

@@ -10,9 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { diff } from 'node:util';
+import { fileReason, systemCode } from '../../files/reason.ts';
 import { type CatalogueEntry, catalogue } from '../../models/catalogue.ts';
 import { bytesOf } from '../../models/manifest.ts';
 import type { ConfigFlags, JsonFlag } from '../flags.ts';
+import { CliError } from '../terminal/command.ts';
 import { sizeText } from '../terminal/pull-progress.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
@@ -75,7 +77,7 @@ export async function runtimeOf({ manifest, about }: CatalogueEntry, flags: Conf
 /**
  * Shows how parley.yaml changes.
  * @returns writes the file, and lets a running server use it; undefined if nothing changes
- * @throws ConfigError if the changed file would not be valid
+ * @throws ConfigError if the changed file would not be valid, CliError if it cannot be written
  */
 export async function editedConfig(
   flags: ConfigFlags,
@@ -86,15 +88,21 @@ export async function editedConfig(
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
   const after = edit(before, recogniserId());
   if (after === before) return undefined;
+  printStatus(`${file} changes:\n${changedLines(before, after).join('\n')}`);
   const unfinished = `${file}.part`;
   const writeUnfinished = () => writeFileSync(unfinished, after, { flush: true, mode: 0o600 });
   try {
     writeUnfinished();
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error;
+    const advice = 'Make the change that is shown above, then repeat the command.';
+    throw new CliError(`${file} cannot be written (${fileReason(error)}). ${advice}`, error);
+  }
+  try {
     loadWithFlags({ ...flags, config: unfinished });
   } finally {
     rmSync(unfinished, { force: true });
   }
-  printStatus(`${file} changes:\n${changedLines(before, after).join('\n')}`);
   return async () => {
     writeUnfinished();
     chmodSync(unfinished, statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644);

@@ -26,7 +26,7 @@ export async function listLocalModels(
   if (flags.json) return printJson({ models: models.map(modelJson) });
   if (models.length === 0) {
     return printStatus(
-      'There are no local models. `parley models add` and `parley models import` make some.',
+      'There are no local models. `parley models available` lists some that `parley models pull` brings; `add` and `import` take others.',
     );
   }
   await printData(table(models, [...columns, ...(engines === undefined ? [] : runningColumns)]));
