@@ -44,7 +44,17 @@ export async function openServices(
   const guard = await openGuard(config, base);
   const alerting = { store, clock, accessClock, fairUse, log, observer: metrics.alerts, ...alerts };
   const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
-  const chat = new ChatOperations({ log, clock, catalog, tokens, ledger: store.ledger, idempotency, guard });
+  const { streamPingMs } = config.server;
+  const chat = new ChatOperations({
+    log,
+    clock,
+    catalog,
+    tokens,
+    ledger: store.ledger,
+    idempotency,
+    streamPingMs,
+    guard,
+  });
   const speech = new SpeechOperations({ catalog, fairUse, idempotency });
   return {
     speech,

@@ -77,6 +77,7 @@ describe('the defaults', () => {
       bodyMsMax: 124_000,
       headerBytesMax: 16_384,
       headerCountMax: 100,
+      streamPingMs: 10_000,
       stallMsMax: 30_000,
       streamsPerConnectionMax: 100,
       sessionBytesMax: 10_485_760,
@@ -193,7 +194,7 @@ describe('a name that is not a setting', () => {
   it('is refused with its place, the allowed names and the likely correction', () => {
     expect(finding('server:\n  host: 0.0.0.0\n  prot: 80\n')).toBe(
       '3:3: `server.prot` is not a setting. Allowed here: host, port, unreadyMs, drainMs, requestMsMax, connectionsMax, ' +
-        'connectionsPerAddressMax, trustedProxies, proxyHeader, headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, sessionBytesMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
+        'connectionsPerAddressMax, trustedProxies, proxyHeader, headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, streamPingMs, stallMsMax, streamsPerConnectionMax, sessionBytesMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
     );
   });
 

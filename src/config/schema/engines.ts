@@ -7,7 +7,7 @@ import { remoteEngine } from './remote-engine.ts';
 import { group, text, wholeNumber } from './setting-types.ts';
 
 const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
-const { firstByteMs, totalMs, keepAliveMs, commentEveryMs, outputLimit } = processEngine.shape;
+const { firstByteMs, totalMs, keepAliveMs, outputLimit } = processEngine.shape;
 
 const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
 
@@ -38,7 +38,6 @@ const localEngine = group({
   firstByteMs,
   totalMs,
   keepAliveMs,
-  commentEveryMs,
   outputLimit,
 }).describe(
   'Models on this machine, from files that `parley models` manages. Each runs in a program of its own, which Parley starts for the first request and ends when it has been idle. Times (…Ms) are in milliseconds.',

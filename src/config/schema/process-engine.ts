@@ -64,11 +64,6 @@ export const processEngine = group({
     .describe('How long the first byte of a response may take once it runs.'),
   totalMs,
   keepAliveMs,
-  commentEveryMs: wholeNumber(10, day)
-    .default(10_000)
-    .describe(
-      'How often a stream over REST gets a comment while it waits for its first event. SDKs skip comments; proxies see that the connection is alive. An error after the first comment is an event of the stream.',
-    ),
   transcriptionFormat,
   outputLimit,
   voices: voices

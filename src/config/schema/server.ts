@@ -83,6 +83,11 @@ export const server = group({
     .default(16_384)
     .describe('The largest size of the headers of a request together, in bytes.'),
   headerCountMax: wholeNumber(16, 2000).default(100).describe('The largest number of headers of a request.'),
+  streamPingMs: wholeNumber(10, hour)
+    .default(10_000)
+    .describe(
+      'How often the stream of a chat that waits for its model says that it lives: by a comment, on POST /messages by the event ping. Its headers leave after 2 seconds at the latest; an error after that is an event of the stream. Proxies must allow longer pauses than this.',
+    ),
   stallMsMax: wholeNumber(1000, hour)
     .default(30_000)
     .describe('How long a client may stop reading a response. Then its connection is closed.'),

@@ -8,12 +8,18 @@ const readOnMsMax = 60_000;
 /** Time to count the tokens of an answer that is cut short, and to send its end. */
 const endingMsMax = 10_000;
 
+/** A stream says that it lives after this time, even if it is asked to do so more seldom. */
+const firstPingMsMax = 2_000;
+/** The same once the upstream has begun its answer. An error that is the whole of it still gets its own status. */
+const begunPingMsMax = 500;
+
 /**
  * The chunks of an engine, which stops when the client leaves or the time is up. Once detached it continues, so that its usage can
  * still be read. Ends with `close`.
  */
 export class DetachableChunks {
   readonly #client: Signal;
+  readonly #pingMs: number;
   /** Ends the wait for chunks. */
   readonly #left = new OwnSignal();
   /** Ends the engine. */
@@ -24,8 +30,10 @@ export class DetachableChunks {
   /** A read that was interrupted when the client left. */
   #pending: Promise<IteratorResult<readonly ChatChunk[]>> | undefined;
 
-  constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal) {
+  /** @param pingMs a wait for chunks that is longer has an empty batch so often */
+  constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal, pingMs: number) {
     this.#client = client;
+    this.#pingMs = pingMs;
     this.#stop.owner = client.owner;
     this.#stop.attempts = client.attempts;
     client.addEventListener('abort', this.#follow);
@@ -49,15 +57,26 @@ export class DetachableChunks {
   }
 
   /**
-   * The chunks while the client is connected and has time.
+   * The chunks while the client is connected and has time, and an empty batch whenever they take long.
    * @throws the reason of the client's signal or of `cutShort`
    */
   async *whileAwaited(): AsyncGenerator<readonly ChatChunk[]> {
-    for (;;) {
-      const next = this.#isDetached ? orAborted(this.#next(), this.#left) : this.#chunks.next();
-      const { done, value } = await next;
-      if (done) return;
-      yield value;
+    const pings = new Pings(this.#pingMs);
+    try {
+      for (;;) {
+        const next = this.#isDetached ? orAborted(this.#next(), this.#left) : this.#chunks.next();
+        let step = await pings.until(next);
+        for (; step === undefined; step = await pings.until(next)) yield [];
+        if (step.done) return;
+        if (step.value.length === 0) {
+          pings.hasten();
+          continue;
+        }
+        pings.slowDown();
+        yield step.value;
+      }
+    } finally {
+      pings.end();
     }
   }
 
@@ -94,6 +113,53 @@ export class DetachableChunks {
     };
     next.then(forget, forget);
     return next;
+  }
+}
+
+/** Interrupts waits that take long. */
+class Pings {
+  readonly #everyMs: number;
+  #isFirst = true;
+  #timer: NodeJS.Timeout | undefined;
+  #interrupt: (() => void) | undefined;
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+    this.#start(Math.min(firstPingMsMax, everyMs));
+  }
+
+  /** The value; undefined if it takes long: then wait again. */
+  until<T>(promise: Promise<T>): Promise<T | undefined> {
+    this.#timer?.refresh();
+    return new Promise((resolve, reject) => {
+      this.#interrupt = () => resolve(undefined);
+      promise.then(resolve, reject);
+    });
+  }
+
+  /** The upstream has begun its answer. */
+  hasten(): void {
+    if (this.#isFirst) this.#start(Math.min(begunPingMsMax, this.#everyMs));
+  }
+
+  /** The client knows that the stream lives. */
+  slowDown(): void {
+    if (this.#isFirst) this.#start(this.#everyMs);
+    this.#isFirst = false;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #start(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      const interrupt = this.#interrupt;
+      this.slowDown();
+      // What has arrived meanwhile comes first.
+      setImmediate(() => interrupt?.());
+    }, ms);
   }
 }
 

@@ -65,6 +65,8 @@ export interface ChatDeps {
   readonly tokens: TokenCounter;
   readonly ledger: Pick<LedgerStore, 'available'>;
   readonly idempotency: Idempotency;
+  /** How often a stream that waits for its engine has an empty batch. */
+  readonly streamPingMs: number;
   /** Default: nobody is asked. */
   readonly guard?: Guard | undefined;
 }
@@ -128,7 +130,11 @@ export class ChatOperations {
   ): AsyncGenerator<readonly ChatChunk[]> {
     const job = await this.#begin(params, call);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
-    const source = new DetachableChunks((signal) => job.model.engine.stream(job.params, signal), call.signal);
+    const source = new DetachableChunks(
+      (signal) => job.model.engine.stream(job.params, signal),
+      call.signal,
+      this.#deps.streamPingMs,
+    );
     if (refersElsewhere(job.params)) source.detach();
     call.cutShort = (reason) => (call.metering.hasOutput ? source.cutShort(reason) : undefined);
     let failure: unknown;

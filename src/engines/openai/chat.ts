@@ -98,6 +98,14 @@ async function* chunksOf(
   { bytesMax, toChunk, end, toAnswer }: StreamReading,
 ): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
+  let isLeft = true;
+  try {
+    // The upstream has begun its answer.
+    yield [];
+    isLeft = false;
+  } finally {
+    if (isLeft) answer.close();
+  }
   const reader = new SseReader();
   let json: Buffer[] | undefined;
   let isKnown = answer.contentType === 'text/event-stream';

@@ -5,7 +5,6 @@ import type {
   TranscriptionEngine,
 } from '../../core/entities/engine.ts';
 import type { ProgramState } from '../../core/entities/server.ts';
-import type { Batches } from '../../core/values/batches.ts';
 import type { Log } from '../../core/values/log.ts';
 import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
@@ -23,8 +22,6 @@ export interface ProcessSettings
   readonly contextTokens?: number | undefined;
   /** Whether it speaks the Realtime API for live speech. Default: each turn is transcribed as a file. */
   readonly realtime?: boolean | undefined;
-  /** How often the client of a stream is told to wait. */
-  readonly commentEveryMs: number;
 }
 
 /** A program with its supervisor. */
@@ -135,13 +132,14 @@ function transcription(
   return { ...engine, openSpeaker: () => opened()?.openSpeaker?.() ?? uploadSpeaker(engine) };
 }
 
-function chat({ commentEveryMs, contextTokens }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
+function chat({ contextTokens }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
   return {
     availability: () => ({ available: true }),
     contextTokens: () => contextTokens,
     complete: async (params, signal) => (await open()).complete(params, signal),
-    stream: (params, signal) =>
-      patientBatches(async () => (await open()).stream(params, signal), commentEveryMs),
+    stream: async function* (params, signal) {
+      yield* (await open()).stream(params, signal);
+    },
   };
 }
 
@@ -171,58 +169,4 @@ function upstreamSettings({ realtime = false, ...settings }: ProcessSettings): O
     // A connection to a program costs little, and another session may wait for its place.
     realtimeKeptMs: 1_000,
   };
-}
-
-/**
- * The batches of a source. While its first batch takes long, an empty batch comes now and then, so that the client is
- * told to wait. Then each call goes to the source itself, which costs nothing more for a batch.
- */
-function patientBatches<Part>(open: () => Promise<Batches<Part>>, everyMs: number): Batches<Part> {
-  return { [Symbol.asyncIterator]: () => new PatientIterator(open, everyMs) };
-}
-
-type Step<Part> = IteratorResult<readonly Part[], void>;
-
-class PatientIterator<Part> implements AsyncIterator<readonly Part[], void, void> {
-  readonly #open: () => Promise<Batches<Part>>;
-  readonly #everyMs: number;
-  #source: AsyncIterator<readonly Part[]> | undefined;
-  #first: Promise<Step<Part>> | undefined;
-  #hasBegun = false;
-
-  constructor(open: () => Promise<Batches<Part>>, everyMs: number) {
-    this.#open = open;
-    this.#everyMs = everyMs;
-  }
-
-  next(): Promise<Step<Part>> {
-    return this.#hasBegun && this.#source ? this.#source.next() : this.#wait();
-  }
-
-  async return(): Promise<Step<Part>> {
-    const close = () => this.#source?.return?.();
-    if (this.#hasBegun) await close();
-    // A source that has not begun ends by the signal of its request.
-    else void this.#first?.then(close, () => undefined);
-    return { value: undefined, done: true };
-  }
-
-  async #wait(): Promise<Step<Part>> {
-    this.#first ??= this.#begin();
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(() => late.resolve(), this.#everyMs);
-    try {
-      const step = await Promise.race([this.#first, late.promise]);
-      if (!step) return { value: [], done: false };
-      this.#hasBegun = true;
-      return step;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #begin(): Promise<Step<Part>> {
-    this.#source = (await this.#open())[Symbol.asyncIterator]();
-    return this.#source.next();
-  }
 }

@@ -18,7 +18,7 @@ export function runChat(engines: ModelEngines<ChatEngine>): ChatEngine {
       runAnswer(engines.orderFor(signal.owner), signal, (engine) => engine.complete(params, signal)),
     stream: (params, signal) =>
       new RunStream(engines.orderFor(signal.owner), signal, (engine) => engine.stream(params, signal), {
-        // An engine that is still being started sends empty batches.
+        // An empty batch says that the upstream has begun its answer.
         isOutput: ({ length }) => length > 0,
         isLast: finishes(),
       }),

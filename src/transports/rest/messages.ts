@@ -60,6 +60,7 @@ function readParams(body: JsonObject): MessageParams {
 
 function eventForm(exchange: Exchange) {
   return {
+    ping: sseEvent('{"type":"ping"}', 'ping'),
     toEvent: (event: Parameters<typeof encodeMessageEvent>[0]) =>
       sseEvent(JSON.stringify(encodeMessageEvent(event)), event.type),
     toError: (error: ParleyError) => sseEvent(JSON.stringify(exchange.errorBody(error)), 'error'),

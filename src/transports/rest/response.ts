@@ -16,7 +16,7 @@ const sseHeaders: Record<string, string> = {
 /** Ends a complete chat stream. A stream without it was cut short. */
 const sseDone = 'data: [DONE]\n\n';
 
-/** A comment, which parsers of events skip. It keeps proxies and clients from giving up. */
+/** A comment, which parsers of events skip. */
 const waitingComment = ': waiting\n\n';
 
 /** Marks an answer that repeats that of an earlier request with the same Idempotency-Key. */
@@ -24,9 +24,11 @@ export function replayHeaders({ isReplay }: ServedCall): Record<string, string> 
   return isReplay ? { 'idempotent-replayed': 'true' } : {};
 }
 
-/** Both return events as text. */
+/** Events as text. */
 interface EventForm<T> {
   toEvent(part: T): string;
+  /** Says that the stream lives, so that proxies and clients do not give up. Default: a comment. */
+  readonly ping?: string;
   /** Returns undefined if an event that ends the answer has been sent. */
   toError(error: ParleyError): string | undefined;
 }
@@ -64,7 +66,7 @@ export async function sendNamedEvents<T>(
     for await (const parts of batches) {
       if (!hasBegun) exchange.begin(sseHeaders);
       hasBegun = true;
-      let text = parts.length === 0 ? waitingComment : '';
+      let text = parts.length === 0 ? (form.ping ?? waitingComment) : '';
       for (const part of parts) text += form.toEvent(part);
       await exchange.write(text);
     }

@@ -79,10 +79,17 @@ describe('a streamed answer', () => {
   it.each([
     ['more levels than a text may have', `data: ${withMember(nested(100_000))}\n\n`],
     ['more choices than can be asked for', `data: {"choices":[${'{},'.repeat(128)}{}]}\n\n`],
-    ['no end', 'data: word\n'.repeat(100_000)],
   ])('with an event of %s is an upstream_error', async (_, text) => {
     upstream.answer(path, eventText([text], { ending: 'stall' }));
     expect(await errorOf(await stream())).toMatchObject({ status: 502, code: 'upstream_error' });
+  });
+
+  it('with an event of no end stops the upstream', async () => {
+    upstream.answer(path, eventText(['data: word\n'.repeat(500_000)], { ending: 'stall' }));
+    const text = await (await stream()).text();
+    expect(text).toContain('"upstream_error"');
+    expect(text).not.toContain('[DONE]');
+    await upstream.requests.at(-1)?.aborted;
   });
 
   it('within the limits is passed on as before', async () => {

@@ -14,10 +14,9 @@ const path = '/chat/completions';
 let parley: Parley;
 afterEach(() => parley.close());
 
-async function start(options: TinyOptions = {}, settings: object = {}): Promise<void> {
-  parley = await startParley({
-    settings: { engines: { tiny: tinyEngine(options, settings) }, models: [tinyModel('tiny')], realtime: [] },
-  });
+async function start(options: TinyOptions = {}, settings: object = {}, server: object = {}): Promise<void> {
+  const engines = { tiny: tinyEngine(options, settings) };
+  parley = await startParley({ settings: { engines, models: [tinyModel('tiny')], realtime: [], server } });
 }
 const ask = (body: object = {}, init: RequestInit = {}) =>
   parley.postJson(path, { ...question, model: 'tiny', max_tokens: 2, ...body }, init);
@@ -106,7 +105,7 @@ describe('an engine that is a program', () => {
   });
 
   it('tells the client of a stream by comments that it waits', async () => {
-    await start({ loadMs: 500 }, { commentEveryMs: 50 });
+    await start({ loadMs: 500 }, {}, { streamPingMs: 50 });
     const response = await ask({ stream: true });
     const text = await response.text();
     expect(text.startsWith(': waiting\n\n: waiting\n\n')).toBe(true);
