@@ -1,10 +1,21 @@
-/** An escape of a lone surrogate, as `JSON.stringify` writes it, or any other one. */
-const escapes = /\\(?:ud[89a-f][0-9a-f]{2}|.)/g;
-const escapedSurrogate = '\\ud';
-
 /** `JSON.stringify` for other servers, of which many cannot read lone surrogates: U+FFFD is in their place. */
 export function wellFormedJson(value: unknown): string {
-  const text = JSON.stringify(value);
-  if (!text.includes(escapedSurrogate)) return text;
-  return text.replace(escapes, (found) => (found.startsWith(escapedSurrogate) ? '\ufffd' : found));
+  // V8 takes 0.2 us to escape a lone surrogate, and a replacer is slow.
+  return isWellFormed(value) ? JSON.stringify(value) : JSON.stringify(value, wellFormed);
+}
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name in members) if (!name.isWellFormed() || !isWellFormed(members[name])) return false;
+  return true;
+}
+
+function wellFormed(_name: string, value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || JSON.isRawJSON(value))
+    return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toWellFormed(), member]));
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { cpuMsOf } from '../../../bench/harness/processes.ts';
 import { completion } from '../../support/chat-answers.ts';
 import { json } from '../../support/upstream-answers.ts';
@@ -35,8 +35,26 @@ function customer(
 
 const rest = (name: string, body: () => string, statuses: readonly number[] = refused) =>
   customer(`REST: ${name}`, () => ({ path: restChatPath, body: body() }), statuses);
+const quickly = { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } };
+const packed = (name: string, encoding: string, body: () => Uint8Array, statuses: readonly number[]) =>
+  customer(
+    `REST: ${name}`,
+    () => ({ path: restChatPath, headers: { 'content-encoding': encoding }, body: body() }),
+    statuses,
+  );
 const chat = (rest: string) => `{"model":"eliza",${rest}}`;
 const content = (text: string) => chat(`"messages":[{"role":"user","content":"${text}"}]`);
+
+const forUpstream = (name: string, text: string): Attack => ({
+  name: `REST: ${name} for an upstream`,
+  by: 'customer',
+  bytes: largest,
+  async play(target) {
+    target.server.upstream.answer('/chat/completions', json(completion()));
+    const body = content(text).replace('eliza', 'served');
+    expectStatus(await target.send({ path: restChatPath, body, key: target.server.apiKey }), 200);
+  },
+});
 
 export const chatBodies: AttackClass = {
   title: 'Chat bodies of 20 MB with a key',
@@ -58,6 +76,9 @@ export const chatBodies: AttackClass = {
     rest('digits of one number', () => chat(`"messages":[],"max_tokens":${'9'.repeat(largest - 100)}`)),
     rest('escapes', () => content('\\u0041'.repeat(3_000_000))),
     rest('a string without an end', () => `{"model":"${'a'.repeat(largest - 100)}`),
+    packed('gzip of 18 MB of `{},`', 'gzip', () => gzipSync(emptyObjects()), [400]),
+    packed('gzip of 20 MB of spaces', 'gzip', () => gzipSync(' '.repeat(largest)), [400]),
+    packed('Brotli of 20 MB of spaces', 'br', () => brotliCompressSync(' '.repeat(largest), quickly), [413]),
     customer(
       'Connect: gzip of 18 MB of `{},`',
       () => ({
@@ -86,16 +107,8 @@ export const chatBodies: AttackClass = {
       invalidArgument,
       'grpc',
     ),
-    {
-      name: 'REST: 20 MB of words for an upstream',
-      by: 'customer',
-      bytes: largest,
-      async play(target) {
-        target.server.upstream.answer('/chat/completions', json(completion()));
-        const body = content('word '.repeat(largest / 5 - 100)).replace('eliza', 'served');
-        expectStatus(await target.send({ path: restChatPath, body, key: target.server.apiKey }), 200);
-      },
-    },
+    forUpstream('20 MB of words', 'word '.repeat(largest / 5 - 100)),
+    forUpstream('20 MB of lone surrogates', '\\ud83d'.repeat(largest / 6 - 100)),
     {
       name: 'REST: counting tokens ends with its client',
       by: 'customer',
