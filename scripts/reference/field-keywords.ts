@@ -1,6 +1,7 @@
 /** JSON Schema keywords that the type of a field does not give: bounds and allowed values. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { accountOrders, accountStates } from '../../src/core/entities/account.ts';
+import { entrySections } from '../../src/core/entities/configuration.ts';
 import { audioFormats } from '../../src/core/entities/engine.ts';
 import { adminScopes, scopes } from '../../src/core/entities/key.ts';
 import { checkedKinds, modelTypes } from '../../src/core/entities/server.ts';
@@ -145,7 +146,13 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.CheckEngineRequest.kind': { enum: [...checkedKinds] },
   'parley.admin.v1.CheckEngineRequest.api_key': bounds.upstreamKey,
   'parley.admin.v1.CheckEngineRequest.models': { minItems: 1, ...bounds.checkedModels },
-  'parley.admin.v1.CheckEngineLinesRequest.yaml': bounds.engineLines,
+  'parley.admin.v1.ChangeConfigurationRequest.edits': bounds.configurationEdits,
+  'parley.admin.v1.ConfigurationEdit.section': { enum: [...entrySections] },
+  'parley.admin.v1.ConfigurationEdit.name': bounds.modelName,
+  'parley.admin.v1.ConfigurationEdit.yaml': bounds.entryYaml,
+  'parley.admin.v1.ChangeConfigurationRequest.version': bounds.configurationVersion,
+  'parley.admin.v1.UndoConfigurationChangeRequest.version': bounds.configurationVersion,
+  'parley.admin.v1.ConfigurationEdit.api_key': bounds.upstreamKey,
   'parley.admin.v1.CheckedModel.name': bounds.modelName,
   'parley.admin.v1.CheckedModel.type': { enum: [...modelTypes] },
   'parley.admin.v1.CreateAdminKeyRequest.scopes': {

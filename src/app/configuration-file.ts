@@ -1,15 +1,19 @@
 /** The configuration file of a running server: what a reload would change. */
-import { type AddedFinding, type Config, checkReload } from '../config/config.ts';
+import { type Config, checkReload } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { ConfigurationFile } from '../core/entities/server.ts';
 
 export interface ConfigSource {
   /** The path of the file, as given. */
   readonly path: string;
-  /** Reads the configuration again. @throws ConfigError */
-  readonly read: () => Config;
-  /** Checks it with more engines and models, whose lines are given. */
-  readonly check: (lines: string) => readonly AddedFinding[];
+  /** Reads the configuration again. @param text the content of the file, in place of its own @throws ConfigError */
+  readonly read: (text?: string) => Config;
+  /** Lets the server use the file. Resolves with the reason if it cannot. */
+  readonly apply: () => Promise<string | undefined>;
+  /** Why the file is not changed by this server, with what to do; undefined if it may be. */
+  readonly refusal: string | undefined;
+  /** The id of the recogniser inside Parley. */
+  readonly recogniser: () => string;
 }
 
 export function configurationFile(running: Config, { path, read }: ConfigSource): ConfigurationFile {

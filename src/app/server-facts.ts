@@ -1,9 +1,11 @@
 /** The running server, as its operator sees it. */
-import { type Config, checkAddedLines } from '../config/config.ts';
+import { existsSync } from 'node:fs';
+import type { Config } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
 import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/entities/server.ts';
 import { ok, problem } from '../core/values/diagnostics.ts';
+import { FileEditor } from './configuration-editor.ts';
 import { type ConfigSource, configurationFile } from './configuration-file.ts';
 import type { Engines } from './engines.ts';
 import { engineNames } from './local-programs.ts';
@@ -27,11 +29,10 @@ export function serverFacts(running: Running): ServerFacts {
     state: () => stateOf(running),
     load: (engine) => engines.program(engine).load(),
     unload: (engine) => engines.program(engine).unload(),
+    editor: source && new FileEditor({ source, config: running.config }),
     diagnose: () => diagnoseRunning(running),
     // Loads the checks, which nothing else needs.
     check: async (engine) => (await import('./diagnostics/new-engine.ts')).checkNewEngine(engine),
-    // Without a file, the lines become the whole file.
-    checkLines: source?.check ?? ((lines) => checkAddedLines({ env: {} }, lines)),
   };
 }
 
@@ -64,7 +65,7 @@ function stateOf({ startedAtMs, config, engines, catalog, source }: Running): Se
       reason: reasons.get(model.id),
       price: model.type === 'chat' ? model.price : undefined,
     })),
-    ...(source && { configurationFile: configurationFile(current, source) }),
+    ...(source && existsSync(source.path) && { configurationFile: configurationFile(current, source) }),
     settings: [...settingValues(current)].map(({ name, value }) => ({ name, value: String(value) })),
   };
 }

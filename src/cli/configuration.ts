@@ -1,9 +1,7 @@
 /** Reads the configuration for a command. Loaded by the commands that need it, when they run. */
 import {
-  type AddedFinding,
   type Config,
   type ConfigOptions,
-  checkAddedLines,
   type LoadedConfig,
   loadConfigWithSources,
   loadValidPart,
@@ -13,14 +11,9 @@ import { hasMoonshine } from '../media/hearing-files.ts';
 import type { ConfigFlags, ServeConfigFlags } from './flags.ts';
 import { printStatus } from './terminal/terminal.ts';
 
-/** @throws ConfigError */
-export function loadWithFlags(flags: ServeConfigFlags): LoadedConfig {
-  return loadConfigWithSources(configOptions(flags));
-}
-
-/** Checks the configuration with more engines and models. */
-export function checkLinesWithFlags(flags: ServeConfigFlags, lines: string): readonly AddedFinding[] {
-  return checkAddedLines(configOptions(flags), lines);
+/** @param text the content of the file, in place of its own @throws ConfigError */
+export function loadWithFlags(flags: ServeConfigFlags, text?: string): LoadedConfig {
+  return loadConfigWithSources({ ...configOptions(flags), text });
 }
 
 /** The valid part of an invalid configuration. */

@@ -4,7 +4,6 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { type AddedFinding, AddedLines } from './reader/added-lines.ts';
 import { findConfigFile } from './reader/config-file.ts';
 import { dropSettings } from './reader/dropped-settings.ts';
 import { ConfigError, type Source } from './reader/finding.ts';
@@ -18,7 +17,6 @@ import { configSchema, defaultConversations } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
 
-export type { AddedFinding } from './reader/added-lines.ts';
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
 export { configJsonSchema } from './schema/config-schema.ts';
@@ -39,6 +37,8 @@ export interface ConfigOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The file that `--config` names. Default: the one that PARLEY_CONFIG names, else ./parley.yaml if it exists. */
   readonly file?: string | undefined;
+  /** The content of the file, in place of its own. */
+  readonly text?: string | undefined;
   /** Settings from the command line. Default: none. */
   readonly overrides?: ConfigOverrides | undefined;
   /** The id of the transcription model among the default models. Default: `pocketsphinx`. */
@@ -62,27 +62,7 @@ export function loadConfig(options: ConfigOptions): Config {
 
 /** @throws ConfigError with every finding */
 export function loadConfigWithSources(options: ConfigOptions): LoadedConfig {
-  return validated(options, undefined);
-}
-
-/**
- * Checks the configuration as it is with more engines and models in its file, whose lines are given. Nothing is kept.
- * @returns no findings for a valid configuration
- */
-export function checkAddedLines(options: ConfigOptions, text: string): readonly AddedFinding[] {
-  let lines: AddedLines | undefined;
-  try {
-    lines = new AddedLines(text);
-    validated(options, lines);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return lines?.describe(error) ?? [{ setting: undefined, message: error.message }];
-  }
-}
-
-function validated(options: ConfigOptions, added: AddedLines | undefined): LoadedConfig {
-  const { found, tree, secrets } = readTree(options, added);
+  const { found, tree, secrets } = readTree(options);
   const { success, data, error } = configSchema.safeParse(tree.root);
   for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
   if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
@@ -130,10 +110,9 @@ function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): bool
 }
 
 /** Reads all sources. The findings so far are those that no schema has. */
-function readTree({ env, file, overrides = {}, recogniser }: ConfigOptions, added?: AddedLines) {
-  const found = findConfigFile(file, env);
+function readTree({ env, file, text, overrides = {}, recogniser }: ConfigOptions) {
+  const found = findConfigFile(file, env, text);
   const tree = new SettingsTree(found);
-  added?.addTo(tree);
   // Defaults come before the variables, which can then set the default engine, and before the checks.
   tree.root['engines'] ??= structuredClone(defaultEngines);
   const hasOwnModels = (tree.root['models'] ?? overrides.models) !== undefined;

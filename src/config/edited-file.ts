@@ -52,24 +52,36 @@ function runsOn(file: Document, id: string): (model: Settings) => boolean {
     model === id && [engine].flat().some((name) => engines.includes(name));
 }
 
+export const options = {
+  schema: 'core',
+  stringKeys: true,
+  logLevel: 'error',
+  resolveKnownTags: false,
+} as const;
+
 type Settings = Readonly<Record<string, unknown>>;
 
-function read(text: string): Document {
-  const file = parseDocument(text);
+export function read(text: string): Document {
+  const file = parseDocument(text, options);
   if (file.contents === null) file.contents = file.createNode({}) as never;
   return file as Document;
 }
 
-/** Braces keep the spaces that the file has in them. */
-function write(file: Document, text: string): string {
-  return file.toString({ lineWidth: 0, flowCollectionPadding: /\{ /.test(text) });
+/** Braces keep the spaces that the file has in them, and lists their indentation. */
+export function write(file: Document, text: string): string {
+  return file.toString({
+    lineWidth: 0,
+    flowCollectionPadding: /\{ /.test(text),
+    indentSeq: !/^- /m.test(text),
+  });
 }
 
 function onOneLine(file: Document, value: object) {
   return file.createNode(value, { flow: true });
 }
 
-function addDefaults(file: Document, recogniser: string): void {
+/** Adds the models that Parley has by default, with their engine and conversations. */
+export function addDefaults(file: Document, recogniser: string): void {
   if (file.get('engines') === undefined) file.set('engines', file.createNode(defaultEngines));
   file.set('models', file.createNode([]));
   for (const model of defaultModels(recogniser)) file.addIn(['models'], onOneLine(file, model));

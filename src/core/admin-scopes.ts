@@ -42,5 +42,7 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   loadEngine: 'server',
   unloadEngine: 'server',
   checkEngine: 'server',
-  checkEngineLines: 'server',
+  getConfiguration: 'configuration',
+  changeConfiguration: 'configuration',
+  undoConfigurationChange: 'configuration',
 };

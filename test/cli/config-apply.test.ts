@@ -35,6 +35,14 @@ async function state(): Promise<State> {
   const headers = { authorization: `Bearer ${adminKey}` };
   return (await (await fetch(`${server?.baseUrl}/admin/server`, { headers })).json()) as State;
 }
+
+async function changeOverApi(edits: readonly object[]) {
+  const headers = { authorization: `Bearer ${adminKey}` };
+  const url = `${server?.baseUrl}/admin/configuration`;
+  const { version } = (await (await fetch(url, { headers })).json()) as { version: string };
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ version, edits }) });
+  return (await answer.json()) as { diff: string[]; findings: object[] };
+}
 const modelIds = async () => (await state()).models.map(({ id }) => id);
 
 beforeEach(async () => {
@@ -66,6 +74,10 @@ describe('parley config apply', () => {
     expect([applied.code, applied.stderr]).toEqual([0, 'The server uses parley.yaml.\n']);
     expect(await modelIds()).toEqual(['one', 'two']);
     expect((await state()).configuration_file).toEqual({ path: 'parley.yaml', changed: [] });
+    const undone = await changeOverApi([{ section: 'models', name: 'two', yaml: '' }]);
+    expect([undone.diff, undone.findings]).toEqual([[expect.stringContaining('id: two')], []]);
+    expect(await modelIds()).toEqual(['one']);
+    expect(await run('config', 'apply')).toMatchObject({ code: 0 });
   });
 
   it('says why the server cannot use it: a mistake, or a setting that needs a restart', async () => {

@@ -429,14 +429,17 @@ const serverByAdmin: Case[] = [
     'models.type',
     { isOfServer: true },
   ),
-  byAdmin(
-    'admin: the findings about lines for parley.yaml',
-    calling(admin.checkEngineLines, { yaml: 'models: [{ id: a, type: speech, engine: nowhere }]' }),
-    { isOfServer: true },
-  ),
-  adminRefused('no lines', calling(admin.checkEngineLines, {}), 'invalid_parameter', 'yaml', {
+  byAdmin('admin: the engines and models of parley.yaml', calling(admin.getConfiguration, {}), {
     isOfServer: true,
   }),
+  adminRefused('no change', calling(admin.changeConfiguration, {}), 'invalid_parameter', 'edits', {
+    isOfServer: true,
+  }),
+  byAdmin(
+    'invalid_parameter: a change where no file was read',
+    calling(admin.undoConfigurationChange, { version: 'old' }),
+    { error: { code: 'invalid_parameter' }, isOfServer: true },
+  ),
   byAdmin('admin: the findings about it', calling(admin.diagnoseServer, {}), {
     isOfServer: true,
     compare: (answer) => {

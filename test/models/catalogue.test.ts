@@ -63,7 +63,7 @@ describe('the catalogue', () => {
   });
 
   it('shows the change of a file that it cannot write, and pulls once that is made', async () => {
-    mkdirSync(folder.file('parley.yaml.part'));
+    mkdirSync(folder.file('parley.yaml.unfinished'));
     const { code, stderr } = await run('pull', 'qwen2.5-0.5b', '--yes');
     expect([code, stderr]).toEqual([
       1,

@@ -1,11 +1,11 @@
 /** An operator tries a server from the console, and sees that the configuration file differs from what runs. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
-import { checkAddedLines, loadConfig } from '../../src/config/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { violations } from '../support/axe-violations.ts';
 import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -16,15 +16,26 @@ let browser: Browser;
 let parley: Parley;
 let upstream: ScriptedUpstream;
 let folder: string;
+let file: string;
 
 beforeAll(async () => {
   if (missingBrowser !== undefined) return;
   folder = mkdtempSync(join(tmpdir(), 'parley-tried-'));
   browser = await launchBrowser();
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
+  file = join(folder, 'parley.yaml');
+  writeFileSync(
+    file,
+    'models:\n  - { id: eliza, type: chat, engine: builtin, price: { input: 0.1, output: 0.4 } } # ours\n',
+  );
+  parley = await startParley({ file, pages: new Map(Object.entries(await consoleFiles())) });
   upstream = await startScriptedUpstream();
   upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }, { id: 'speaker' }] }));
-  upstream.answer('/chat/completions', json({ choices: [{}], usage: {} }));
+  const message = { role: 'assistant', content: 'Hello.' };
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  upstream.answer(
+    '/chat/completions',
+    json({ choices: [{ index: 0, message, finish_reason: 'stop' }], usage }),
+  );
 });
 afterAll(async () => {
   if (missingBrowser !== undefined) return;
@@ -44,12 +55,19 @@ async function tried(page: Page, name: string): Promise<Locator> {
   return dialog;
 }
 
+async function costOf(model: string): Promise<unknown> {
+  const messages = [{ role: 'user', content: 'Hi' }];
+  const answer = await parley.postJson('/chat/completions', { model, messages });
+  expect(answer.status).toBe(200);
+  return (await parley.recordOf(answer))?.cost;
+}
+
 const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server');
 
 describe.skipIf(missingBrowser !== undefined)(
   `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it('offers models of a server by lines for parley.yaml that Parley accepts', async () => {
+    it('adds a server with its models to parley.yaml, where they are edited, removed and brought back', async () => {
       const { page, complaints } = await open();
       const dialog = await tried(page, 'lab-1');
       await dialog.getByText(`${upstream.baseUrl} answers.`).waitFor();
@@ -65,46 +83,80 @@ describe.skipIf(missingBrowser !== undefined)(
       await small.getByLabel('Credits per million in').fill('half');
       await dialog.getByRole('button', { name: 'Check it' }).click();
       await small.getByText('is "half", but must be credits per million tokens').waitFor();
-      await small.getByText('`models[0].price.output` is missing').waitFor();
+      await small.getByText('`models[1].price.output` is missing').waitFor();
       await small.getByText('The server does not report it').waitFor();
-      expect(await dialog.locator('pre').count()).toBe(0);
+      expect(await dialog.getByRole('button', { name: 'Save' }).count()).toBe(0);
       await small.getByLabel('Credits per million in').fill('0.5');
       await small.getByLabel('Credits per million out').fill('2');
       await small.getByLabel('Credits per million cached').fill('0.05');
       await small.getByLabel('Context').fill('32768');
       await dialog.getByRole('button', { name: 'Check it' }).click();
-      await dialog.getByText('Parley accepts parley.yaml with these lines.').waitFor();
+      await dialog.getByText('This changes parley.yaml').waitFor();
       await dialog.getByText('It answers, and reports its tokens.').waitFor();
       expect(await dialog.getByText('does not report the context').count()).toBe(0);
-      await dialog.getByText('LAB_1_API_KEY', { exact: true }).waitFor();
       expect(await violations(page)).toEqual([]);
-      const yaml = (await dialog.locator('pre').textContent()) ?? '';
-      expect(yaml).not.toContain('sk-secret');
-      const file = join(folder, 'parley.yaml');
-      writeFileSync(file, yaml);
-      const { engines, models } = loadConfig({ file, env: { LAB_1_API_KEY: 'k' } });
+      expect(await dialog.locator('pre').textContent()).not.toContain('sk-secret');
+      await dialog.getByRole('button', { name: 'Save and use it' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      const { engines, models } = loadConfig({ file, env: {} });
       expect(engines).toMatchObject({
         'lab-1': { kind: 'openai', baseUrl: upstream.baseUrl, models: { small: 'meta/small:8b' } },
       });
       const price = { inputPerMillion: 500_000_000n, cachedInputPerMillion: 50_000_000n };
       expect(models).toMatchObject([
+        { id: 'eliza' },
         { id: 'small', type: 'chat', engine: 'lab-1', price, contextTokens: 32_768 },
         { id: 'speaker', type: 'transcription' },
       ]);
+      expect(await costOf('small')).toBe(5_500n);
+      expect(upstream.requests.at(-1)?.headers.authorization).toBe('Bearer sk-secret');
+      await page.getByRole('button', { name: 'Edit small' }).click();
+      const settings = dialog.getByLabel('Its settings');
+      await settings.fill((await settings.inputValue()).replace('input: 0.5', 'input: free'));
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText('must be credits per million tokens').waitFor();
+      await settings.fill((await settings.inputValue()).replace('input: free', 'input: 0.25'));
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText('input: 0.25').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Save and use it' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(await costOf('small')).toBe(4_750n);
+      await page.getByRole('button', { name: 'Remove speaker' }).click();
+      await dialog.getByRole('button', { name: 'Show what changes' }).click();
+      await dialog.getByText('-   - id: speaker').waitFor();
+      await dialog.getByRole('button', { name: 'Save and use it' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(readFileSync(file, 'utf8')).not.toContain('speaker');
+      await page.getByRole('button', { name: 'Undo the last change' }).click();
+      await dialog.getByRole('button', { name: 'Show what changes' }).click();
+      await dialog.getByText('+   - id: speaker').waitFor();
+      await dialog.getByRole('button', { name: 'Save and use it' }).click();
+      await page.getByRole('button', { name: 'Remove speaker' }).waitFor();
+      expect(readFileSync(file, 'utf8')).toContain('# ours');
       expect(complaints).toEqual([]);
+    });
+
+    it('gives the lines to copy where the file cannot be changed', async () => {
+      const pages = new Map(Object.entries(await consoleFiles()));
+      const running = await startParley({ pages });
+      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server');
+      await page.getByText('from a pipe').waitFor();
+      const dialog = await tried(page, 'lab-3');
+      await dialog.getByLabel('speaker').check();
+      await dialog.getByLabel('Type').selectOption('speech');
+      await dialog.getByRole('button', { name: 'Check it' }).click();
+      await dialog.getByText('LAB_3_API_KEY', { exact: true }).waitFor();
+      expect(await dialog.locator('pre').textContent()).toContain('apiKeyEnv: LAB_3_API_KEY');
+      expect(await violations(page)).toEqual([]);
+      await running.close();
     });
 
     it('checks the lines with the file that the server reads', async () => {
       const file = join(folder, 'running.yaml');
       writeFileSync(file, 'models: [{ id: speaker, type: transcription, engine: builtin }]\n');
       const pages = new Map(Object.entries(await consoleFiles()));
-      const options = { env: {}, file };
-      const source = {
-        path: file,
-        read: () => loadConfig(options),
-        check: (lines: string) => checkAddedLines(options, lines),
-      };
-      const running = await startParley({ pages, source });
+      const running = await startParley({ pages, file });
       const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server');
       const dialog = await tried(page, 'lab-2');
       await dialog.getByLabel('speaker').check();
@@ -137,20 +189,17 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it('shows which settings of the file differ from what runs', async () => {
       const file = join(folder, 'edited.yaml');
-      writeFileSync(file, 'log: { level: warn }\n');
+      writeFileSync(file, '');
       const pages = new Map(Object.entries(await consoleFiles()));
-      let dataDir = '';
-      const running = { server: { port: 0 }, limits: { failedKeysPerMinuteMax: 0 } };
-      const read = () => loadConfig({ env: {}, file, overrides: { ...running, dataDir } });
-      const edited = await startParley({ pages, source: { path: file, read, check: () => [] } });
-      dataDir = edited.dataDir;
+      const edited = await startParley({ pages, file });
+      writeFileSync(file, 'fairUse: { planUnitsPerMonth: 7 }\n');
       const { page } = await openSignedIn(browser, edited, edited.adminKey, '/console/server');
       const note = page.getByRole('region', { name: 'Configuration file' });
       await note.getByText('parley config apply').waitFor();
       await note.getByText(/settings? differs?/).click();
-      await note.getByText('log.level', { exact: true }).waitFor();
+      await note.getByText('fairUse.planUnitsPerMonth', { exact: true }).waitFor();
       expect(await violations(page)).toEqual([]);
-      writeFileSync(file, 'log: { level: loud }\n');
+      writeFileSync(file, 'fairUse: { planUnitsPerMonth: many }\n');
       await page.getByRole('button', { name: 'Reload' }).first().click();
       await settled(page);
       await note.getByText('cannot use it as it is').waitFor();

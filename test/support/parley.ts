@@ -2,8 +2,9 @@
 import { rmSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import type { ConfigSource } from '../../src/app/configuration-file.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app/create-app.ts';
-import { type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
+import { type ConfigOptions, type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
 import { cliCall } from '../../src/core/access/call.ts';
 import type { UsageRecord } from '../../src/core/entities/usage.ts';
 import type { Clock } from '../../src/core/values/clock.ts';
@@ -102,6 +103,21 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
   };
 }
 
+/** The configuration file as `parley serve` uses it. */
+function sourceOf(options: ConfigOptions, path: string, reload: () => Promise<void>): ConfigSource {
+  return {
+    path,
+    read: (text) => loadConfig({ ...options, text }),
+    apply: () =>
+      reload().then(
+        () => undefined,
+        (error: Error) => error.message,
+      ),
+    refusal: undefined,
+    recogniser: () => 'pocketsphinx',
+  };
+}
+
 interface Started {
   readonly app: App;
   readonly dataDir: string;
@@ -114,7 +130,7 @@ interface Started {
 
 async function startInside({ settings, file, folder: given, ...overrides }: ParleyOptions): Promise<Started> {
   const folder = given ?? (await newStoreFolder());
-  const config = loadConfig({
+  const options = {
     env: {},
     file,
     overrides: {
@@ -125,8 +141,11 @@ async function startInside({ settings, file, folder: given, ...overrides }: Parl
       ...folder.settings,
       log: { level: 'silent' },
     },
-  });
-  const app = await createApp(config, { ...sharedThreads(config, overrides), ...overrides });
+  };
+  const config = loadConfig(options);
+  const reload = () => app.reload(loadConfig(options));
+  const source = file === undefined ? {} : { source: sourceOf(options, file, reload) };
+  const app: App = await createApp(config, { ...sharedThreads(config, overrides), ...source, ...overrides });
   const { accounts } = app.services;
   const { secret: adminKey } = await accounts.createAdminKey(
     create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),

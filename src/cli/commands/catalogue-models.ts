@@ -1,16 +1,7 @@
 /** Models by name: the list of them, and the parts of a pull and a removal that change runtimes and parley.yaml. */
-import {
-  chmodSync,
-  existsSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { diff } from 'node:util';
-import { fileReason, systemCode } from '../../files/reason.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { lineDiff } from '../../config/line-diff.ts';
+import { replaceFile, unwritableReason } from '../../files/replace-file.ts';
 import { type CatalogueEntry, catalogue } from '../../models/catalogue.ts';
 import { bytesOf } from '../../models/manifest.ts';
 import type { ConfigFlags, JsonFlag } from '../flags.ts';
@@ -88,35 +79,17 @@ export async function editedConfig(
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
   const after = edit(before, recogniserId());
   if (after === before) return undefined;
-  printStatus(`${file} changes:\n${changedLines(before, after).join('\n')}`);
-  const unfinished = `${file}.part`;
-  const writeUnfinished = () => writeFileSync(unfinished, after, { flush: true, mode: 0o600 });
-  try {
-    writeUnfinished();
-  } catch (error) {
-    if (systemCode(error) === undefined) throw error;
+  printStatus(`${file} changes:\n${lineDiff(before, after).join('\n')}`);
+  const reason = unwritableReason(file);
+  if (reason !== undefined) {
     const advice = 'Make the change that is shown above, then repeat the command.';
-    throw new CliError(`${file} cannot be written (${fileReason(error)}). ${advice}`, error);
+    throw new CliError(`${file} cannot be written (${reason}). ${advice}`);
   }
-  try {
-    loadWithFlags({ ...flags, config: unfinished });
-  } finally {
-    rmSync(unfinished, { force: true });
-  }
+  loadWithFlags(flags, after);
   return async () => {
-    writeUnfinished();
-    chmodSync(unfinished, statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644);
-    renameSync(unfinished, existsSync(file) ? realpathSync(file) : file);
+    replaceFile(file, after);
     await apply(flags, file);
   };
-}
-
-/** The lines that differ, after `-` and `+`. */
-function changedLines(before: string, after: string): string[] {
-  const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
-  return diff(linesOf(before), linesOf(after)).flatMap(([step, line]) =>
-    step === 0 ? [] : [`${step > 0 ? '-' : '+'} ${line}`],
-  );
 }
 
 async function apply(flags: ConfigFlags, file: string): Promise<void> {

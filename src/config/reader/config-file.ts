@@ -18,7 +18,8 @@ import { isAmount } from '../schema/models.ts';
 import { ConfigError, type Finding, type Source, sourceText } from './finding.ts';
 import { emptyMap, isMap, pathText, type SettingPath, type SettingsMap } from './setting-path.ts';
 
-const defaultFile = './parley.yaml';
+/** Read where nothing names another. */
+export const defaultFile = './parley.yaml';
 
 /** Limits the size that aliases can give a short file, far above any configuration. */
 const fileValuesMax = 50_000;
@@ -29,9 +30,15 @@ const reservedName = '__proto__';
 
 /**
  * The file that `--config` names, else the one that PARLEY_CONFIG names, else ./parley.yaml if it exists.
+ * @param text its content, in place of that on the disk
  * @throws ConfigError if a named file is missing, or the file cannot be read
  */
-export function findConfigFile(named: string | undefined, env: NodeJS.ProcessEnv): ConfigFile | undefined {
+export function findConfigFile(
+  named: string | undefined,
+  env: NodeJS.ProcessEnv,
+  text?: string,
+): ConfigFile | undefined {
+  if (text !== undefined) return new ConfigFile(named ?? env['PARLEY_CONFIG'] ?? defaultFile, text);
   if (named !== undefined) return readConfigFile(named, { kind: 'flag', name: '--config' });
   const { PARLEY_CONFIG: variable } = env;
   if (variable !== undefined) return readConfigFile(variable, { kind: 'variable', name: 'PARLEY_CONFIG' });

@@ -72,11 +72,6 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
       return { diagnostics: diagnostics.map(describeDiagnostic), models: [...models] };
     },
 
-    async checkEngineLines({ yaml }: pb.CheckEngineLinesRequest) {
-      const findings = running(server).checkLines(checkText('yaml', yaml, bounds.engineLines));
-      return { findings: findings.map(({ setting, message }) => present({ setting, message })) };
-    },
-
     async listNodes() {
       const nodes = (await store.nodes.list()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
         ...node,

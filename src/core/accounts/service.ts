@@ -6,6 +6,7 @@ import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { bounds } from '../values/bounds.ts';
 import { invalid } from '../values/parameters.ts';
 import { accountFunctions, lifeFunctions, planFunctions } from './accounts.ts';
+import { configurationFunctions } from './configuration.ts';
 import { creditFunctions, statementFunctions } from './credits.ts';
 import type { AccountsDeps } from './deps.ts';
 import { adminKeyFunctions, keyFunctions } from './keys.ts';
@@ -24,6 +25,7 @@ export function accountsApi(deps: AccountsDeps) {
     ...usageFunctions(deps),
     ...nameFunctions(deps),
     ...serverFunctions(deps),
+    ...configurationFunctions(deps),
   };
 }
 

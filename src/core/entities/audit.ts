@@ -30,6 +30,8 @@ export interface AuditStore {
   list(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;
   /** Entries after the one with this id, made before `beforeMs`, oldest first. @param after empty: from the first entry */
   listAfter(after: string, beforeMs: number, size: number): Promise<readonly AuditEntry[]>;
+  /** Writes an entry for a change outside the database. */
+  add(entry: AuditEntry): Promise<void>;
   /**
    * Removes up to 1,000 of the oldest entries made before `beforeMs`, and writes `audit` if it removes any. Returns their
    * number.

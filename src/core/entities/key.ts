@@ -23,6 +23,7 @@ export const adminScopes = [
   'alerts',
   'alerts:read',
   'server',
+  'configuration',
   'server:read',
   'audit:read',
 ] as const;

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../values/diagnostics.ts';
 import type { Price } from '../values/money.ts';
+import type { ConfigurationEditor } from './configuration.ts';
 import type { EngineRequests } from './engine-requests.ts';
 
 /** A program that Parley starts and ends. */
@@ -93,13 +94,6 @@ export interface CheckedEngineFindings {
   readonly models: readonly string[];
 }
 
-/** A finding about lines that are to be added to the configuration file. */
-export interface LineFinding {
-  /** A path in the lines; undefined if the finding concerns the rest of the configuration. */
-  readonly setting: string | undefined;
-  readonly message: string;
-}
-
 /** The running server, as its operator sees it. */
 export interface ServerFacts {
   state(): ServerState;
@@ -109,8 +103,8 @@ export interface ServerFacts {
   unload(engine: string): void;
   /** Checks a server that is no engine. Takes at most 30 seconds. @throws `invalid_parameter` for a wrong `url` */
   check(engine: CheckedEngine): Promise<CheckedEngineFindings>;
-  /** Checks the configuration with more engines and models, whose lines are given. Nothing is kept. */
-  checkLines(yaml: string): readonly LineFinding[];
+  /** Undefined if the server has no configuration file that it could read again, such as a pipe. */
+  readonly editor?: ConfigurationEditor | undefined;
   /** Checks the engines, the database and the machine. Takes at most 10 seconds and costs nothing. */
   diagnose(): Promise<readonly ServerDiagnostic[]>;
 }

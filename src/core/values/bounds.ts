@@ -24,8 +24,11 @@ export const bounds = {
   /** Models of a server that is checked. */
   checkedModels: { maxItems: 20 },
   modelName: text(200),
-  /** Lines of YAML for engines and models. */
-  engineLines: text(50_000),
+  /** The settings of an engine, a model or a conversation in YAML. */
+  entryYaml: { maxLength: 5_000 },
+  configurationVersion: { pattern: '^[0-9a-f]{64}$' },
+  /** An engine with the models that are offered at once. */
+  configurationEdits: { minItems: 1, maxItems: 21 },
   /** A header carries it. */
   upstreamKey: { pattern: '^[\\x21-\\x7e]{1,4096}$' },
   /** Accounts or keys whose names one call returns. */

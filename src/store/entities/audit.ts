@@ -55,6 +55,10 @@ export function auditStore(executor: Executor): AuditStore {
     listAfter: (after, beforeMs, size) =>
       executor.all(entriesAfter, { after, until: firstAuditId(beforeMs), size }),
 
+    async add(entry) {
+      await executor.run({ steps: [insertAudit(entry)] });
+    },
+
     async prune(beforeMs, audit) {
       const removal = step(removeOldest, { until: firstAuditId(beforeMs) }, 'stop');
       const [removed] = await executor.run({ steps: [removal, insertAudit(audit)], isExclusive: true });

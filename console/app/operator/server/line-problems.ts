@@ -1,14 +1,12 @@
 /** Brings findings about the lines for parley.yaml to the fields of the form that made them. */
-import type { CheckEngineResponse, LineFinding } from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import type { CheckEngineResponse, ConfigurationFinding } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import type { NewEngine, NewModel } from './engine-yaml.ts';
 
 export interface LineProblems {
-  /** By the field: `name`, `url`, or `models[0].id`. */
+  /** By the field: `name`, `url`, or `models[0].id` of the form. */
   readonly atFields: ReadonlyMap<string, string>;
   /** About the rest of the file. */
   readonly others: readonly string[];
-  /** Why the server has no key for the engine yet. */
-  readonly missingKey: string | undefined;
 }
 
 const modelFields: Readonly<Record<string, keyof NewModel>> = {
@@ -25,18 +23,17 @@ const modelFields: Readonly<Record<string, keyof NewModel>> = {
 export const contextOf = (name: string): string => `context of ${name}`;
 
 export function lineProblems(
-  findings: readonly LineFinding[],
+  findings: readonly ConfigurationFinding[],
   engine: NewEngine,
+  modelsBefore: number,
   { diagnostics }: CheckEngineResponse,
 ): LineProblems {
   const own = `engines.${engine.name}`;
   const atFields = new Map<string, string>();
   const others: string[] = [];
-  let missingKey: string | undefined;
   for (const { setting = '', message } of findings) {
-    const field = fieldOf(setting, own);
-    if (setting === `${own}.apiKeyEnv`) missingKey = message;
-    else if (field === undefined) others.push(message);
+    const field = fieldOf(setting, own, modelsBefore);
+    if (field === undefined) others.push(message);
     else atFields.set(field, message);
   }
   for (const [index, { name, type, context }] of engine.models.entries()) {
@@ -46,13 +43,14 @@ export function lineProblems(
     if (type === 'chat' && context === '' && unknown !== undefined)
       atFields.set(`models[${index}].context`, 'The server does not report it: write it here.');
   }
-  return { atFields, others, missingKey };
+  return { atFields, others };
 }
 
-function fieldOf(setting: string, engine: string): string | undefined {
+function fieldOf(setting: string, engine: string, modelsBefore: number): string | undefined {
   if (setting === engine) return 'name';
   if (setting === `${engine}.baseUrl` || setting === `${engine}.address`) return 'url';
-  const [, model, rest = ''] = /^(models\[\d+\])\.(.+)$/.exec(setting) ?? [];
+  const [, index, rest = ''] = /^models\[(\d+)\]\.(.+)$/.exec(setting) ?? [];
   const field = modelFields[rest];
-  return field && `${model}.${field}`;
+  const own = Number(index) - modelsBefore;
+  return field && own >= 0 ? `models[${own}].${field}` : undefined;
 }

@@ -1,25 +1,40 @@
-/** A form that checks a server before it is an engine, and makes the lines that offer its models. */
+/** A form that checks a server before it is an engine, and adds it with its models to parley.yaml. */
 import { useRef, useState } from 'preact/hooks';
-import type { CheckEngineResponse } from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import type {
+  CheckEngineResponse,
+  GetConfigurationResponse,
+} from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { CopyButton } from '../../../shared/copy-button.tsx';
 import { admin } from '../../api.ts';
 import { CallForm, Dialog } from '../../dialog.tsx';
 import { Field } from '../../fields.tsx';
 import { Message } from '../../format.tsx';
 import { Code } from '../../scroll.tsx';
-import { engineYaml, keyVariable, type NewEngine, type NewModel } from './engine-yaml.ts';
+import { engineEdits, engineYaml, keyVariable, type NewEngine, type NewModel } from './engine-yaml.ts';
+import { Change, changed } from './entry-dialog.tsx';
 import { DiagnosticList } from './findings.tsx';
 import { contextOf, type LineProblems, lineProblems } from './line-problems.ts';
 import { ModelFields } from './model-fields.tsx';
 
-/** The lines of a server with models to offer, and what the configuration check says about them. */
+/** A server with models to offer, and what the configuration check says about it. */
 interface Made {
   readonly engine: NewEngine;
-  readonly yaml: string;
+  readonly apiKey: string;
+  readonly version: string;
+  readonly diff: readonly string[];
   readonly problems: LineProblems;
 }
 
-export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
+const nothing = { diff: [], findings: [] };
+
+interface Props {
+  /** The file to add it to; undefined without the right to change it. */
+  readonly file: GetConfigurationResponse | undefined;
+  readonly onSaved: () => void;
+  readonly onClose: () => void;
+}
+
+export function NewEngineDialog({ file, onSaved, onClose }: Props) {
   const [kind, setKind] = useState<NewEngine['kind']>('openai');
   const [models, setModels] = useState<readonly NewModel[]>([]);
   const [found, setFound] = useState<CheckEngineResponse>();
@@ -43,11 +58,16 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
       models: engine.models.map(({ name, type }) => ({ name, type })),
     });
     setFound(answer);
-    if (models.length === 0) return;
-    const yaml = engineYaml(engine);
-    const { findings } = await admin.checkEngineLines({ yaml });
+    if (models.length === 0 || file === undefined) return;
+    const { path, version, entries } = file;
+    const edits = engineEdits(engine, apiKey);
+    // Without a file that can be read again, the lines are only to copy.
+    const { diff, findings } =
+      path === '' ? nothing : await admin.changeConfiguration({ version, edits, validateOnly: true });
     if (changes.current !== before) throw new Error('Something changed during the check. Check again.');
-    setMade({ engine, yaml, problems: lineProblems(findings, engine, answer) });
+    const modelsBefore = entries.filter(({ section }) => section === 'models').length;
+    const problems = lineProblems(findings, engine, modelsBefore, answer);
+    setMade({ engine, apiKey, version, diff, problems });
   };
   return (
     <Dialog title="Try a server" onClose={onClose}>
@@ -71,13 +91,15 @@ export function NewEngineDialog({ onClose }: { readonly onClose: () => void }) {
         <section aria-label="Result" class="above">
           <h3>Found</h3>
           <DiagnosticList found={stillOpen(found, made)} />
-          {made === undefined ? (
+          {file === undefined && (
             <p class="quiet">
-              Choose the models to offer, then check again to get the lines for parley.yaml.
+              A key with the scope <code>configuration</code> can add its models here.
             </p>
-          ) : (
-            <Lines of={made} />
           )}
+          {file !== undefined && made === undefined && (
+            <p class="quiet">Choose the models to offer, then check again to add them to parley.yaml.</p>
+          )}
+          {file !== undefined && made !== undefined && <Lines of={made} file={file} onSaved={onSaved} />}
         </section>
       )}
     </Dialog>
@@ -93,7 +115,7 @@ interface EngineFieldsProps {
 function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
   return (
     <>
-      <p>Nothing changes here: the check asks the server, and shows what to write in parley.yaml.</p>
+      <p>The check asks the server and changes nothing.</p>
       <Field
         label="Name"
         name="name"
@@ -125,7 +147,7 @@ function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
         name="api_key"
         type="password"
         autocomplete="off"
-        hint="Sent with this check only. Nothing keeps it."
+        hint="Kept only if you save it: in a file that only the server reads."
       />
       <p>
         <label>
@@ -154,12 +176,18 @@ function wanted(values: FormData, kind: NewEngine['kind'], models: readonly NewM
   return { engine, apiKey };
 }
 
-function Lines({ of: { engine, yaml, problems } }: { readonly of: Made }) {
-  const { atFields, others, missingKey } = problems;
+interface LinesProps {
+  readonly of: Made;
+  readonly file: GetConfigurationResponse;
+  readonly onSaved: () => void;
+}
+
+function Lines({ of: { engine, apiKey, version, diff, problems }, file, onSaved }: LinesProps) {
+  const { atFields, others } = problems;
   if (atFields.size + others.length > 0) {
     return (
       <div class="problem" role="alert">
-        <p>Parley would refuse the lines for parley.yaml. Correct the fields, then check again.</p>
+        <p>Parley would refuse this in parley.yaml. Correct the fields, then check again.</p>
         {others.map((message) => (
           <p key={message}>
             <Message text={message} />
@@ -168,25 +196,43 @@ function Lines({ of: { engine, yaml, problems } }: { readonly of: Made }) {
       </div>
     );
   }
+  if (file.problem !== undefined) return <LinesToCopy engine={engine} problem={file.problem} />;
+  const save = async () => {
+    changed(await admin.changeConfiguration({ version, edits: engineEdits(engine, apiKey) }));
+    onSaved();
+  };
   return (
     <>
       <h3>For parley.yaml</h3>
-      <p role="status">Parley accepts parley.yaml with these lines.</p>
+      <Change diff={diff} />
+      <CallForm action="Save and use it" onSubmit={save} />
+    </>
+  );
+}
+
+interface LinesToCopyProps {
+  readonly engine: NewEngine;
+  readonly problem: string;
+}
+
+function LinesToCopy({ engine, problem }: LinesToCopyProps) {
+  const yaml = engineYaml(engine);
+  return (
+    <>
+      <h3>For parley.yaml</h3>
+      <p role="status">
+        <Message text={problem} />
+      </p>
       <Code text={yaml} />
       <p>
         <CopyButton text={yaml} />
       </p>
-      <p class="quiet">
-        Add them to <code>engines</code> and <code>models</code> there.
-        {missingKey !== undefined && (
-          <>
-            {' '}
-            Set <code>{keyVariable(engine.name)}</code> for the server, which has no such variable yet and
-            needs a restart for it.
-          </>
-        )}{' '}
-        Nothing is in effect before <code>parley config apply</code>, or a restart.
-      </p>
+      {engine.hasKey && (
+        <p class="quiet">
+          Set <code>{keyVariable(engine.name)}</code> for the server, which needs a restart for a new
+          variable.
+        </p>
+      )}
     </>
   );
 }

@@ -10,6 +10,7 @@ import { Show, useLoaded } from '../../states.tsx';
 import { TableHead } from '../../table-head.tsx';
 import { ConfigurationFile } from './configuration-file.tsx';
 import { Engines } from './engines.tsx';
+import { Entries } from './entries.tsx';
 import { Findings } from './findings.tsx';
 import { NewEngineDialog } from './new-engine.tsx';
 import { Nodes } from './nodes.tsx';
@@ -19,6 +20,14 @@ type Prices = Pick<ModelState, 'inputPrice' | 'outputPrice' | 'cachedInputPrice'
 export function ServerPage({ session }: { readonly session: SignedIn }) {
   const [isTrying, setTrying] = useState(false);
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
+  const mayChange = mayDo(session, 'configuration');
+  const file = useLoaded(`configuration ${mayChange}`, async (signal) =>
+    mayChange ? admin.getConfiguration({}, { signal }) : undefined,
+  );
+  const reload = () => {
+    server.reload();
+    file.reload();
+  };
   return (
     <>
       <div class="title">
@@ -28,11 +37,20 @@ export function ServerPage({ session }: { readonly session: SignedIn }) {
             Try a server
           </button>
         )}
-        <button type="button" onClick={server.reload}>
+        <button type="button" onClick={reload}>
           Reload
         </button>
       </div>
-      {isTrying && <NewEngineDialog onClose={() => setTrying(false)} />}
+      {isTrying && (
+        <NewEngineDialog
+          file={file.value}
+          onSaved={() => {
+            setTrying(false);
+            reload();
+          }}
+          onClose={() => setTrying(false)}
+        />
+      )}
       <Show of={server} what="the server">
         {(state) => (
           <>
@@ -45,6 +63,11 @@ export function ServerPage({ session }: { readonly session: SignedIn }) {
               <Nodes />
             )}
             <Models state={state} />
+            {mayChange && (
+              <Show of={file} what="the configuration file">
+                {(shown) => shown && <Entries of={shown} onSaved={reload} />}
+              </Show>
+            )}
             <Findings />
             <Settings settings={state.settings} />
           </>

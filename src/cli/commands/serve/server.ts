@@ -4,19 +4,21 @@ import { resolve } from 'node:path';
 import type { ConfigSource } from '../../../app/configuration-file.ts';
 import type { App } from '../../../app/create-app.ts';
 import { createDemo } from '../../../app/demo.ts';
-import { firstRunPath, readFirstRun, updateFirstRun } from '../../../app/first-run.ts';
+import { firstRunPath, readFirstRun } from '../../../app/first-run.ts';
 import { createLog } from '../../../app/log.ts';
 import type { Config } from '../../../config/config.ts';
+import { defaultFile } from '../../../config/reader/config-file.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { dataFolderError } from '../../client/data-folder.ts';
-import { localUrl, removeServerFile, type ServerFile, writeServerFile } from '../../client/server-file.ts';
-import { checkLinesWithFlags, loadWithFlags, recogniserId } from '../../configuration.ts';
+import { removeServerFile } from '../../client/server-file.ts';
+import { loadWithFlags, recogniserId } from '../../configuration.ts';
 import type { ServeFlags } from '../../flags.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
 import { type BannerFacts, demoBanner, transcriptionReady } from './demo-banner.ts';
-import { namedUrl, trustFor } from './server-certificate.ts';
-import { passedSockets, type ServiceManager, serviceManager } from './service-manager.ts';
+import { callable, ServedFile, writeAddresses } from './served-file.ts';
+import { trustFor } from './server-certificate.ts';
+import { passedSockets, serviceManager } from './service-manager.ts';
 import { type Addresses, announce, checkWorkers, isWorker, leave, superviseWorkers } from './workers.ts';
 
 /** Runs the server until a signal ends it. */
@@ -36,36 +38,26 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   for (const warning of warnings) log.warn({}, warning);
   if (flags.workers !== undefined && !isWorker)
     return serveByWorkers(flags.workers, flags, { config, file, log, stopped });
-  const opening = open(config, log, sourceOf(file, flags));
+  let apply: ConfigSource['apply'] = async () => 'The server is not open yet.';
+  const opening = open(
+    config,
+    log,
+    sourceOf(file, flags, () => apply()),
+  );
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while opening: close it once it is open.
   if (opened === undefined) return (await opening).close();
   const baseUrl = callable(config, opened.baseUrl);
   // A worker's parent notifies systemd.
   const manager = serviceManager(isWorker ? {} : process.env, log);
-  let fileRead = file;
-  let reloaded = Promise.resolve();
-  let count = 0;
-  let isStopping = false;
-  const reload = () => {
-    reloaded = reloaded.then(async () => {
-      const { problem, ...read } = await reloadConfiguration(flags, opened, log, manager);
-      // A file may be written after the start.
-      fileRead = read.file ?? fileRead;
-      count++;
-      if (isWorker || isStopping) return;
-      try {
-        writeAddresses(config, { ...opened, file: fileRead }, { count, ...(problem && { problem }) });
-      } catch (err) {
-        log.error({ err }, 'the result of a reload could not be written to the data folder');
-      }
-    });
-  };
+  const served = new ServedFile({ flags, config, file, app: opened, log, manager });
+  apply = () => served.reload();
+  const reload = () => void apply();
   process.on('SIGHUP', reload);
   if (file === undefined) onNewRecogniser(config, opened, reload);
   try {
     if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
-    else writeAddresses(config, { ...opened, file }, { count });
+    else served.write();
     const hasBanner = flags.demo && (await showDemo(opened, config, baseUrl));
     // The banner has the reasons, too.
     for (const { model, reason } of hasBanner ? [] : opened.unavailable())
@@ -84,7 +76,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   } finally {
     // Without a listener SIGHUP would end the process, and the running requests with it.
     process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
-    isStopping = true;
+    served.stop();
     if (!isWorker) removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
@@ -121,58 +113,21 @@ async function serveByWorkers(
   }
 }
 
-/** For commands that call this server. */
-function writeAddresses(
-  config: Config,
-  addresses: Addresses & { readonly file: string | undefined },
-  reloads?: ServerFile['reloads'],
-): void {
-  const baseUrl = callable(config, addresses.baseUrl);
-  const adminBaseUrl = callable(config, addresses.adminBaseUrl);
-  const file = addresses.file === undefined ? {} : { file: resolve(addresses.file) };
-  const served = { baseUrl, adminBaseUrl, pid: process.pid, ...file };
-  writeServerFile(config.dataDir, { ...served, ...(reloads && { reloads }) });
-  updateFirstRun(config.dataDir, baseUrl);
-}
-
-/** The URL for clients on this machine. */
-function callable({ tls }: Config, url: string): string {
-  return tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url);
-}
-
-/**
- * Reads the configuration again, with the same flags. An invalid one changes nothing.
- * @returns the file that it has read, or why it changed nothing
- */
-async function reloadConfiguration(
-  flags: ServeFlags,
-  app: App,
-  log: ReturnType<typeof createLog>,
-  manager: ServiceManager,
-): Promise<{ readonly file?: string | undefined; readonly problem?: string }> {
-  manager.reloading();
-  try {
-    const { config, file } = loadWithFlags(flags);
-    await app.reload(config);
-    log.level = config.log.level;
-    log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
-    for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
-    return { file };
-  } catch (error) {
-    log.error({ err: error }, 'configuration not reloaded; the server continues with the previous one');
-    return { problem: error instanceof Error ? error.message : String(error) };
-  } finally {
-    manager.ready();
-  }
-}
-
 /** Undefined for a pipe, which a server reads once: another reading would wait for a writer, and block all requests. */
-function sourceOf(file: string | undefined, flags: ServeFlags): ConfigSource | undefined {
-  if (file === undefined || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
+function sourceOf(
+  file: string | undefined,
+  flags: ServeFlags,
+  apply: ConfigSource['apply'],
+): ConfigSource | undefined {
+  if (file !== undefined && !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
   return {
-    path: file,
-    read: () => loadWithFlags(flags).config,
-    check: (lines) => checkLinesWithFlags(flags, lines),
+    path: file ?? defaultFile,
+    read: (text) => loadWithFlags(flags, text).config,
+    apply,
+    refusal: isWorker
+      ? 'This server runs as several processes. Change parley.yaml on its machine, then restart it.'
+      : undefined,
+    recogniser: recogniserId,
   };
 }
 

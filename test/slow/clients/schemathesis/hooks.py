@@ -37,6 +37,11 @@ STATEFUL_WORDS = (
     # Members that depend on each other.
     "`top` needs either",
     "`hour` in `group_by` needs",
+    "in `group_by` needs a `start_time` and an `end_time`",
+    # The configuration of the run came from no file.
+    "which cannot be changed",
+    "Only an engine that stays has a key",
+    "The body is larger than",
     "`settings` takes only one of",
     # A schema does not say which URLs and addresses an engine can have.
     "`url` must be",

@@ -1,0 +1,210 @@
+/** Changes the configuration file for operators: entry by entry, checked before, in use at once, and undone. */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type Config, ConfigError, checkReload } from '../config/config.ts';
+import { entriesOf, inWrittenForm, isOpenEntry, withEntry } from '../config/file-entries.ts';
+import { lineDiff } from '../config/line-diff.ts';
+import { findingWords } from '../config/reader/finding.ts';
+import type {
+  ConfigurationEditor,
+  EditableFile,
+  EntryEdit,
+  FileChange,
+  FileChangeResult,
+} from '../core/entities/configuration.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import { invalid } from '../core/values/parameters.ts';
+import { fileReason, systemCode } from '../files/reason.ts';
+import { replaceFile, unwritableReason } from '../files/replace-file.ts';
+import type { ConfigSource } from './configuration-file.ts';
+import { checkEdit, withKeyFile } from './entry-rules.ts';
+
+interface Deps {
+  readonly source: ConfigSource;
+  readonly config: () => Config;
+}
+
+/** The content before the last change, for the content after it. */
+interface Previous {
+  readonly version: string;
+  readonly text: string;
+}
+
+export class FileEditor implements ConfigurationEditor {
+  readonly #source: ConfigSource;
+  readonly #config: () => Config;
+  readonly #folder: string;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor({ source, config }: Deps) {
+    this.#source = source;
+    this.#config = config;
+    this.#folder = resolve(config().dataDir, 'configuration');
+  }
+
+  read(): EditableFile {
+    const text = this.#text();
+    return {
+      path: this.#source.path,
+      version: versionOf(text),
+      entries: this.#entries(text).map((entry) =>
+        isOpenEntry(entry) ? { ...entry, isReadOnly: false } : { ...entry, isReadOnly: true, yaml: '' },
+      ),
+      problem: this.#problem(),
+      canUndo: this.#previous(text) !== undefined,
+    };
+  }
+
+  change(change: FileChange, record: (diff: readonly string[]) => Promise<void>): Promise<FileChangeResult> {
+    const result = this.#last.then(() => this.#change(change, record));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #change({ version, isTried, edits }: FileChange, record: (diff: readonly string[]) => Promise<void>) {
+    const before = this.#text();
+    if (version !== versionOf(before))
+      throw invalid(
+        'version',
+        'The file has changed since you read it. Read it again, then repeat your change.',
+      );
+    const keys = new Map<string, string>();
+    const after = edits === 'undo' ? this.#beforeLast(before) : this.#edited(before, edits, keys);
+    const result = { version: versionOf(after), diff: this.#diff(before, after) };
+    try {
+      for (const [file, key] of keys) this.#write(file, key);
+      const findings = this.#findings(after);
+      const isDone = !isTried && findings.length === 0 && result.diff.length > 0;
+      if (!isDone) return { ...result, findings };
+      const problem = this.#problem();
+      if (problem !== undefined) throw new ParleyError('invalid_parameter', { message: problem });
+      await this.#replace(before, after, () => record(result.diff));
+      keys.clear();
+      this.#removeKeys(before, after);
+      return { ...result, findings };
+    } finally {
+      for (const file of keys.keys()) rmSync(file, { force: true });
+    }
+  }
+
+  /** @param keys collects the files of typed keys */
+  #edited(before: string, edits: readonly EntryEdit[], keys: Map<string, string>): string {
+    const entries = this.#entries(before);
+    return edits.reduce((text, edit) => {
+      const present = entries.find(({ section, name }) => section === edit.section && name === edit.name);
+      checkEdit(present?.yaml, edit);
+      if (edit.apiKey === undefined) return withEntry(text, edit, this.#source.recogniser());
+      const file = join(
+        this.#folder,
+        `${edit.name.replace(/[^a-z0-9-]/g, '')}-${randomBytes(4).toString('hex')}.key`,
+      );
+      keys.set(file, edit.apiKey);
+      return withEntry(text, withKeyFile(edit, file), this.#source.recogniser());
+    }, before);
+  }
+
+  /** Shows nothing of entries that stay, whose lines may move. */
+  #diff(before: string, after: string): readonly string[] {
+    const [old, next] = [before, after].map((text) => inWrittenForm(text, this.#source.recogniser()));
+    return lineDiff(old ?? '', next ?? '');
+  }
+
+  #findings(after: string): FileChangeResult['findings'] {
+    try {
+      checkReload(this.#config(), this.#source.read(after));
+      return [];
+    } catch (error) {
+      if (error instanceof ConfigError)
+        return error.findings.map((finding) => ({
+          setting: finding.setting,
+          message: findingWords(finding),
+        }));
+      return [{ setting: undefined, message: error instanceof Error ? error.message : String(error) }];
+    }
+  }
+
+  /** If the server cannot use the new content, or the audit entry cannot be written, the old content returns. */
+  async #replace(before: string, after: string, record: () => Promise<void>): Promise<void> {
+    const previous: Previous = { version: versionOf(after), text: before };
+    try {
+      this.#write(this.#previousFile, JSON.stringify(previous));
+      replaceFile(this.#source.path, after);
+    } catch (error) {
+      // Such as a single file that is mounted into a container.
+      throw new ParleyError('invalid_parameter', { message: this.#unwritable(fileReason(error)) });
+    }
+    try {
+      const problem = await this.#source.apply();
+      if (problem !== undefined) throw new ParleyError('invalid_parameter', { message: problem });
+      await record();
+    } catch (error) {
+      replaceFile(this.#source.path, before);
+      await this.#source.apply();
+      throw error;
+    }
+  }
+
+  #problem(): string | undefined {
+    if (this.#source.refusal !== undefined) return this.#source.refusal;
+    const reason = unwritableReason(this.#source.path);
+    return reason && this.#unwritable(reason);
+  }
+
+  #unwritable(reason: string): string {
+    return `${this.#source.path} cannot be written here (${reason}). Write the lines into it yourself, then run \`parley config apply\`.`;
+  }
+
+  #text(): string {
+    try {
+      return readFileSync(this.#source.path, 'utf8');
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT') return '';
+      throw new ParleyError('invalid_parameter', {
+        message: `${this.#source.path} cannot be read (${fileReason(error)}).`,
+      });
+    }
+  }
+
+  #entries(text: string) {
+    return entriesOf(text, this.#source.recogniser());
+  }
+
+  get #previousFile(): string {
+    return join(this.#folder, 'previous.json');
+  }
+
+  #previous(text: string): string | undefined {
+    try {
+      const previous = JSON.parse(readFileSync(this.#previousFile, 'utf8')) as Previous;
+      return previous.version === versionOf(text) ? previous.text : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #beforeLast(text: string): string {
+    const previous = this.#previous(text);
+    if (previous !== undefined) return previous;
+    throw new ParleyError('invalid_parameter', {
+      message: 'The last change was not made here. Nothing can be undone.',
+    });
+  }
+
+  #write(file: string, text: string): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    replaceFile(file, text);
+  }
+
+  /** Removes keys that neither content names. */
+  #removeKeys(before: string, after: string): void {
+    for (const name of readdirSync(this.#folder)) {
+      if (name.endsWith('.key') && !`${before}${after}`.includes(name))
+        rmSync(join(this.#folder, name), { force: true });
+    }
+  }
+}
+
+function versionOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

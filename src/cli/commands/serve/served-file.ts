@@ -1,0 +1,110 @@
+/** The configuration file of a running server, and what commands are told of it. */
+import { resolve } from 'node:path';
+import type { App } from '../../../app/create-app.ts';
+import { updateFirstRun } from '../../../app/first-run.ts';
+import type { createLog } from '../../../app/log.ts';
+import type { Config } from '../../../config/config.ts';
+import { localUrl, type ServerFile, writeServerFile } from '../../client/server-file.ts';
+import { loadWithFlags } from '../../configuration.ts';
+import type { ServeFlags } from '../../flags.ts';
+import { namedUrl } from './server-certificate.ts';
+import type { ServiceManager } from './service-manager.ts';
+import { type Addresses, isWorker } from './workers.ts';
+
+interface Reloaded {
+  readonly flags: ServeFlags;
+  readonly config: Config;
+  readonly file: string | undefined;
+  readonly app: App;
+  readonly log: ReturnType<typeof createLog>;
+  readonly manager: ServiceManager;
+}
+
+/** Reloads one after the other, and tells commands of each in the data folder. */
+export class ServedFile {
+  readonly #of: Reloaded;
+  #file: string | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #count = 0;
+  #isStopping = false;
+
+  constructor(of: Reloaded) {
+    this.#of = of;
+    this.#file = of.file;
+  }
+
+  /** @returns why the configuration could not be used */
+  reload(): Promise<string | undefined> {
+    const { flags, app, log, manager } = this.#of;
+    const outcome = this.#last.then(async () => {
+      const { problem, ...read } = await reloadConfiguration(flags, app, log, manager);
+      // A file may be written after the start.
+      this.#file = read.file ?? this.#file;
+      this.#count++;
+      if (isWorker || this.#isStopping) return problem;
+      try {
+        this.write(problem);
+      } catch (err) {
+        log.error({ err }, 'the result of a reload could not be written to the data folder');
+      }
+      return problem;
+    });
+    this.#last = outcome;
+    return outcome;
+  }
+
+  write(problem?: string): void {
+    const { app, config } = this.#of;
+    const reloads = { count: this.#count, ...(problem && { problem }) };
+    writeAddresses(config, { ...app, file: this.#file }, reloads);
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+  }
+}
+
+/** For commands that call this server. */
+export function writeAddresses(
+  config: Config,
+  addresses: Addresses & { readonly file: string | undefined },
+  reloads?: ServerFile['reloads'],
+): void {
+  const baseUrl = callable(config, addresses.baseUrl);
+  const adminBaseUrl = callable(config, addresses.adminBaseUrl);
+  const file = addresses.file === undefined ? {} : { file: resolve(addresses.file) };
+  const served = { baseUrl, adminBaseUrl, pid: process.pid, ...file };
+  writeServerFile(config.dataDir, { ...served, ...(reloads && { reloads }) });
+  updateFirstRun(config.dataDir, baseUrl);
+}
+
+/** The URL for clients on this machine. */
+export function callable({ tls }: Config, url: string): string {
+  return tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url);
+}
+
+/**
+ * Reads the configuration again, with the same flags. An invalid one changes nothing.
+ * @returns the file that it has read, or why it changed nothing
+ */
+async function reloadConfiguration(
+  flags: ServeFlags,
+  app: App,
+  log: ReturnType<typeof createLog>,
+  manager: ServiceManager,
+): Promise<{ readonly file?: string | undefined; readonly problem?: string }> {
+  manager.reloading();
+  try {
+    const { config, file } = loadWithFlags(flags);
+    await app.reload(config);
+    log.level = config.log.level;
+    log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
+    for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
+    return { file };
+  } catch (error) {
+    log.error({ err: error }, 'configuration not reloaded; the server continues with the previous one');
+    return { problem: error instanceof Error ? error.message : String(error) };
+  } finally {
+    manager.ready();
+  }
+}
