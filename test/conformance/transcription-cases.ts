@@ -93,7 +93,7 @@ export function recognitionCases(spokenWav: Uint8Array): Case[] {
       what: 'live transcription by a real recogniser',
       server: 'builtin',
       request: spoken(spokenWav),
-      answer: [{ turn: { turn: 1, text: 'hello my friend' } }],
+      answer: [{ turn: { turn: 1, text: expect.stringMatching(/^hello,? my friend\.?$/i) } }],
       records: [
         ...transcribed({ fair_use_units: 0 }),
         ...transcribed({ fair_use_units: expectedUnits(spokenWav) }),
