@@ -91,7 +91,7 @@ describe.skipIf(missing !== undefined)('a recording', () => {
     const spoken = await speak(
       'A light rain had fallen during the night. The stones along the water were dark.',
     );
-    const long = new Int16Array(spoken.length * 8);
+    const long = new Int16Array(spoken.length * 24);
     for (let at = 0; at < long.length; at += spoken.length) long.set(spoken, at);
     const file = await encode(long, 'flac', '-seekable', '0');
     const leaving = new AbortController();

@@ -113,7 +113,7 @@ describe('POST /responses', () => {
   });
 
   it('knows all parameters of the newest SDK', () => {
-    const path = '../../../node_modules/openai/resources/responses/responses.d.ts';
+    const path = '../../node_modules/openai/resources/responses/responses.d.ts';
     const types = readFileSync(new URL(path, import.meta.url), 'utf8');
     const [, members = ''] = /interface ResponseCreateParamsBase \{(.*?)\n\}/s.exec(types) ?? [];
     const names = Array.from(members.matchAll(/^ {4}(\w+)\??:/gm), ([, name]) => name);
