@@ -1,4 +1,7 @@
 /** Eleven tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
@@ -8,6 +11,7 @@ import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripte
 import { failure, json } from '../support/upstream-answers.ts';
 
 let browser: Browser;
+let folder: string;
 let parley: Parley;
 let upstream: ScriptedUpstream;
 /** The id of a request of `account-1`. */
@@ -22,13 +26,12 @@ beforeAll(async () => {
   const price = { input: 1, output: 1 };
   const eliza = { id: 'eliza', type: 'chat', engine: 'builtin', price } as const;
   const limits = { contextTokens: 1_000, outputTokensMax: 100 };
-  parley = await startParley({
-    pages: new Map(Object.entries(await consoleFiles())),
-    settings: {
-      engines: { upstream: { kind: 'openai', baseUrl: upstream.baseUrl }, builtin: { kind: 'builtin' } },
-      models: [eliza, { ...eliza, ...limits, id: 'large', engine: 'upstream' }],
-    },
-  });
+  const engines = { far: { kind: 'openai', baseUrl: upstream.baseUrl }, builtin: { kind: 'builtin' } };
+  const models = [eliza, { ...eliza, ...limits, id: 'large', engine: 'far' }];
+  folder = mkdtempSync(join(tmpdir(), 'parley-tasks-'));
+  const file = join(folder, 'parley.yaml');
+  writeFileSync(file, JSON.stringify({ engines, models }));
+  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())), file });
   const messages = [{ role: 'user', content: 'Hello.' }];
   const answers = [];
   for (const model of ['eliza', 'large']) {
@@ -42,6 +45,7 @@ beforeAll(async () => {
 afterAll(async () => {
   if (missingBrowser !== undefined) return;
   await Promise.all([browser.close(), parley.close(), upstream.stop()]);
+  rmSync(folder, { recursive: true });
 });
 
 /** Counts what a person does. */
@@ -185,14 +189,11 @@ const tasks: readonly Task[] = [
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Server', exact: true }));
       const engines = hand.page.getByRole('region', { name: 'Engines' });
-      await engines
-        .getByRole('row', { name: /^upstream / })
-        .getByText('1 of 1')
-        .waitFor();
+      await engines.getByRole('row', { name: /^far / }).getByText('1 of 1').waitFor();
     },
   },
   {
-    name: 'try a server and copy its lines for parley.yaml',
+    name: 'add a server with a model',
     clicksMax: 6,
     fieldsMax: 4,
     async play(hand) {
@@ -207,9 +208,10 @@ const tasks: readonly Task[] = [
       await hand.type(model.getByLabel('Credits per million out'), '2');
       await hand.type(model.getByLabel('Context'), '32768');
       await hand.press('Check it');
-      await dialog.getByText('Parley accepts parley.yaml with these lines.').waitFor();
-      expect(await dialog.locator('pre').textContent()).toContain('meta/small:8b');
-      await hand.click(dialog.getByRole('button', { name: 'Copy' }));
+      await dialog.getByText('This changes parley.yaml').waitFor();
+      await hand.press('Save and use it');
+      await dialog.waitFor({ state: 'detached' });
+      await hand.page.getByRole('button', { name: 'Edit meta/small:8b' }).waitFor();
     },
   },
   {

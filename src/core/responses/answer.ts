@@ -18,6 +18,7 @@ import type { Call } from '../access/call.ts';
 import type { AnswerBuilder } from '../chat/dialect.ts';
 import type { ParleyError } from '../values/errors.ts';
 import { Output } from './output.ts';
+import { Tools } from './tools.ts';
 
 /** Why an answer is incomplete, by the chat's finish reason. All other reasons complete it. */
 const incompleteReasons: ReadonlyMap<string, string> = new Map([
@@ -42,8 +43,10 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   ) {
     this.#emit = emit;
     const id = call.id.replace(/^req_/, '');
+    const tools = new Tools(params.tools);
     this.#head = headOf(params, id, call.startedAtMs);
-    this.#output = new Output(id, (event) => this.#add(event));
+    if (tools.dropped !== '') this.#head.metadata['parley_dropped_tools'] = tools.dropped;
+    this.#output = new Output(id, tools, (event) => this.#add(event));
   }
 
   begin(): void {
@@ -115,7 +118,7 @@ function headOf(params: ResponseParams, id: string, startedAtMs: number): Respon
     createdAt: BigInt(Math.floor(startedAtMs / 1000)),
     model: params.model ?? '',
     instructions: params.instructions,
-    metadata: params.metadata,
+    metadata: { ...params.metadata },
     tools: params.tools,
     reasoning: params.reasoning,
     temperature: params.temperature,

@@ -14,7 +14,7 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
 import { toMessages } from './messages.ts';
-import { toToolChoice, toTools } from './tools.ts';
+import { Tools } from './tools.ts';
 
 const formatTypes = ['text', 'json_object', 'json_schema'];
 const logprobsValue = 'message.output_text.logprobs';
@@ -36,19 +36,23 @@ export function toChatParams(params: ResponseParams): ChatCompletionParams {
   const { model, input, instructions, text, reasoning, toolChoice } = params;
   refuseStored(params);
   checkLimit(params.maxOutputTokens);
+  const tools = new Tools(params.tools);
+  const chatTools = tools.toChat();
   return create(ChatCompletionParamsSchema, {
     model,
     temperature: params.temperature,
     topP: params.topP,
     topLogprobs: params.topLogprobs,
-    parallelToolCalls: params.parallelToolCalls,
+    // Servers refuse it without tools.
+    parallelToolCalls:
+      params.tools.length > 0 && chatTools.length === 0 ? undefined : params.parallelToolCalls,
     user: params.user,
     safetyIdentifier: params.safetyIdentifier,
     promptCacheKey: params.promptCacheKey,
     serviceTier: params.serviceTier,
-    messages: toMessages(input, instructions),
-    tools: toTools(params.tools),
-    toolChoice: hasValue(toolChoice) ? toToolChoice(toolChoice) : undefined,
+    messages: toMessages(input, instructions, tools),
+    tools: chatTools,
+    toolChoice: hasValue(toolChoice) ? tools.toChoice(toolChoice) : undefined,
     maxCompletionTokens: params.maxOutputTokens,
     responseFormat: text?.format && toResponseFormat(text.format),
     verbosity: text?.verbosity,

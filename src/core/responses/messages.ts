@@ -16,9 +16,16 @@ import type {
 import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
+import type { Tools } from './tools.ts';
 
 const itemTypes =
   'message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning';
+/** Items that no chat has. */
+const withoutMessage: ReadonlySet<string> = new Set([
+  ...['reasoning', 'compaction', 'compaction_summary', 'compaction_trigger', 'context_compaction'],
+  ...['additional_tools', 'configuration_update', 'ghost_snapshot', 'program', 'program_output'],
+  ...['mcp_list_tools', 'mcp_approval_request', 'mcp_approval_response'],
+]);
 const partTypes =
   'input_text, output_text, text, refusal, input_image with an image_url, input_file with file_data or a file_id, or input_audio';
 
@@ -26,6 +33,7 @@ const partTypes =
 export function toMessages(
   input: ResponseInput | undefined,
   instructions: string | undefined,
+  tools: Tools,
 ): ChatMessage[] {
   const messages = instructions === undefined ? [] : [said('system', textContent(instructions))];
   switch (input?.value.case) {
@@ -33,7 +41,7 @@ export function toMessages(
       if (input.value.value.trim() === '') throw invalid('input', '`input` is empty. Send a text.');
       return [...messages, said('user', textContent(input.value.value))];
     case 'items':
-      addItems(messages, input.value.value.items);
+      addItems(messages, input.value.value.items, tools);
       return messages;
     default:
       throw new ParleyError('missing_input', {
@@ -43,7 +51,7 @@ export function toMessages(
   }
 }
 
-function addItems(messages: ChatMessage[], items: readonly ResponseItem[]): void {
+function addItems(messages: ChatMessage[], items: readonly ResponseItem[], tools: Tools): void {
   if (items.length === 0) throw invalid('input', '`input` is empty. Send at least one item.');
   for (const [index, item] of items.entries()) {
     const path = `input[${index}]`;
@@ -53,16 +61,14 @@ function addItems(messages: ChatMessage[], items: readonly ResponseItem[]): void
         break;
       case 'function_call':
       case 'custom_tool_call':
-        turnOf(messages).toolCalls.push(toToolCall(item, path));
+        turnOf(messages).toolCalls.push(toToolCall(item, path, tools));
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
         messages.push(toToolMessage(item, path));
         break;
-      case 'reasoning':
-        break;
       default:
-        throw invalid(`${path}.type`, unknownItem(path, item.type));
+        addForeign(messages, item, path);
     }
   }
 }
@@ -84,6 +90,28 @@ function turnOf(messages: ChatMessage[]): ChatMessage {
   return turn;
 }
 
+/**
+ * Calls of built-in tools and their outputs, if the client ran them: these have an id. The message after calls that ran at another server
+ * has their result.
+ */
+function addForeign(messages: ChatMessage[], item: ResponseItem, path: string): void {
+  const { type = '', callId, id, arguments: given, output, other = {} } = item;
+  if (withoutMessage.has(type)) return;
+  const [, tool, kind] = /^(\w+?)(_call|_call_output|_output)$/.exec(type) ?? [];
+  if (tool === undefined) throw invalid(`${path}.type`, unknownItem(path, type));
+  if (kind === '_call') {
+    const called = { name: tool, arguments: given ?? JSON.stringify(other) };
+    if (callId)
+      turnOf(messages).toolCalls.push(
+        create(ToolCallSchema, { id: callId, type: 'function', function: called }),
+      );
+  } else {
+    const content = output ? toContent(output, `${path}.output`) : textContent(JSON.stringify(other));
+    const answered = callId ?? id;
+    if (answered) messages.push(toolMessage(answered, content));
+  }
+}
+
 function unknownItem(path: string, type = ''): string {
   return type === 'item_reference'
     ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself, as some clients do with \`store: false\`.`
@@ -98,10 +126,11 @@ function toMessage({ role, content }: ResponseItem, path: string): ChatMessage {
   return said(role, toContent(content, `${path}.content`));
 }
 
-function toToolCall(item: ResponseItem, path: string) {
-  const { type, callId: id, name, arguments: given = '{}', input = '' } = item;
+function toToolCall(item: ResponseItem, path: string, tools: Tools) {
+  const { type, callId: id, namespace, arguments: given = '{}', input = '' } = item;
   if (!id) throw invalid(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
-  if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
+  if (!item.name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
+  const name = tools.chatName({ name: item.name, namespace });
   return create(
     ToolCallSchema,
     type === 'custom_tool_call'

@@ -12,7 +12,7 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
-import { isObject } from './tools.ts';
+import { isObject, type Tools } from './tools.ts';
 
 type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
 
@@ -56,13 +56,15 @@ export class Output {
   /** Items by index; open ones as they began. */
   readonly items: ResponseItem[] = [];
   readonly #id: string;
+  readonly #tools: Tools;
   readonly #emit: Emit;
   #text: OpenText | undefined;
   readonly #calls = new ToolCalls((call) => this.#openCall(call));
 
   /** @param id prefix of the items' ids */
-  constructor(id: string, emit: Emit) {
+  constructor(id: string, tools: Tools, emit: Emit) {
     this.#id = id;
+    this.#tools = tools;
     this.#emit = emit;
   }
 
@@ -151,7 +153,7 @@ export class Output {
     const outputIndex = this.items.length;
     const id = this.#idOf(callForms[begun.kind].id, outputIndex);
     const call = { ...begun, id, outputIndex, callId: begun.givenId || this.#idOf('call', outputIndex) };
-    this.#addItem(callItem(call, 'in_progress'), outputIndex);
+    this.#addItem(this.#callItem(call, 'in_progress'), outputIndex);
     return call;
   }
 
@@ -163,9 +165,15 @@ export class Output {
       itemId,
       outputIndex,
       [form.member]: text,
-      ...(kind === 'function' && { name }),
+      ...(kind === 'function' && { name: this.#tools.clientName(name).name }),
     });
-    this.#endItem(callItem(call, status), outputIndex);
+    this.#endItem(this.#callItem(call, status), outputIndex);
+  }
+
+  #callItem({ kind, id, callId, name, text }: OpenCall, status: ItemStatus): ResponseItem {
+    const { type, member } = callForms[kind];
+    const named = this.#tools.clientName(name);
+    return create(ResponseItemSchema, { type, id, status, callId, ...named, [member]: text });
   }
 
   #addItem(item: ResponseItem, outputIndex: number): void {
@@ -214,11 +222,6 @@ function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseIt
     role: type === 'message' ? 'assistant' : undefined,
     content: { value: { case: 'parts', value: { items: [...parts] } } },
   });
-}
-
-function callItem({ kind, id, callId, name, text }: OpenCall, status: ItemStatus): ResponseItem {
-  const { type, member } = callForms[kind];
-  return create(ResponseItemSchema, { type, id, status, callId, name, [member]: text });
 }
 
 function toLogprob({ token, logprob, bytes, topLogprobs }: TokenLogprob): ResponseLogprob {

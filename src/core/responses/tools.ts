@@ -1,4 +1,4 @@
-/** Converts tools and the choice among them to those of a chat. */
+/** Converts tools and the choice among them to those of a chat, and their names back. */
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Tool, ToolSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -7,69 +7,163 @@ import { invalid } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 
 const modes: readonly unknown[] = ['none', 'auto', 'required'];
+const droppedCharactersMax = 512;
 
-/** @throws `invalid_parameter` for a tool that is not the client's own, as the server runs none */
-export function toTools(tools: readonly ResponseTool[]): Tool[] {
-  return tools.map((tool, index) => {
-    const { type = '', name, description, parameters, strict, format } = tool;
-    const path = `tools[${index}]`;
-    if (!isToolType(type)) {
-      throw invalid(
-        `${path}.type`,
-        `\`${path}.type\` is ${quote(type)}. This server has no built-in tools: send tools of the type function or custom.`,
-      );
-    }
-    if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
-    return create(
-      ToolSchema,
-      type === 'function'
-        ? { type, function: { name, description, parameters, strict } }
-        : { type, custom: { name, description, format: format && chatFormat(format) } },
-    );
-  });
+type OwnType = 'function' | 'custom';
+
+/** The client's name of a tool. */
+interface ToolName {
+  readonly name: string;
+  readonly namespace?: string | undefined;
 }
 
-function isToolType(type: JsonValue | undefined): type is 'function' | 'custom' {
+interface OfferedTool {
+  readonly tool: ResponseTool;
+  readonly path: string;
+  readonly namespace?: string | undefined;
+}
+
+/** The tools of a request. A chat has no namespaces: tools in them keep their names, and get longer ones where these collide. */
+export class Tools {
+  /** The types of built-in tools, which are not offered to the model; at most 512 characters. */
+  readonly dropped: string;
+  readonly #offered: readonly OfferedTool[];
+  readonly #chatNames = new Map<string, string>();
+  readonly #clientNames = new Map<string, ToolName>();
+
+  constructor(tools: readonly ResponseTool[]) {
+    const all = tools.flatMap(spread);
+    const dropped = all.map(({ tool: { type = '' } }) => type).filter((type) => type !== '' && !isOwn(type));
+    this.dropped = [...new Set(dropped)].join(', ').slice(0, droppedCharactersMax);
+    this.#offered = all.filter(({ tool: { type = '' } }) => type === '' || isOwn(type));
+    const [inNone, inSome] = [[], []] as [OfferedTool[], OfferedTool[]];
+    for (const offered of this.#offered) (offered.namespace === undefined ? inNone : inSome).push(offered);
+    for (const { tool, namespace } of [...inNone, ...inSome])
+      this.#name({ name: tool.name ?? '', namespace });
+  }
+
+  /** @throws `invalid_parameter` for a tool without its type or name */
+  toChat(): Tool[] {
+    return this.#offered.map(({ tool, path, namespace }) => {
+      const { type, description, parameters, strict, format } = tool;
+      if (!type) throw invalid(`${path}.type`, `\`${path}\` has no \`type\`.`);
+      if (!tool.name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
+      const name = this.chatName({ name: tool.name, namespace });
+      return create(
+        ToolSchema,
+        type === 'function'
+          ? { type, function: { name, description, parameters, strict } }
+          : { type, custom: { name, description, format: format && chatFormat(format) } },
+      );
+    });
+  }
+
+  /**
+   * @returns undefined if there is nothing left to choose from
+   * @throws `invalid_parameter`, also if a built-in tool must be called
+   */
+  toChoice(choice: Value): Value | undefined {
+    const json = this.#choice(toJson(ValueSchema, choice));
+    return json === undefined ? undefined : fromJson(ValueSchema, json);
+  }
+
+  /** The name that the model reads. */
+  chatName(tool: ToolName): string {
+    return this.#chatNames.get(keyOf(tool)) ?? tool.name;
+  }
+
+  /** The client's name of a tool that the model calls. */
+  clientName(name: string): ToolName {
+    return this.#clientNames.get(name) ?? { name };
+  }
+
+  #name(tool: ToolName): void {
+    const { name, namespace } = tool;
+    if (this.#chatNames.has(keyOf(tool))) return;
+    const longer = `${namespace}__${name}`;
+    let chatName = this.#clientNames.has(name) ? longer : name;
+    for (let count = 2; this.#clientNames.has(chatName); count++) chatName = `${longer}_${count}`;
+    this.#chatNames.set(keyOf(tool), chatName);
+    this.#clientNames.set(chatName, tool);
+  }
+
+  #choice(choice: JsonValue): JsonValue | undefined {
+    if (modes.includes(choice)) {
+      if (choice === 'required' && this.#isEmpty) refuseForced(this.dropped);
+      return this.#isEmpty ? undefined : choice;
+    }
+    if (isObject(choice)) {
+      const { type, mode = 'auto', tools } = choice;
+      if (isOwn(type) && typeof choice['name'] === 'string') return this.#named(type, choice);
+      if (type === 'allowed_tools' && modes.includes(mode) && Array.isArray(tools)) {
+        return this.#allowed(mode, tools);
+      }
+      if (typeof type === 'string' && !isOwn(type) && type !== 'allowed_tools') refuseForced(type);
+    }
+    throw invalid(
+      'tool_choice',
+      '`tool_choice` must be none, auto, required, or an object of the type function, custom or allowed_tools.',
+    );
+  }
+
+  /** Whether all tools were dropped. */
+  get #isEmpty(): boolean {
+    return this.dropped !== '' && this.#offered.length === 0;
+  }
+
+  #allowed(mode: JsonValue, tools: readonly JsonValue[]): JsonValue | undefined {
+    const types = tools.map((tool) => (isObject(tool) ? tool['type'] : undefined));
+    const named = tools.flatMap((tool) => this.#allowedTool(tool));
+    if (named.length > 0) return { type: 'allowed_tools', allowed_tools: { mode, tools: named } };
+    if (mode === 'required') refuseForced(types.join(', '));
+    return this.#isEmpty ? undefined : 'none';
+  }
+
+  /** Nothing for a built-in tool. */
+  #allowedTool(tool: JsonValue): JsonValue[] {
+    if (isObject(tool)) {
+      const { type, name } = tool;
+      if (typeof type === 'string' && !isOwn(type)) return [];
+      if (isOwn(type) && typeof name === 'string') return [this.#named(type, tool)];
+    }
+    throw invalid(
+      'tool_choice',
+      '`tool_choice.tools` must be objects of the type function or custom with a name.',
+    );
+  }
+
+  #named(type: OwnType, { name, namespace }: JsonObject): JsonObject {
+    const tool = { name: String(name), namespace: typeof namespace === 'string' ? namespace : undefined };
+    return { type, [type]: { name: this.chatName(tool) } };
+  }
+}
+
+/** A namespace becomes the tools in it. */
+function spread(tool: ResponseTool, index: number): OfferedTool[] {
+  const path = `tools[${index}]`;
+  if (tool.type !== 'namespace') return [{ tool, path }];
+  const { name: namespace, tools } = tool;
+  return tools.map((inner, at) => ({ tool: inner, path: `${path}.tools[${at}]`, namespace }));
+}
+
+function keyOf({ name, namespace }: ToolName): string {
+  return JSON.stringify([namespace, name]);
+}
+
+function isOwn(type: JsonValue | undefined): type is OwnType {
   return type === 'function' || type === 'custom';
+}
+
+function refuseForced(type: string): never {
+  throw invalid(
+    'tool_choice',
+    `\`tool_choice\` requires ${quote(type)}, but this server has no built-in tools: choose a tool of the type function or custom.`,
+  );
 }
 
 /** A chat has a grammar in a separate object. */
 function chatFormat({ type, ...grammar }: JsonObject): JsonObject {
   return type === 'grammar' ? { type, grammar } : { ...grammar, ...(type !== undefined && { type }) };
-}
-
-/** @throws `invalid_parameter` */
-export function toToolChoice(choice: Value): Value {
-  return fromJson(ValueSchema, chatChoice(toJson(ValueSchema, choice)));
-}
-
-function chatChoice(choice: JsonValue): JsonValue {
-  if (modes.includes(choice)) return choice;
-  if (isObject(choice)) {
-    const { type, name, mode, tools } = choice;
-    if (isToolType(type) && typeof name === 'string') return named(type, name);
-    if (type === 'allowed_tools' && modes.includes(mode) && Array.isArray(tools)) {
-      return { type, allowed_tools: { mode: mode ?? 'auto', tools: tools.map(allowedTool) } };
-    }
-  }
-  throw invalid(
-    'tool_choice',
-    '`tool_choice` must be none, auto, required, or an object of the type function, custom or allowed_tools.',
-  );
-}
-
-function allowedTool(tool: JsonValue): JsonValue {
-  if (isObject(tool) && isToolType(tool['type']) && typeof tool['name'] === 'string') {
-    return named(tool['type'], tool['name']);
-  }
-  throw invalid(
-    'tool_choice',
-    '`tool_choice.tools` must be objects of the type function or custom with a name.',
-  );
-}
-
-function named(type: 'function' | 'custom', name: string): JsonObject {
-  return { type, [type]: { name } };
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -9,6 +9,7 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { encodeEvent, encodeResponse } from '../../codec/responses.ts';
+import { objectsOf } from '../../codec/shape.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { errorBody } from './errors.ts';
@@ -49,7 +50,19 @@ function encode(response: Response | undefined): JsonObject {
 
 function readParams(body: JsonObject): ResponseParams {
   requireMembers(body, { model: 'missing_model' });
+  for (const item of objectsOf(body['input'])) asTexts(item);
   return accept(paramsCodec.decode(body), codeOf);
+}
+
+/** Calls of built-in tools and their outputs have values of any kind where those of functions have texts. */
+function asTexts(item: JsonObject): void {
+  const { type } = item;
+  if (typeof type !== 'string' || !/_(call|output)$/.test(type) || /^(function|custom_tool)_/.test(type))
+    return;
+  for (const name of ['arguments', 'output']) {
+    const value = item[name];
+    if (value != null && typeof value !== 'string') item[name] = JSON.stringify(value);
+  }
 }
 
 function codeOf(path: string): ErrorCode {
