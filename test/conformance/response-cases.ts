@@ -180,12 +180,6 @@ const refusals: Case[] = [
   ...refusal('of a stored prompt', { ...worried, prompt: text('pmpt_1') }, 'invalid_parameter', 'prompt'),
   ...refusal('in the background', { ...worried, background: true }, 'invalid_parameter', 'background'),
   ...refusal(
-    'with a tool of the server',
-    { ...worried, tools: [{ type: 'web_search' }] },
-    'invalid_parameter',
-    'tools[0].type',
-  ),
-  ...refusal(
     'that must use a tool of the server',
     { ...worried, toolChoice: text('web_search') },
     'invalid_parameter',

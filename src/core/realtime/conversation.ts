@@ -1,5 +1,5 @@
 /** A conversation in a session: its history, and its responses to what is said. It carries out the effects of `response-state.ts`. */
-import { toTools } from '../responses/tools.ts';
+import { checkOwnTools } from '../responses/tools.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { History, Item } from './items.ts';
 import { LiveResponse, type ResponseDeps } from './live-response.ts';
@@ -61,13 +61,13 @@ export class Conversation {
 
   /** Applies to the responses that follow. @throws `invalid_parameter` for tools that no chat takes */
   configure(settings: ConversationSettings): void {
-    toTools(settings.response.tools);
+    checkOwnTools(settings.response.tools);
     this.#settings = settings;
   }
 
   /** Asks for a response. @returns why there is none */
   create(request: ResponseRequest): ResponseRefusal | undefined {
-    toTools(request.tools);
+    checkOwnTools(request.tools);
     // The request of a response that waits for the cancelled one is kept.
     if (this.#state.isAsked) return 'active';
     this.#request = request;

@@ -71,6 +71,8 @@ function addItems(messages: ChatMessage[], items: readonly ResponseItem[], tools
         addForeign(messages, item, path);
     }
   }
+  if (messages.length === 0)
+    throw invalid('input', '`input` has only items that no chat has. Send a message as well.');
 }
 
 /** The text and the calls of one turn belong to one message, in either order. */

@@ -138,6 +138,17 @@ export class Tools {
   }
 }
 
+/** @throws `invalid_parameter` for tools that are not the client's own, which a conversation has no place for */
+export function checkOwnTools(tools: readonly ResponseTool[]): void {
+  const at = tools.findIndex(({ type }) => !isOwn(type));
+  if (at >= 0)
+    throw invalid(
+      `tools[${at}].type`,
+      `\`tools[${at}].type\` must be function or custom: this server has no built-in tools.`,
+    );
+  new Tools(tools).toChat();
+}
+
 /** A namespace becomes the tools in it. */
 function spread(tool: ResponseTool, index: number): OfferedTool[] {
   const path = `tools[${index}]`;

@@ -1,4 +1,4 @@
-import { create, type JsonObject } from '@bufbuild/protobuf';
+import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import {
   CreateResponseRequestSchema,
   type Response,
@@ -51,7 +51,16 @@ function encode(response: Response | undefined): JsonObject {
 function readParams(body: JsonObject): ResponseParams {
   requireMembers(body, { model: 'missing_model' });
   for (const item of objectsOf(body['input'])) asTexts(item);
+  dropNoTools(body['tools']);
   return accept(paramsCodec.decode(body), codeOf);
+}
+
+/** The answer repeats the tools, whose own `tools` are a list there. */
+function dropNoTools(tools: JsonValue | undefined): void {
+  for (const tool of objectsOf(tools)) {
+    if (tool['tools'] === null) delete tool['tools'];
+    dropNoTools(tool['tools']);
+  }
 }
 
 /** Calls of built-in tools and their outputs have values of any kind where those of functions have texts. */

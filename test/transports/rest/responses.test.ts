@@ -5,7 +5,7 @@ import { startBehind } from '../../support/behind-upstream.ts';
 import { completion } from '../../support/chat-answers.ts';
 import { errorOf, startParley } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { json } from '../../support/upstream-answers.ts';
+import { events, json } from '../../support/upstream-answers.ts';
 
 const upstream = await startScriptedUpstream();
 const parley = await startBehind(upstream.baseUrl);
@@ -120,6 +120,122 @@ describe('POST /responses', () => {
     expect(names).toContain('input');
     const known = ['stream', ...ResponseParamsSchema.fields.map(({ jsonName }) => jsonName)];
     expect(names.filter((name = '') => !known.includes(name))).toEqual([]);
+  });
+
+  describe('with the tools of an agent', () => {
+    const functionNamed = (name: string) => ({ type: 'function', name, parameters: { type: 'object' } });
+    const tools = [
+      functionNamed('shell'),
+      {
+        type: 'namespace',
+        name: 'files',
+        description: 'Files',
+        tools: [functionNamed('read'), functionNamed('shell')],
+      },
+      { type: 'web_search', external_web_access: false },
+      { type: 'local_shell' },
+    ];
+    const called = (name: string) => ({
+      id: 'call_1',
+      type: 'function',
+      function: { name, arguments: '{}' },
+    });
+
+    it('offers the functions of a namespace, and names it in their calls', async () => {
+      const answer = (name: string) =>
+        json({
+          ...completion(),
+          choices: [
+            {
+              index: 0,
+              finish_reason: 'tool_calls',
+              message: { role: 'assistant', content: null, tool_calls: [called(name)] },
+            },
+          ],
+        });
+      for (const [name, own] of [
+        ['shell', { name: 'shell' }],
+        ['read', { name: 'read', namespace: 'files' }],
+        ['files__shell', { name: 'shell', namespace: 'files' }],
+      ] as const) {
+        upstream.answer('/chat/completions', answer(name));
+        const response = await post({ ...hello, tools, tool_choice: 'auto' });
+        const { output, metadata } = (await response.json()) as { output: object[]; metadata: object };
+        const [call] = output;
+        expect(call).toMatchObject({ type: 'function_call', call_id: 'call_1', ...own });
+        if (name === 'shell') expect(call).not.toHaveProperty('namespace');
+        expect(metadata).toEqual({ parley_dropped_tools: 'web_search, local_shell' });
+      }
+      const sent = upstream.requests.at(-1)?.json as { tools: { function: { name: string } }[] };
+      expect(sent.tools.map((tool) => tool.function.name)).toEqual(['shell', 'read', 'files__shell']);
+    });
+
+    it('names the namespace in a stream, too', async () => {
+      const delta = { role: 'assistant', tool_calls: [{ index: 0, ...called('read') }] };
+      const choice = (facts: object) => ({ choices: [{ index: 0, delta: {}, ...facts }] });
+      upstream.answer(
+        '/chat/completions',
+        events([choice({ delta }), choice({ finish_reason: 'tool_calls' })]),
+      );
+      const response = await post({ ...hello, tools, stream: true });
+      const text = await response.text();
+      const datas = text.split('\n').filter((line) => line.startsWith('data: {'));
+      const items = datas.flatMap((line) => {
+        const { item } = JSON.parse(line.slice(6)) as { item?: { type: string } };
+        return item?.type === 'function_call' ? [item] : [];
+      });
+      expect(items).toHaveLength(2);
+      for (const item of items) expect(item).toMatchObject({ name: 'read', namespace: 'files' });
+      expect(text).toContain('"parley_dropped_tools":"web_search, local_shell"');
+    });
+
+    it('sends no choice among tools that are all dropped', async () => {
+      const request = await sent({
+        tools: [{ type: 'web_search' }],
+        tool_choice: 'auto',
+        parallel_tool_calls: true,
+      });
+      for (const name of ['tools', 'tool_choice', 'parallel_tool_calls'])
+        expect(request).not.toHaveProperty(name);
+    });
+
+    it('takes back what such a turn had', async () => {
+      const { messages } = await sent({
+        tools,
+        input: [
+          { role: 'user', content: 'List the files.' },
+          {
+            type: 'web_search_call',
+            id: 'ws_1',
+            status: 'completed',
+            action: { type: 'search', query: 'ls' },
+          },
+          { type: 'compaction', encrypted_content: 'x' },
+          { type: 'reasoning', summary: [] },
+          {
+            type: 'local_shell_call',
+            call_id: 'a',
+            action: { type: 'exec', command: ['ls'] },
+            status: 'completed',
+          },
+          { type: 'local_shell_call_output', call_id: 'a', output: 'README.md' },
+          { type: 'function_call', call_id: 'b', name: 'shell', namespace: 'files', arguments: '{}' },
+          { type: 'function_call_output', call_id: 'b', output: 'none' },
+        ],
+      });
+      expect(messages).toMatchObject([
+        { role: 'user', content: 'List the files.' },
+        {
+          role: 'assistant',
+          tool_calls: [
+            { id: 'a', function: { name: 'local_shell', arguments: expect.stringContaining('"ls"') } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'a', content: 'README.md' },
+        { role: 'assistant', tool_calls: [{ id: 'b', function: { name: 'files__shell' } }] },
+        { role: 'tool', tool_call_id: 'b', content: 'none' },
+      ]);
+    });
   });
 
   it('translates items and their parts', async () => {
@@ -249,10 +365,23 @@ describe('POST /responses', () => {
       'input[0].output',
     ],
     [
-      'a search of before',
+      'nothing but a search of before',
       { input: [{ type: 'web_search_call', id: 'ws_1' }] },
       'invalid_input',
-      'input[0].type',
+      'input',
+    ],
+    ['an item of no known form', { input: [{ type: 'something' }] }, 'invalid_input', 'input[0].type'],
+    [
+      'the choice of a built-in tool',
+      { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } },
+      'invalid_parameter',
+      'tool_choice',
+    ],
+    [
+      'a choice that must take a tool where only built-in ones are',
+      { tools: [{ type: 'web_search' }], tool_choice: 'required' },
+      'invalid_parameter',
+      'tool_choice',
     ],
     ['a tool without a name', { tools: [{ type: 'function' }] }, 'invalid_parameter', 'tools[0].name'],
     ['temperature in words', { temperature: 'hot' }, 'invalid_parameter', 'temperature'],
