@@ -1,9 +1,9 @@
 /** Changes the configuration file for operators: entry by entry, checked before, in use at once, and undone. */
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Config, ConfigError, checkReload } from '../config/config.ts';
-import { entriesOf, inWrittenForm, isOpenEntry, withEntry } from '../config/file-entries.ts';
+import { entriesOf, inWrittenForm, isOpenEntry, withEntries } from '../config/file-entries.ts';
 import { lineDiff } from '../config/line-diff.ts';
 import { findingWords } from '../config/reader/finding.ts';
 import type {
@@ -15,6 +15,7 @@ import type {
 } from '../core/entities/configuration.ts';
 import { ParleyError } from '../core/values/errors.ts';
 import { invalid } from '../core/values/parameters.ts';
+import { makeFolder } from '../files/folders.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
 import { replaceFile, unwritableReason } from '../files/replace-file.ts';
 import type { ConfigSource } from './configuration-file.ts';
@@ -43,10 +44,14 @@ export class FileEditor implements ConfigurationEditor {
     this.#folder = resolve(config().dataDir, 'configuration');
   }
 
+  get path(): string {
+    return this.#source.path;
+  }
+
   read(): EditableFile {
     const text = this.#text();
     return {
-      path: this.#source.path,
+      path: this.path,
       version: versionOf(text),
       entries: this.#entries(text).map((entry) =>
         isOpenEntry(entry) ? { ...entry, isReadOnly: false } : { ...entry, isReadOnly: true, yaml: '' },
@@ -70,13 +75,17 @@ export class FileEditor implements ConfigurationEditor {
         'The file has changed since you read it. Read it again, then repeat your change.',
       );
     const keys = new Map<string, string>();
-    const after = edits === 'undo' ? this.#beforeLast(before) : this.#edited(before, edits, keys);
-    const result = { version: versionOf(after), diff: this.#diff(before, after) };
+    const edited = edits === 'undo' ? this.#beforeLast(before) : this.#edited(before, edits, keys);
+    const diff = lineDiff(
+      this.#inWrittenForm(before),
+      edits === 'undo' ? this.#inWrittenForm(edited) : edited,
+    );
+    const after = diff.length === 0 ? before : edited;
+    const result = { version: versionOf(after), diff };
     try {
       for (const [file, key] of keys) this.#write(file, key);
       const findings = this.#findings(after);
-      const isDone = !isTried && findings.length === 0 && result.diff.length > 0;
-      if (!isDone) return { ...result, findings };
+      if (isTried || findings.length > 0 || after === before) return { ...result, findings };
       const problem = this.#problem();
       if (problem !== undefined) throw new ParleyError('invalid_parameter', { message: problem });
       await this.#replace(before, after, () => record(result.diff));
@@ -91,23 +100,21 @@ export class FileEditor implements ConfigurationEditor {
   /** @param keys collects the files of typed keys */
   #edited(before: string, edits: readonly EntryEdit[], keys: Map<string, string>): string {
     const entries = this.#entries(before);
-    return edits.reduce((text, edit) => {
+    const changes = edits.map((edit) => {
       const present = entries.find(({ section, name }) => section === edit.section && name === edit.name);
       checkEdit(present?.yaml, edit);
-      if (edit.apiKey === undefined) return withEntry(text, edit, this.#source.recogniser());
-      const file = join(
-        this.#folder,
-        `${edit.name.replace(/[^a-z0-9-]/g, '')}-${randomBytes(4).toString('hex')}.key`,
-      );
+      if (edit.apiKey === undefined) return edit;
+      const name = `${edit.name.replace(/[^a-z0-9-]/g, '')}-${randomBytes(4).toString('hex')}.key`;
+      const file = join(this.#folder, name);
       keys.set(file, edit.apiKey);
-      return withEntry(text, withKeyFile(edit, file), this.#source.recogniser());
-    }, before);
+      return withKeyFile(edit, file);
+    });
+    return withEntries(before, changes, this.#source.recogniser());
   }
 
-  /** Shows nothing of entries that stay, whose lines may move. */
-  #diff(before: string, after: string): readonly string[] {
-    const [old, next] = [before, after].map((text) => inWrittenForm(text, this.#source.recogniser()));
-    return lineDiff(old ?? '', next ?? '');
+  /** A comparison in this form shows nothing of entries that stay, whose blanks may move. */
+  #inWrittenForm(text: string): string {
+    return inWrittenForm(text, this.#source.recogniser());
   }
 
   #findings(after: string): FileChangeResult['findings'] {
@@ -192,7 +199,7 @@ export class FileEditor implements ConfigurationEditor {
   }
 
   #write(file: string, text: string): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.#folder, 0o700);
     replaceFile(file, text);
   }
 

@@ -1,5 +1,6 @@
-/** What an operator may change in an entry of the configuration file from afar. */
+/** Rules for changes of an entry of the configuration file over the API. */
 import { isMap, parseDocument } from 'yaml';
+import { options } from '../config/edited-file.ts';
 import { isOpenEntry } from '../config/file-entries.ts';
 import { ConfigFile } from '../config/reader/config-file.ts';
 import { ConfigError } from '../config/reader/finding.ts';
@@ -50,7 +51,7 @@ function checkKey(before: Settings, next: Settings): void {
 
 /** The same edit with the file of its key. */
 export function withKeyFile(edit: EntryEdit, file: string): EntryEdit {
-  const entry = parseDocument(edit.yaml);
+  const entry = parseDocument(edit.yaml, options);
   if (!isMap(entry.contents)) throw invalid('yaml', 'The entry must be a map of settings.');
   entry.delete('apiKeyEnv');
   entry.set('apiKeyFile', file);

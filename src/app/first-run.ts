@@ -1,7 +1,8 @@
 /** `<dataDir>/first-run.json`: the address and the keys of the server that `serve --demo` started first. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { replaceFile } from '../files/replace-file.ts';
 import { sync } from '../store/sqlite/database/data-folder.ts';
 
 const firstRunFile = z.object({ baseUrl: z.url(), apiKey: z.string(), adminKey: z.string() });
@@ -25,10 +26,7 @@ export function readFirstRun(dataDir: string): FirstRun | undefined {
 export function updateFirstRun(dataDir: string, baseUrl: string): void {
   const firstRun = readFirstRun(dataDir);
   if (firstRun === undefined || firstRun.baseUrl === baseUrl) return;
-  const path = firstRunPath(dataDir);
-  const next = `${path}.next`;
-  writeDurably(next, firstRunText({ ...firstRun, baseUrl }));
-  renameSync(next, path);
+  replaceFile(firstRunPath(dataDir), firstRunText({ ...firstRun, baseUrl }));
 }
 
 export function firstRunText(firstRun: FirstRun): string {

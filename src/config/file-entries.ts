@@ -14,7 +14,7 @@ import { checkedKinds } from '../core/entities/server.ts';
 import { addDefaults, options, read, write } from './edited-file.ts';
 import { defaultEngines } from './schema/engines.ts';
 
-/** The entries of a file. Without models of its own, it has the default ones. @param recogniser as in `withEntry` */
+/** The entries of a file. Without models of its own, it has the default ones. @param recogniser as in `withEntries` */
 export function entriesOf(text: string, recogniser: string): readonly FileEntry[] {
   const file = withDefaults(text, recogniser);
   return entrySections.flatMap((section) => {
@@ -23,31 +23,34 @@ export function entriesOf(text: string, recogniser: string): readonly FileEntry[
   });
 }
 
+export interface EntryChange extends FileEntry {
+  /** Whether to add the entry even if another has its id, so that the check refuses it. Default: the other is replaced. */
+  readonly mustBeNew?: boolean;
+}
+
 /**
- * The text of the file with one entry added, replaced or taken out. A file that names no engines or models gets those that Parley
- * has by default, which it would lose otherwise.
- * @param entry its `yaml` is a map; empty takes the entry out. A new one whose id another has is added, for the check to refuse it
+ * The text of the file with entries added, replaced or taken out. A file that names no engines or models gets those that Parley has by
+ * default, which it would lose otherwise.
+ * @param changes the `yaml` of each is a map; an empty one takes the entry out
  * @param recogniser the id of the recogniser inside Parley
  */
-export function withEntry(
-  text: string,
-  { section, name, yaml, mustBeNew = false }: FileEntry & { readonly mustBeNew?: boolean },
-  recogniser: string,
-): string {
+export function withEntries(text: string, changes: readonly EntryChange[], recogniser: string): string {
   const file = withDefaults(text, recogniser);
+  for (const change of changes) apply(file, change);
+  return write(file, text);
+}
+
+function apply(file: Document, { section, name, yaml, mustBeNew = false }: EntryChange): void {
   const at = itemsOf(file, section).findIndex((item) => item.name === name);
   const key = section === 'engines' ? name : at;
-  const isPresent = at >= 0;
   if (yaml.trim() === '') {
-    if (isPresent) file.deleteIn([section, key]);
-    return write(file, text);
+    if (at >= 0) file.deleteIn([section, key]);
+    return;
   }
   const { contents: entry, commentBefore } = parseDocument(yaml, options);
   if (entry !== null) entry.commentBefore ??= commentBefore;
-  if (isPresent && !mustBeNew) file.setIn([section, key], entry);
-  else if (section === 'engines') file.setIn([section, name], entry);
+  if (section === 'engines' || (at >= 0 && !mustBeNew)) file.setIn([section, key], entry);
   else file.addIn([section], entry);
-  return write(file, text);
 }
 
 /**

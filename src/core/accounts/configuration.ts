@@ -13,6 +13,7 @@ import { invalid, readOneOf } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
 import { checkText } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
+import { running } from './server.ts';
 
 /** Lines of a change, and characters of each, that the audit trail keeps. */
 const [auditedLines, auditedCharacters] = [200, 300];
@@ -21,14 +22,13 @@ export function configurationFunctions(deps: AccountsDeps) {
   async function change(action: string, { version, isTried, edits }: FileChange, call: AdminCall) {
     const editor = editorOf(deps);
     if (!isTried) await refuseShared();
-    const { path } = editor.read();
     const {
       diff,
       findings,
       version: after,
     } = await editor.change({ version, isTried, edits }, (lines) => {
       const kept = lines.slice(0, auditedLines).map((line) => line.slice(0, auditedCharacters));
-      return deps.store.audit.add(audit(deps, call, action, path, { diff: kept }));
+      return deps.store.audit.add(audit(deps, call, action, editor.path, { diff: kept }));
     });
     return {
       version: after,
@@ -50,7 +50,7 @@ export function configurationFunctions(deps: AccountsDeps) {
 
   return {
     async getConfiguration() {
-      const editor = runningEditor(deps);
+      const { editor } = running(deps.server);
       if (editor === undefined) return { problem: fromPipe };
       const { entries, problem, ...file } = editor.read();
       return {
@@ -94,16 +94,10 @@ function readEdit({ section, name, yaml, apiKey, mustBeNew = false }: pb.Configu
   return { section: known, name: checkText('edits.name', name, bounds.modelName), yaml, apiKey, mustBeNew };
 }
 
-/** @throws `engine_unavailable` for a command on the data folder */
-function runningEditor({ server }: AccountsDeps): ConfigurationEditor | undefined {
-  if (server !== undefined) return server.editor;
-  throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then try again.' });
-}
-
 const fromPipe = 'This server read its configuration from a pipe, which cannot be changed.';
 
-function editorOf(deps: AccountsDeps): ConfigurationEditor {
-  const editor = runningEditor(deps);
+function editorOf({ server }: AccountsDeps): ConfigurationEditor {
+  const { editor } = running(server);
   if (editor !== undefined) return editor;
   throw new ParleyError('invalid_parameter', { message: fromPipe });
 }

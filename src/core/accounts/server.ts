@@ -169,7 +169,8 @@ function describePrice(price: Price) {
   });
 }
 
-function running(server: ServerFacts | undefined): ServerFacts {
+/** @throws `engine_unavailable` for a command on the data folder */
+export function running(server: ServerFacts | undefined): ServerFacts {
   if (server !== undefined) return server;
   throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then try again.' });
 }

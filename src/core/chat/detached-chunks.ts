@@ -157,7 +157,7 @@ class Pings {
     this.#timer = setTimeout(() => {
       const interrupt = this.#interrupt;
       this.slowDown();
-      // What has arrived meanwhile comes first.
+      // A chunk that has arrived meanwhile is sent first.
       setImmediate(() => interrupt?.());
     }, ms);
   }

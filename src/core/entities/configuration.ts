@@ -55,6 +55,8 @@ export interface FileChangeResult {
 }
 
 export interface ConfigurationEditor {
+  /** Of the file. */
+  readonly path: string;
   read(): EditableFile;
   /**
    * Makes one change after the other, completely or not at all.

@@ -12,6 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { FileEditor } from '../../../src/app/configuration-editor.ts';
+import { loadConfig } from '../../../src/config/config.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json } from '../../support/upstream-answers.ts';
@@ -122,6 +124,15 @@ it('keeps comments and the form of what it does not change', async () => {
     '+     price: { input: 0.10, output: 0.50 }',
   ]);
   expect(textOf()).toBe(written.replace('0.40', '0.50'));
+});
+
+it('writes nothing if only blanks would change', async () => {
+  const spaced = written.replace('id: eliza # old', 'id:   eliza    # old');
+  writeFileSync(file, spaced);
+  const before = await read();
+  const { yaml = '' } = before.entries.find(({ name }) => name === 'eliza') ?? {};
+  const { diff, version } = await change([edit('models', 'eliza', yaml)]);
+  expect([diff, version, textOf()]).toEqual([[], before.version, spaced]);
 });
 
 it('only shows what would change if it is asked to', async () => {
@@ -258,6 +269,38 @@ describe('refuses', () => {
       expect(await errorOf(answer)).toMatchObject({ status: 403, code: 'insufficient_scope' });
     }
   });
+});
+
+it('brings the old content back if the server cannot use the new one, or the audit entry cannot be written', async () => {
+  let problem: string | undefined = 'The engine does not start.';
+  const source = {
+    path: file,
+    read: (text?: string) => loadConfig({ env: {}, file, text, overrides: { dataDir: folder } }),
+    apply: async () => problem,
+    refusal: undefined,
+    recogniser: () => 'pocketsphinx',
+  };
+  const config = loadConfig({ env: {}, file, overrides: { dataDir: folder } });
+  const editor = new FileEditor({ source, config: () => config });
+  const changed = (record: () => Promise<void>) => {
+    const { version } = editor.read();
+    const edits = [
+      {
+        section: 'models',
+        name: 'eliza',
+        yaml: written.slice(written.indexOf('id: eliza'), -1).replaceAll('\n    ', '\n').replace('0.40', '9'),
+        mustBeNew: false,
+      },
+    ] as const;
+    return editor.change({ version, isTried: false, edits }, record);
+  };
+  await expect(changed(async () => undefined)).rejects.toThrow('does not start');
+  expect(textOf()).toBe(written);
+  problem = undefined;
+  await expect(changed(() => Promise.reject(new Error('no entry')))).rejects.toThrow('no entry');
+  expect(textOf()).toBe(written);
+  expect((await changed(async () => undefined)).diff).toHaveLength(2);
+  expect(textOf()).not.toBe(written);
 });
 
 it('follows a link to the file, and keeps the link', async () => {
