@@ -159,6 +159,10 @@ it('takes the last change back, and makes it again', async () => {
   expect(textOf()).toBe(after);
   await change([edit('models', 'gpt', ''), edit('engines', 'far', '')]);
   expect(keysOf()).toHaveLength(1);
+  await change([
+    edit('models', 'eliza', 'id: eliza\ntype: chat\nengine: builtin\nprice: { input: 1, output: 1 }\n'),
+  ]);
+  expect(keysOf()).toEqual([]);
   writeFileSync(file, `${textOf()}# by hand\n`);
   expect((await read()).can_undo).toBe(false);
   const { code } = await errorOf(
