@@ -8,6 +8,8 @@ import { quote } from '../values/quote.ts';
 
 const modes: readonly unknown[] = ['none', 'auto', 'required'];
 const droppedCharactersMax = 512;
+/** Names that are tried for a tool. More would take long for many tools, and no agent needs them. */
+const namesTriedMax = 10;
 
 type OwnType = 'function' | 'custom';
 
@@ -31,6 +33,7 @@ export class Tools {
   readonly #chatNames = new Map<string, string>();
   readonly #clientNames = new Map<string, ToolName>();
 
+  /** @throws `invalid_parameter` if too many names collide */
   constructor(tools: readonly ResponseTool[]) {
     const all = tools.flatMap(spread);
     const dropped = all.map(({ tool: { type = '' } }) => type).filter((type) => type !== '' && !isOwn(type));
@@ -82,7 +85,14 @@ export class Tools {
     if (this.#chatNames.has(keyOf(tool))) return;
     const longer = `${namespace}__${name}`;
     let chatName = this.#clientNames.has(name) ? longer : name;
-    for (let count = 2; this.#clientNames.has(chatName); count++) chatName = `${longer}_${count}`;
+    for (let count = 2; this.#clientNames.has(chatName); count++) {
+      if (count > namesTriedMax)
+        throw invalid(
+          'tools',
+          `Too many tools are named like ${quote(longer)}. Give them names that differ.`,
+        );
+      chatName = `${longer}_${count}`;
+    }
     this.#chatNames.set(keyOf(tool), chatName);
     this.#clientNames.set(chatName, tool);
   }

@@ -383,6 +383,20 @@ describe('POST /responses', () => {
       'invalid_parameter',
       'tool_choice',
     ],
+    [
+      'too many tools of one name',
+      {
+        tools: [
+          ...['x', 'a__x', ...Array.from({ length: 9 }, (_, n) => `a__x_${n + 2}`)].map((name) => ({
+            type: 'function',
+            name,
+          })),
+          { type: 'namespace', name: 'a', tools: [{ type: 'function', name: 'x' }] },
+        ],
+      },
+      'invalid_parameter',
+      'tools',
+    ],
     ['a tool without a name', { tools: [{ type: 'function' }] }, 'invalid_parameter', 'tools[0].name'],
     ['temperature in words', { temperature: 'hot' }, 'invalid_parameter', 'temperature'],
     ['stream in words', { stream: 'yes' }, 'invalid_parameter', 'stream'],
