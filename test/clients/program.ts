@@ -13,6 +13,8 @@ import { type Ended, mustRun, shell } from './shell.ts';
 interface ClientProgram {
   /** The name of the page. */
   readonly page: string;
+  /** The block of the page that installs what the program needs. Default: `install`. */
+  readonly install?: string;
   /** The reason why it cannot run on this machine. */
   readonly missing: string | undefined;
   /** Makes the program from the page, in the folder `client` of a separate home, which is `env.HOME`. */
@@ -52,13 +54,14 @@ export async function generateCode(page: string, env: Readonly<Record<string, st
 }
 
 export function describeClientProgram(program: ClientProgram): void {
-  const { page, missing } = program;
+  const { page, install = 'install', missing } = program;
+  const title = `docs/clients/${page}.md, ${install}`;
   if (missing !== undefined) {
     process.stderr.write(
-      `NOT TESTED: docs/clients/${page}.md (${missing}). To test it: ${readPage(page).command('install')}\n`,
+      `NOT TESTED: ${title} (${missing}). To test it: ${readPage(page).command(install)}\n`,
     );
   }
-  describe.skipIf(missing !== undefined)(`docs/clients/${page}.md${missing ? ` (${missing})` : ''}`, () => {
+  describe.skipIf(missing !== undefined)(`${title}${missing ? ` (${missing})` : ''}`, () => {
     let home = '';
     let folder = '';
     const { cert, key } = makeCertificate('localhost');
