@@ -1,17 +1,16 @@
 /** The part of the app that raises alerts and sends them. */
 import type { Config } from '../config/config.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
-import type { DestinationRules } from '../core/alerts/destinations.ts';
+import type { DestinationRules } from '../core/alerts/messages.ts';
 import { SecretSeal } from '../core/alerts/secret-seal.ts';
 import type { AlertsDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
+import type { AlertObserver } from '../core/entities/alert.ts';
 import type { Store } from '../core/entities/store.ts';
-import type { AlertObserver } from '../core/entities/webhook.ts';
 import type { Clock } from '../core/values/clock.ts';
 import type { Log } from '../core/values/log.ts';
 import { SmtpSender } from '../mail/smtp-sender.ts';
-import { HttpSender } from '../webhooks/http-sender.ts';
-import type { Resolve } from '../webhooks/names.ts';
+import { HttpSender, type Resolve } from '../webhooks/http-sender.ts';
 import { version } from './version.ts';
 
 interface AlertsContext {

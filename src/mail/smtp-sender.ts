@@ -1,7 +1,7 @@
 /** Sends mail over SMTP. Each attempt has its own connection. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Mail, MailOutcome, MailSender } from '../core/entities/mail.ts';
+import type { Mail, MailSender, SendOutcome } from '../core/entities/alert.ts';
 
 const attemptMsByDefault = 10_000;
 /** Per account and hour, so that nobody floods a mailbox through this server. */
@@ -32,7 +32,7 @@ export class SmtpSender implements MailSender {
     this.#attemptMsMax = options.attemptMsMax ?? attemptMsByDefault;
   }
 
-  async send(mail: Mail, signal?: AbortSignal): Promise<MailOutcome> {
+  async send(mail: Mail, signal?: AbortSignal): Promise<SendOutcome> {
     try {
       await this.#rate.consume(mail.accountId);
       return await this.#send(mail, signal);
@@ -64,7 +64,7 @@ export class SmtpSender implements MailSender {
     }
   }
 
-  async #send({ to, subject, text, id }: Mail, signal?: AbortSignal): Promise<MailOutcome> {
+  async #send({ to, subject, text, id }: Mail, signal?: AbortSignal): Promise<SendOutcome> {
     const { from } = this.#options;
     const time = AbortSignal.timeout(this.#attemptMsMax);
     const transport = await this.#open();

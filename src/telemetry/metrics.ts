@@ -1,9 +1,9 @@
 import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import type { AlertObserver } from '../core/entities/alert.ts';
 import type { EndedEngineRequest, EngineRequests } from '../core/entities/engine-requests.ts';
 import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { ProgramState } from '../core/entities/server.ts';
 import type { RecordEnd, RecordStart } from '../core/entities/usage.ts';
-import type { AlertObserver } from '../core/entities/webhook.ts';
 import {
   durationBuckets,
   firstOutputBuckets,

@@ -1,10 +1,10 @@
 /** Sends alerts over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
 import type { LookupAddress } from 'node:dns';
+import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
-import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/webhook.ts';
-import { type Resolve, resolverOf } from './names.ts';
+import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/alert.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
@@ -71,7 +71,7 @@ export class HttpSender implements WebhookSender {
     const connect = build({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme, signal) });
     return (options, done) => {
       // An address in place of a name is not looked up.
-      if (literal !== undefined && !this.#mayReach(literal, scheme)) done(new AddressRefused(), null);
+      if (literal !== undefined && !this.#mayReach(literal, scheme)) done(refusal(), null);
       else connect(options, done);
     };
   }
@@ -82,7 +82,7 @@ export class HttpSender implements WebhookSender {
       const use = (addresses: readonly LookupAddress[]) => {
         const open = addresses.filter(({ address }) => this.#mayReach(address, scheme));
         const [first] = open;
-        if (first === undefined) done(new AddressRefused(), '', 0);
+        if (first === undefined) done(refusal(), '', 0);
         else if (options.all === true) done(null, open);
         else done(null, first.address, first.family);
       };
@@ -126,16 +126,7 @@ async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString();
 }
 
-/** Why a receiver did not answer, in sentences for its owner that reveal nothing about the server's network. */
-
-/** The name of a receiver has no address that alerts may reach. */
-class AddressRefused extends Error {
-  constructor() {
-    super('the address is not allowed');
-    this.name = 'AddressRefused';
-  }
-}
-
+/** DNS has answered that there is no address. Any other failure may pass. */
 const unresolvable: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'EAI_NODATA', 'ENODATA']);
 /** The name may still have an address. */
 const unanswered: ReadonlySet<unknown> = new Set([
@@ -145,13 +136,21 @@ const timeouts: ReadonlySet<unknown> = new Set([
   ...['TimeoutError', 'ConnectTimeoutError', 'HeadersTimeoutError', 'ETIMEDOUT'],
 ]);
 
-/** @param receiver the subject of a sentence, such as `The webhook` */
+/** The name of a receiver has no address that alerts may reach. */
+function refusal(): Error {
+  return failure('ENOTFOUND', 'the address is not allowed');
+}
+
+/**
+ * Says why a receiver did not answer, and reveals nothing about the server's network.
+ * @param receiver the subject of a sentence, such as `The webhook`
+ */
 function failureOf(error: unknown, receiver: string): string {
   const named = receiver.replace(/^The /, 'the ');
   const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
   if (timeouts.has(name) || timeouts.has(code)) return `${receiver} did not answer in time.`;
   // One sentence for all cases, so that callers cannot find out which names the server's network knows.
-  if (error instanceof AddressRefused || unresolvable.has(code)) {
+  if (unresolvable.has(code)) {
     return `The name of ${named} has no public address.`;
   }
   if (unanswered.has(code)) return `The name of ${named} could not be looked up.`;
@@ -159,4 +158,70 @@ function failureOf(error: unknown, receiver: string): string {
     return `The TLS certificate of ${named} could not be verified.`;
   }
   return `${receiver} could not be reached.`;
+}
+
+/**
+ * Resolves a name to all its addresses, by DNS queries that do not occupy the process's few threads.
+ * @param signal ends the resolution early
+ */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>;
+
+/** Time limit for each server of the machine's configuration. */
+const queryMs = 3_000;
+/** Maximum number of lookups by the system, as each occupies a thread. Node has four by default. */
+const lookupsMax = 2;
+
+interface NameOptions {
+  /** Whether to ask the system about names that DNS does not know, such as those of its hosts file. */
+  readonly asksSystem: boolean;
+  /** DNS servers. Default: those of this machine */
+  readonly servers?: readonly string[];
+}
+
+export function resolverOf({ asksSystem, servers }: NameOptions): Resolve {
+  /** By name: concurrent attempts share a lookup. */
+  const lookups = new Map<string, Promise<readonly LookupAddress[]>>();
+  const askSystem = async (name: string) => {
+    const running = lookups.get(name);
+    if (running) return running;
+    if (lookups.size >= lookupsMax) throw failure('EAI_AGAIN', 'too many lookups');
+    const asked = lookup(name, { all: true }).finally(() => lookups.delete(name));
+    lookups.set(name, asked);
+    return asked;
+  };
+  return async (name, signal) => {
+    // DNS has no names of one label, such as localhost. No public address has one.
+    if (!name.includes('.')) {
+      if (!asksSystem) throw failure('ENOTFOUND', 'a name of one label');
+      return askSystem(name);
+    }
+    try {
+      return await query(name, signal, servers);
+    } catch (error) {
+      if (!asksSystem || !unresolvable.has((error as { code?: unknown }).code)) throw error;
+      return askSystem(name);
+    }
+  };
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+async function query(name: string, signal: AbortSignal, servers: NameOptions['servers']) {
+  const resolver = new Resolver({ timeout: queryMs, tries: 1 });
+  if (servers) resolver.setServers(servers);
+  const cancel = () => resolver.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const addresses = found.flatMap((one, at) =>
+      one.status === 'rejected' ? [] : one.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })),
+    );
+    if (addresses.length > 0) return addresses;
+    const errors = found.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    throw errors.find(({ code }) => !unresolvable.has(code)) ?? errors[0];
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
 }

@@ -2,8 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HttpSender, type SenderOptions } from '../../src/webhooks/http-sender.ts';
-import { resolverOf } from '../../src/webhooks/names.ts';
+import { HttpSender, resolverOf, type SenderOptions } from '../../src/webhooks/http-sender.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { freePort, startHttp } from '../support/http-server.ts';
 import { startMuteServer } from '../support/mute-server.ts';

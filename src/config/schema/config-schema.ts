@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { isMailAddress } from '../../core/alerts/destinations.ts';
 import { readNetwork } from '../../core/values/addresses.ts';
+import { isMailAddress } from '../../core/values/bounds.ts';
 import { engines } from './engines.ts';
 import { models, name } from './models.ts';
 import { oidc } from './oidc.ts';

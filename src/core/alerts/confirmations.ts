@@ -1,14 +1,13 @@
 /** Confirmations of the addresses that alerts are mailed to. Each address gets a code by mail, and no alert before the code is entered. */
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { AlertStore, StoredAlertSettings, WaitingAddress } from '../entities/alert.ts';
+import type { AlertStore, MailSender, SendOutcome, WaitingAddress } from '../entities/alert.ts';
 import type { AuditEntry } from '../entities/audit.ts';
-import type { MailOutcome, MailSender } from '../entities/mail.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid } from '../values/parameters.ts';
-import { hostsOf } from './destinations.ts';
+import { hostsOf } from './messages.ts';
 
 /** Without letters that look like others. */
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -164,15 +163,6 @@ class CodeQuota {
   }
 }
 
-/** Divides the addresses that a caller wants into those that are confirmed already and those that wait. */
-export function divided(addresses: readonly string[], before: StoredAlertSettings | undefined) {
-  const known = before?.destination?.kind === 'mail' ? before.destination.addresses : [];
-  return {
-    confirmed: addresses.filter((address) => known.includes(address)),
-    waiting: addresses.filter((address) => !known.includes(address)),
-  };
-}
-
 export function describeWaiting({ address, sentAtMs, expiresAtMs, lastFailure }: WaitingAddress) {
   return {
     address,
@@ -196,7 +186,7 @@ function mailCode(
   accountId: AccountId,
   address: string,
   code: string,
-): Promise<MailOutcome> {
+): Promise<SendOutcome> {
   const text = `Somebody wants alerts of a Parley account to be mailed to this address. If you agree, enter this
 code where the alerts are set, or give it to the person who asked you:
 

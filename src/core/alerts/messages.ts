@@ -1,5 +1,5 @@
-/** Settings and alerts in the form of requests, answers and webhooks. */
-import { create, toJsonString } from '@bufbuild/protobuf';
+/** Settings, destinations and alerts in the form of requests and answers. */
+import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type Alert as AlertMessage,
@@ -7,17 +7,12 @@ import {
   type AlertSettings as AlertSettingsMessage,
   AlertSettingsSchema,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import type { Alert, AlertSettings, WaitingAddress } from '../entities/alert.ts';
-import { bounds, isWithin } from '../values/bounds.ts';
+import type { Alert, AlertSettings, Destination, WaitingAddress } from '../entities/alert.ts';
+import { bounds, hasLength, isMailAddress, isWithin, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
-import {
-  type DestinationRules,
-  describeDestination,
-  readDestination,
-  type WantedDestination,
-} from './destinations.ts';
+import { type AddressRules, checkWebhookUrl } from './webhook-address.ts';
 
 const percentsByDefault = [50, 80, 100];
 
@@ -68,7 +63,7 @@ export function describeAlertSettings(
 ): AlertSettingsMessage {
   return create(AlertSettingsSchema, {
     percents: [...percents],
-    ...(destination !== undefined && describeDestination(destination, waiting, slackUrl)),
+    ...destinationFields(destination, waiting, slackUrl),
     ...(balanceBelow !== undefined && { balanceBelow: formatCredits(balanceBelow) }),
   });
 }
@@ -93,9 +88,103 @@ export function describeAlert(alert: Alert): AlertMessage {
   });
 }
 
-/** The JSON for a webhook, the same in each attempt. */
-export function webhookBody(alert: Alert): string {
-  const message = describeAlert(alert);
-  delete message.delivery;
-  return toJsonString(AlertSchema, message);
+export interface DestinationRules extends AddressRules {
+  /** Undefined if the server sends no mail. */
+  readonly mail: { readonly holdersMaySet: boolean } | undefined;
+}
+
+/** A destination as a caller wants it. */
+interface WantedDestination {
+  readonly destination: Destination;
+  /** The URL of Slack, or the access token of Matrix. Undefined if it is kept or made. */
+  readonly secret?: string | undefined;
+}
+
+/** @throws `invalid_parameter` */
+function readDestination(
+  { webhookUrl, mailAddresses, slackUrl, matrix }: AlertSettingsMessage,
+  rules: DestinationRules,
+): WantedDestination | undefined {
+  const wanted: WantedDestination[] = [];
+  if (webhookUrl !== undefined) {
+    const url = checkWebhookUrl(webhookUrl, 'settings.webhook_url', rules);
+    wanted.push({ destination: { kind: 'webhook', url } });
+  }
+  if (mailAddresses.length > 0) wanted.push({ destination: readMail(mailAddresses, rules) });
+  if (slackUrl !== undefined) {
+    const url = checkWebhookUrl(slackUrl, 'settings.slack_url', rules);
+    wanted.push({ destination: { kind: 'slack', origin: new URL(url).origin }, secret: url });
+  }
+  if (matrix !== undefined) wanted.push(readMatrix(matrix, rules));
+  if (wanted.length <= 1) return wanted[0];
+  const names = '`webhook_url`, `mail_addresses`, `slack_url` and `matrix`';
+  throw invalid('settings', `\`settings\` takes only one of ${names}.`);
+}
+
+function readMail(addresses: readonly string[], { mail }: DestinationRules): Destination {
+  const param = 'settings.mail_addresses';
+  if (mail === undefined) {
+    throw invalid(param, 'This server sends no mail. The operator can set a mail server in `alerts.smtp`.');
+  }
+  const { maxItems } = bounds.mailAddresses;
+  if (addresses.length > maxItems || !addresses.every(isMailAddress)) {
+    throw invalid(param, `\`${param}\` takes at most ${maxItems} addresses such as \`ops@example.com\`.`);
+  }
+  return { kind: 'mail', addresses: [...new Set(addresses)] };
+}
+
+function readMatrix(
+  matrix: NonNullable<AlertSettingsMessage['matrix']>,
+  rules: DestinationRules,
+): WantedDestination {
+  const { roomId, accessToken } = matrix;
+  const url = checkWebhookUrl(matrix.homeserverUrl, 'settings.matrix.homeserver_url', rules);
+  const { matrixRoom, matrixToken } = bounds;
+  if (!hasLength(roomId, matrixRoom) || !matches(roomId, matrixRoom)) {
+    const param = 'settings.matrix.room_id';
+    throw invalid(param, `\`${param}\` must be the id of a room: \`!\`, then at most 254 characters.`);
+  }
+  if (
+    accessToken !== undefined &&
+    !(hasLength(accessToken, matrixToken) && matches(accessToken, matrixToken))
+  ) {
+    const param = 'settings.matrix.access_token';
+    const { maxLength } = matrixToken;
+    throw invalid(param, `\`${param}\` must be at most ${maxLength} visible characters of ASCII.`);
+  }
+  const homeserverUrl = url.replace(/[?#].*$/, '').replace(/\/+$/, '');
+  return { destination: { kind: 'matrix', homeserverUrl, roomId }, secret: accessToken };
+}
+
+function destinationFields(
+  destination: Destination | undefined,
+  waiting: readonly WaitingAddress[],
+  slackUrl: string | undefined,
+) {
+  switch (destination?.kind) {
+    case 'webhook':
+      return { webhookUrl: destination.url };
+    case 'mail':
+      return { mailAddresses: [...destination.addresses, ...waiting.map(({ address }) => address)] };
+    case 'slack':
+      return { slackUrl: slackUrl ?? destination.origin };
+    case 'matrix':
+      return { matrix: { homeserverUrl: destination.homeserverUrl, roomId: destination.roomId } };
+    case undefined:
+      return {};
+  }
+}
+
+/** For the audit trail: only hosts, as the path of a URL may hold a secret, and addresses of mail are personal. */
+export function hostsOf(destination: Destination): string {
+  switch (destination.kind) {
+    case 'webhook':
+      return new URL(destination.url).host;
+    case 'mail':
+      return [...new Set(destination.addresses.map((address) => address.replace(/^.*@/, '')))].join(', ');
+    case 'slack':
+      return new URL(destination.origin).host;
+    case 'matrix':
+      return new URL(destination.homeserverUrl).host;
+  }
 }

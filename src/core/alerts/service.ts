@@ -25,11 +25,16 @@ import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, type PageFields, readPage } from '../values/parameters.ts';
 import { newAlert } from './alerts.ts';
-import { Confirmations, describeWaiting, divided } from './confirmations.ts';
-import { Deliveries, type DeliveriesDeps, retryDelayMs } from './deliveries.ts';
-import { type DestinationRules, hostsOf } from './destinations.ts';
-import { describeAlert, describeAlertSettings, readAlertSettings, type WantedSettings } from './messages.ts';
-import { newWebhookSecret } from './send-alert.ts';
+import { Confirmations, describeWaiting } from './confirmations.ts';
+import { Deliveries, type DeliveriesDeps, newWebhookSecret, retryDelayMs } from './deliveries.ts';
+import {
+  type DestinationRules,
+  describeAlert,
+  describeAlertSettings,
+  hostsOf,
+  readAlertSettings,
+  type WantedSettings,
+} from './messages.ts';
 
 /** One test is allowed in this time. */
 const testMs = 10_000;
@@ -102,7 +107,9 @@ async function setSettings(
     const waitingBefore = await alerts.waiting(account.id);
     const before = wanted && (await alerts.settings(account.id));
     if (own !== undefined) checkHolder(deps, destination, before, waitingBefore);
-    const { confirmed, waiting } = divided(mailOf(destination), before);
+    const known = mailOf(before?.destination);
+    const confirmed = mailOf(destination).filter((address) => known.includes(address));
+    const waiting = mailOf(destination).filter((address) => !known.includes(address));
     const made = wanted && newSecretFor(destination, before, request.newSecret);
     const secret = wanted?.secret ?? made;
     const stored = wanted && storedSettings(deps, account.id, { ...wanted, secret }, confirmed, before);

@@ -204,3 +204,74 @@ export interface AlertStore {
 
 /** Number of alerts kept per account. */
 export const alertsKept = 1_000;
+
+/** A request to an address that a customer chose. */
+export interface WebhookRequest {
+  readonly method: 'POST' | 'PUT';
+  readonly url: string;
+  /** Names the receiver in failures. */
+  readonly receiver: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The status of the answer, or a sentence that says why there is none. */
+export type WebhookOutcome =
+  | {
+      readonly status: number;
+      /** The wait that the receiver asked for. Absent unless it did. */
+      readonly retryAfterMs?: number;
+    }
+  | { readonly failure: string };
+
+export interface WebhookSender {
+  /**
+   * Takes at most 10 seconds and does not reject. Redirects are not followed. Of the answer's body, at most 4 KiB are
+   * read, of the status 429.
+   * @param signal ends the attempt early. Default: none
+   */
+  send(request: WebhookRequest, signal?: AbortSignal): Promise<WebhookOutcome>;
+}
+
+/** Counts alerts for metrics. */
+export interface AlertObserver {
+  raised(kind: string): void;
+  /** @param outcome of one attempt; after the last one, `given_up` */
+  attempted(outcome: 'delivered' | 'failed' | 'given_up'): void;
+}
+
+/** A mail in plain text. */
+export interface Mail {
+  /** The account whose rate counts it. */
+  readonly accountId: AccountId;
+  readonly to: readonly string[];
+  /** One line. */
+  readonly subject: string;
+  readonly text: string;
+  /** Makes the message id, the same in each attempt. */
+  readonly id: string;
+}
+
+/** The end of one attempt to send an alert or a mail. */
+export type SendOutcome = 'accepted' | SendFailure;
+
+export interface SendFailure {
+  /** A sentence. */
+  readonly failure: string;
+  /** Whether another attempt is useless. */
+  readonly isFinal: boolean;
+  /** Whether the receiver refuses all further alerts. Default: false */
+  readonly isOff?: boolean;
+  /** Whether the server may have taken the mail: it did not answer. Default: false */
+  readonly mayHaveArrived?: boolean;
+  /** The wait that the receiver asks for, or until the account's rate allows another mail. Absent for none. */
+  readonly retryAfterMs?: number;
+}
+
+export interface MailSender {
+  /**
+   * Takes at most 10 seconds and does not reject.
+   * @param signal ends the attempt early. Default: none
+   */
+  send(mail: Mail, signal?: AbortSignal): Promise<SendOutcome>;
+}

@@ -93,3 +93,7 @@ export function isWithin(
 export function matches(text: string, { pattern }: { readonly pattern: string }): boolean {
   return new RegExp(pattern, 'u').test(text);
 }
+
+export function isMailAddress(text: string): boolean {
+  return hasLength(text, bounds.mailAddress) && matches(text, bounds.mailAddress);
+}

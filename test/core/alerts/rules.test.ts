@@ -1,9 +1,14 @@
 /** Rules of alerts that need no server. */
 import { describe, expect, it } from 'vitest';
 import { newAlert } from '../../../src/core/alerts/alerts.ts';
-import { retryDelayMs } from '../../../src/core/alerts/deliveries.ts';
+import {
+  newWebhookSecret,
+  noticeOf,
+  retryDelayMs,
+  signedHeaders,
+  slackBody,
+} from '../../../src/core/alerts/deliveries.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
-import { newWebhookSecret, noticeOf, signedHeaders, slackBody } from '../../../src/core/alerts/send-alert.ts';
 import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
 import type { AlertDetails, AlertKind } from '../../../src/core/entities/alert.ts';
 import { newAccountId } from '../../../src/core/values/ids.ts';
