@@ -9,7 +9,6 @@ const linesMin = 30;
 /** Files that were small before. Take a line out where a file is joined or grows; add none. */
 const smallBefore: readonly string[] = [
   'src/app/sherpa-program.ts',
-  'src/cli/commands/completion.ts',
   'src/cli/commands/sherpa.ts',
   'src/store/sqlite/freed-memory.ts',
   'src/tokens/o200k-vocabulary.ts',

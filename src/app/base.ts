@@ -137,7 +137,7 @@ async function openConfigured(
   warn([privacy(dataDir)]);
   // Loaded only here, as most servers need no PostgreSQL driver.
   const { openPostgresStore } = await import('../store/postgres/open-store.ts');
-  const { diagnosePoolerAt } = await import('../store/postgres/diagnostics-pooler.ts');
+  const { diagnosePoolerAt } = await import('../store/postgres/diagnostics.ts');
   const url = storeUrl.reveal();
   const now = () => clock.now();
   const store = await openPostgresStore({ url, connectionsMax, observer, version, now });

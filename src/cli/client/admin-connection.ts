@@ -10,10 +10,10 @@ import { type AdminMethod, adminMethods } from '../../core/services.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { configOf } from '../configuration.ts';
 import type { AdminFlags } from '../flags.ts';
-import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
-import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
+import type { AdminConnection, AdminRequest, AdminResponse } from './admin-server.ts';
 import { dataFolderError, folderIsMissing } from './data-folder.ts';
+import { withAdvice } from './failed-call.ts';
 import { readServerFile } from './server-file.ts';
 
 export { responseBodyCodec } from '../../codec/response-body.ts';

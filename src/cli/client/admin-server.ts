@@ -1,16 +1,30 @@
 /** Admin commands on a server: with an admin key, or with an API key for its own account. */
-import { type DescMethodUnary, fromJson, type MessageShape, toJson } from '@bufbuild/protobuf';
+import {
+  type DescMethodUnary,
+  fromJson,
+  type MessageInitShape,
+  type MessageShape,
+  toJson,
+} from '@bufbuild/protobuf';
 import type { CallOptions, Client } from '@connectrpc/connect';
 import { AccountService } from '../../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
 import { AlertsService } from '../../../gen/parley/alerts/v1/alerts_service_pb.ts';
 import { ManagementService } from '../../../gen/parley/management/v1/management_service_pb.ts';
-import { type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
+import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
 import type { AdminFlags } from '../flags.ts';
 import { CliError } from '../terminal/command.ts';
-import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 import { adminServer, clientServer } from './chosen-server.ts';
 import type { ServerConnection } from './server-connection.ts';
+
+export type AdminRequest<K extends AdminMethod> = MessageInitShape<AdminInput<K>>;
+export type AdminResponse<K extends AdminMethod> = MessageShape<AdminOutput<K>>;
+
+export interface AdminConnection {
+  /** @throws CliError with the refusal of core or of the server */
+  invoke<K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>>;
+  close(): Promise<void>;
+}
 
 /** @throws CliError if no key for the server is known */
 export function serverConnection(flags: AdminFlags, baseUrl: string | undefined): AdminConnection {

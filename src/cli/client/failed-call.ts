@@ -1,10 +1,9 @@
 /** Explains a failed call to a server. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { type AdviceKind, adviceKinds } from '../../core/values/errors.ts';
 import { systemCode } from '../../files/reason.ts';
-import { withAdvice } from '../terminal/advice.ts';
-import { CliError } from '../terminal/command.ts';
-import { ServerError } from './server-error.ts';
+import { CliError, ServerError } from '../terminal/command.ts';
 
 /** TLS error codes such as ERR_TLS_CERT_ALTNAME_INVALID, SELF_SIGNED_CERT_IN_CHAIN or UNABLE_TO_VERIFY_LEAF_SIGNATURE. */
 const certificateCodes = /_CERT(_|$)|^CERT_|_SIGNATURE$/;
@@ -52,4 +51,26 @@ function failedConnection(code: string, baseUrl: string, error: Error): CliError
 function causeCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   return systemCode(error) ?? causeCode(error.cause);
+}
+
+const advices: Readonly<Record<AdviceKind, (type: string | undefined) => string>> = {
+  list_models: (type) => `${modelsCommand(type)} lists those that your key can call.`,
+  choose_model: (type) => `${modelsCommand(type)} lists those that your key can call.`,
+  list_voices: (type) => `${modelsCommand(type)} lists its voices.`,
+  send_key: () =>
+    'Give one with --api-key or PARLEY_API_KEY, for administration with --admin-key or PARLEY_ADMIN_KEY.',
+  open_subscription: () =>
+    'The operator of the server opens one with `parley plan start-trial <account>` or `parley plan activate <account> --until <when>`.',
+  load_credits: () =>
+    'The operator of the server loads more with `parley credits load <account> <amount> --reason <text>`.',
+};
+
+function modelsCommand(type: string | undefined): string {
+  return `\`parley models${type === undefined ? '' : ` --type ${type}`}\``;
+}
+
+/** The problem and the next step, as commands and flags. Ignores an unknown kind of advice, which a newer server may send. */
+export function withAdvice(problem: string, kind: string | undefined, type: string | undefined): string {
+  const known = adviceKinds.find((name) => name === kind);
+  return known === undefined ? problem : `${problem} ${advices[known](type)}`;
 }

@@ -5,9 +5,8 @@ import { json } from 'node:stream/consumers';
 import { create } from '@bufbuild/protobuf';
 import { type RawData, WebSocket } from 'ws';
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
-import { CliError } from '../terminal/command.ts';
+import { CliError, ServerError } from '../terminal/command.ts';
 import { failedCall } from './failed-call.ts';
-import { ServerError } from './server-error.ts';
 
 /** An event of the server. Its members are those of OpenAI's protocol. */
 export interface RealtimeEvent {

@@ -11,9 +11,8 @@ import {
 } from '@connectrpc/connect';
 import { keyFlaw } from '../../core/access/key-flaws.ts';
 import { basePath } from '../../core/values/base-path.ts';
-import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
-import { failedCall } from './failed-call.ts';
+import { failedCall, withAdvice } from './failed-call.ts';
 import type { RealtimeConnection } from './realtime-connection.ts';
 
 export interface Server {

@@ -11,9 +11,8 @@ import { TranscriptionService } from '../../../gen/parley/audio/v1/transcription
 import { renderTranscript, type TranscriptFormat } from '../../codec/transcript-formats.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import { fileReason } from '../../files/reason.ts';
-import { CliError } from '../terminal/command.ts';
+import { CliError, ServerError } from '../terminal/command.ts';
 import type { ServerConnection } from './server-connection.ts';
-import { ServerError } from './server-error.ts';
 
 interface TranscriptOptions {
   readonly format: TranscriptFormat;

@@ -1,8 +1,8 @@
 /** Shared by the admin commands: flags, output and paging. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminMethod } from '../../core/services.ts';
-import type { AdminConnection, AdminRequest, AdminResponse } from '../client/admin-calls.ts';
 import type { AdminConnectionOptions } from '../client/admin-connection.ts';
+import type { AdminConnection, AdminRequest, AdminResponse } from '../client/admin-server.ts';
 import { type AdminFlags, type JsonFlag, withAdminFlags, withClientFlags, withOwnFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';

@@ -1,8 +1,7 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Alert, AlertSettings, WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { ServerError } from '../client/server-error.ts';
-import { CliError, newCommand, usageError } from '../terminal/command.ts';
+import { CliError, newCommand, ServerError, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { timeText } from '../terminal/times.ts';

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { adminScopes, scopes } from '../../core/entities/key.ts';
-import type { AdminConnection } from '../client/admin-calls.ts';
+import type { AdminConnection } from '../client/admin-server.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AdminConnection } from '../client/admin-calls.ts';
+import type { AdminConnection } from '../client/admin-server.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { parseExpiry, timestampOf } from '../terminal/times.ts';

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { PruneUsageRecordsResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import type { AdminConnection } from '../client/admin-calls.ts';
+import type { AdminConnection } from '../client/admin-server.ts';
 import { usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { printStatus } from '../terminal/terminal.ts';

@@ -5,9 +5,8 @@ import type { TranscriptSegment } from '../../../gen/parley/audio/v1/transcripti
 import { type TranscriptFormat, transcriptFormats } from '../../codec/transcript-formats.ts';
 import { makeFolder } from '../../files/folders.ts';
 import { fileReason } from '../../files/reason.ts';
-import { ServerError } from '../client/server-error.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
-import { CliError, interruptible, newCommand, usageError } from '../terminal/command.ts';
+import { CliError, interruptible, newCommand, ServerError, usageError } from '../terminal/command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 import { spanText } from '../terminal/times.ts';

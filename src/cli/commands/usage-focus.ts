@@ -4,7 +4,7 @@ import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { nextMonthMs } from '../../core/entities/count.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { parseCredits } from '../../core/values/money.ts';
-import type { AdminConnection } from '../client/admin-calls.ts';
+import type { AdminConnection } from '../client/admin-server.ts';
 import { printData } from '../terminal/terminal.ts';
 import { dayMs, msOf } from '../terminal/times.ts';
 import { accountNames, allOrOwnCommand, pages, withAdmin } from './admin-command.ts';

@@ -1,11 +1,31 @@
 /** Shared by all commands: help, exit codes and Ctrl-C. */
 import { Command, type CommanderError } from 'commander';
+import type { ErrorInfo } from '../../../gen/google/rpc/error_details_pb.ts';
 
 /** A failure that ends the program with code 1. Its message is one line and says what to do. */
 export class CliError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
     this.name = 'CliError';
+  }
+}
+
+/** An error response of a Parley. */
+export class ServerError extends CliError {
+  readonly code: string;
+  readonly requestId: string;
+  /** The field that the error is about, if any. */
+  readonly param: string | undefined;
+  /** The message without code and request id: problem and advice. */
+  readonly words: string;
+
+  constructor(words: string, { reason, metadata }: ErrorInfo) {
+    const { request_id: requestId = '', param } = metadata;
+    super(`${words} (${reason}, request ${requestId})`);
+    this.words = words;
+    this.code = reason;
+    this.requestId = requestId;
+    this.param = param;
   }
 }
 

@@ -1,11 +1,10 @@
 /** Checks a PostgreSQL database for `parley doctor`, without writing to it. */
-import type { Client } from 'pg';
+import { type Client, DatabaseError } from 'pg';
 import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { diagnoseContents, type StoreDiagnostics } from '../maintenance/shared-diagnostics.ts';
 import { newClient } from './database/connection.ts';
 import { queriesBy } from './database/executor.ts';
 import { DatabaseUnusableError } from './database/storage-failures.ts';
-import { diagnosePooler } from './diagnostics-pooler.ts';
 import { schemaState } from './migrate.ts';
 
 interface PostgresDiagnosis {
@@ -198,4 +197,70 @@ async function diagnoseNodes(client: Client): Promise<Diagnostic> {
   );
   const nodes = rows.map(({ version, count }) => `${count} of version ${version || 'unknown'}`);
   return ok('servers', nodes.length === 0 ? 'No server is running.' : `Running: ${nodes.join(', ')}.`);
+}
+
+const attempts = 3;
+const pid = 'select pg_backend_pid() as pid';
+/** Prepared once per connection, like Parley's statements of requests. */
+const named = { name: 'parley_doctor', text: pid };
+const missingStatement = '26000';
+
+/**
+ * Finds a pooler between this program and the database, and whether it lends connections for one transaction. Such a
+ * pooler gives the backend that a client has just used to the next client, while the first is still connected.
+ */
+async function diagnosePooler(client: Client, url: string): Promise<Diagnostic> {
+  const { processID } = client as Client & { readonly processID: number | null };
+  if ((await backendOf(client)) === processID) return ok('pooler', 'There is none before the database.');
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const found = await lending(client, url);
+    if (found === undefined) continue;
+    if (found === 'forgets') {
+      const advice =
+        'Use PgBouncer 1.21 or newer with `max_prepared_statements` above 0, or session mode: no request with credits works.';
+      return problem('pooler', 'A pooler in transaction mode loses prepared statements.', advice);
+    }
+    return ok(
+      'pooler',
+      'There is a pooler in transaction mode before the database. It keeps prepared statements; notifications do not pass.',
+    );
+  }
+  return ok('pooler', 'There is a pooler in session mode before the database.');
+}
+
+/** The same over a separate connection, for a server that starts. Empty if the check fails. */
+export async function diagnosePoolerAt(url: string): Promise<Diagnostic[]> {
+  const client = newClient({ url, name: 'parley doctor' });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return [await diagnosePooler(client, url)];
+  } catch {
+    return [];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Undefined if the pooler does not lend connections. */
+async function lending(client: Client, url: string): Promise<'forgets' | 'remembers' | undefined> {
+  const other = newClient({ url, name: 'parley doctor' });
+  await other.connect();
+  try {
+    const before = (await client.query(named)).rows[0].pid;
+    await other.query('begin');
+    if ((await backendOf(other)) !== before) return undefined;
+    // Occupies the backend that knows the statement.
+    await client.query(named);
+    return 'remembers';
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === missingStatement) return 'forgets';
+    throw error;
+  } finally {
+    await other.end();
+  }
+}
+
+async function backendOf(client: Client): Promise<number> {
+  return (await client.query(pid)).rows[0].pid;
 }
