@@ -1,6 +1,6 @@
 /** Finds differences between two OpenAPI documents that break clients of the older one. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { isObject } from '../../src/codec/shape.ts';
+import { isObject } from '../../src/core/values/json.ts';
 
 /** A request must stay accepted, an answer must stay readable. */
 type Direction = 'request' | 'response';

@@ -1,10 +1,11 @@
 /** The operations of the OpenAPI document, one for each RPC with a REST path. */
 import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
 import { httpRule } from '../../src/codec/http-rule.ts';
-import { formOf, isObject, objectShape } from '../../src/codec/shape.ts';
+import { formOf, objectShape } from '../../src/codec/shape.ts';
 import type { Operation } from '../../src/core/entities/usage.ts';
 import { strictOperations as strict } from '../../src/core/rpcs.ts';
 import { basePath } from '../../src/core/values/base-path.ts';
+import { isObject } from '../../src/core/values/json.ts';
 import { type Components, isRequired } from './components.ts';
 import { errorResponses, headerRef, type OperationFacts } from './errors.ts';
 import { fieldExample, requestExample, responseExample } from './examples.ts';

@@ -10,9 +10,10 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { type AnswerHead, type ChatForm, type ChoiceState, secondsOf } from '../core/entities/chat-answer.ts';
 import { type ChatOutput, OutputReader } from '../core/entities/chat-output.ts';
+import { isObject } from '../core/values/json.ts';
 import { withDoubles } from '../core/values/long-integers.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
-import { isObject, objectsOf, setMember, stringOf } from './shape.ts';
+import { objectsOf, setMember, stringOf } from './shape.ts';
 
 type Message = ChatCompletion | ChatCompletionChunk;
 /** The member of a choice that holds its text. */

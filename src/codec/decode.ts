@@ -8,8 +8,9 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { isObject } from '../core/values/json.ts';
 import { withDoubles } from '../core/values/long-integers.ts';
-import { formOf, isAlwaysPresent, isObject, objectShape, onlyField, setMember } from './shape.ts';
+import { formOf, isAlwaysPresent, objectShape, onlyField, setMember } from './shape.ts';
 
 /** A member of a JSON document with a value of the wrong type. */
 export class FieldError extends Error {

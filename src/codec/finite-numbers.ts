@@ -6,7 +6,8 @@ import {
   type Message,
   ScalarType,
 } from '@bufbuild/protobuf';
-import { isObject, memberOf } from './shape.ts';
+import { isObject } from '../core/values/json.ts';
+import { memberOf } from './shape.ts';
 
 /** Returns the path of the first number that is not finite, such as `.logit_bias.50256`; undefined if there is none. */
 type Search = (value: unknown) => string | undefined;

@@ -6,8 +6,8 @@ import {
   MessageEventSchema,
   MessageSchema,
 } from '../../gen/parley/messages/v1/messages_pb.ts';
+import { isObject } from '../core/values/json.ts';
 import { jsonCodec } from './codec.ts';
-import { isObject } from './shape.ts';
 
 const promisedAtEnd: JsonObject = { stop_reason: null, stop_sequence: null };
 

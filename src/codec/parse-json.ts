@@ -1,6 +1,7 @@
 /** Parses JSON without rounding integers. A reviver would cost a hundred times as much. */
 import { randomUUID } from 'node:crypto';
-import { isObject, setMember } from './shape.ts';
+import { isObject } from '../core/values/json.ts';
+import { setMember } from './shape.ts';
 
 /** Doubles represent every integer with fewer digits. */
 const digitsMin = 16;

@@ -6,8 +6,8 @@ import {
   ResponseEventSchema,
   ResponseSchema,
 } from '../../gen/parley/responses/v1/responses_pb.ts';
+import { isObject } from '../core/values/json.ts';
 import { jsonCodec } from './codec.ts';
-import { isObject } from './shape.ts';
 
 const promisedInResponse: JsonObject = {
   error: null,

@@ -12,6 +12,7 @@ import {
   json_union as jsonUnion,
   other_members as otherMembers,
 } from '../../gen/parley/rest/v1/options_pb.ts';
+import { isObject } from '../core/values/json.ts';
 
 interface ObjectShape {
   readonly fields: readonly DescField[];
@@ -51,10 +52,6 @@ export function memberOf(
   if (oneof === undefined) return message[localName];
   const chosen = message[oneof.localName] as { readonly case: unknown; readonly value?: unknown };
   return chosen.case === localName ? chosen.value : undefined;
-}
-
-export function isObject(json: unknown): json is JsonObject {
-  return typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json);
 }
 
 /** The text of a member; empty for any other value. */

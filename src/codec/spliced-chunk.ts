@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { AnswerHead, ChatChunk, ChoiceState } from '../core/entities/chat-answer.ts';
+import { isObject } from '../core/values/json.ts';
 import { chunkCodec } from './chat-answer.ts';
 import { parseJson } from './parse-json.ts';
-import { isObject } from './shape.ts';
 
 const ascii = { space: 0x20, quote: 0x22, backslash: 0x5c } as const;
 

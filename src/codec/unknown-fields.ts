@@ -4,9 +4,9 @@
  */
 import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
 import { ParleyError } from '../core/values/errors.ts';
+import { isObject } from '../core/values/json.ts';
 import { quote } from '../core/values/quote.ts';
 import { didYouMean } from '../core/values/suggestion.ts';
-import { isObject } from './shape.ts';
 
 /** Paths that `error.param` may repeat. Others could contain anything. */
 export const plainPath = /^[\w.[\]-]{1,200}$/;

@@ -19,6 +19,7 @@ import Sqlite from 'better-sqlite3';
 import * as z from 'zod';
 import { freeBytes, hasSpace, makeFolder } from '../files/folders.ts';
 import { systemCode } from '../files/reason.ts';
+import { replaceFile } from '../files/replace-file.ts';
 import { remember } from './checked-files.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
 import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';
@@ -74,7 +75,7 @@ export async function pull(
   options: PullOptions,
 ): Promise<Pulled> {
   await acceptLicence(store, manifest.licence, () => options.askLicence(manifest.licence));
-  writeDurably(store.manifestFile(manifest.id), manifest);
+  writeDocument(store.manifestFile(manifest.id), manifest);
   const missing = await missingFiles(store, manifest, options.signal);
   const bytesMissing = missing.reduce((sum, { bytes }) => sum + bytes, 0);
   const bytesFree = checkSpace(store, manifest, missing);
@@ -229,7 +230,7 @@ async function acceptLicence(store: ModelStore, licence: Licence, ask: () => Pro
   const given = readAnswers(file);
   if (given.some(({ name, url }) => name === licence.name && url === licence.url)) return;
   await ask();
-  writeDurably(file, [...given, { ...licence, acceptedAt: new Date().toISOString() }]);
+  writeDocument(file, [...given, { ...licence, acceptedAt: new Date().toISOString() }]);
 }
 
 function readAnswers(file: string): z.output<typeof answers> {
@@ -244,11 +245,8 @@ function readAnswers(file: string): z.output<typeof answers> {
   }
 }
 
-/** Replaces a file with a JSON document, so that after a crash it has the old content or the new one. */
-function writeDurably(path: string, document: unknown): void {
-  const unfinished = `${path}.part`;
-  writeFileSync(unfinished, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600, flush: true });
-  moveDurably(unfinished, path);
+function writeDocument(path: string, document: unknown): void {
+  replaceFile(path, `${JSON.stringify(document, null, 2)}\n`);
 }
 
 /** Renames a synced file; afterwards its new name is on disk. */

@@ -9,7 +9,7 @@ import { openApiDocument } from '../../scripts/reference/openapi.ts';
 import { nullable, promised } from '../../scripts/reference/rest-forms.ts';
 import { rpcDocument } from '../../scripts/reference/rpcs.ts';
 import { ownServices, readSchemas } from '../../scripts/reference/schemas.ts';
-import { isObject } from '../../src/codec/shape.ts';
+import { isObject } from '../../src/core/values/json.ts';
 import { ApiDocument, readDocument } from '../support/api-document.ts';
 
 const document = readDocument();

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isObject } from '../../src/codec/shape.ts';
+import { isObject } from '../../src/core/values/json.ts';
 import { shell } from '../clients/shell.ts';
 import { readDocument } from '../support/api-document.ts';
 import { type Parley, startParley } from '../support/parley.ts';

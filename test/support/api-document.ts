@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { isObject } from '../../src/codec/shape.ts';
 import { basePath } from '../../src/core/values/base-path.ts';
+import { isObject } from '../../src/core/values/json.ts';
 
 export interface ApiAnswer {
   readonly status: number;

@@ -1,7 +1,8 @@
 /** `<dataDir>/server.json`: the address of the server on a data folder, for the commands that call it. */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { replaceFile } from '../../files/replace-file.ts';
 
 const serverFile = z.object({
   baseUrl: z.url(),
@@ -18,9 +19,7 @@ const fileOf = (dataDir: string) => join(dataDir, 'server.json');
 
 /** Writes the file atomically, readable by its owner only. */
 export function writeServerFile(dataDir: string, server: ServerFile): void {
-  const unfinished = `${fileOf(dataDir)}.${server.pid}`;
-  writeFileSync(unfinished, `${JSON.stringify(server)}\n`, { mode: 0o600 });
-  renameSync(unfinished, fileOf(dataDir));
+  replaceFile(fileOf(dataDir), `${JSON.stringify(server)}\n`);
 }
 
 export function removeServerFile(dataDir: string): void {

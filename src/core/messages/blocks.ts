@@ -10,6 +10,7 @@ import {
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
+import { isObject } from '../values/json.ts';
 
 type Emit = (event: MessageInitShape<typeof MessageEventSchema>) => void;
 
@@ -121,14 +122,10 @@ function emptyBlock({ type, id, name }: Block): ContentBlock {
 function argumentsOf({ text }: Block): JsonObject | undefined {
   try {
     const input: unknown = JSON.parse(text || '{}');
-    return isJsonObject(input) ? input : undefined;
+    return isObject(input) ? input : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function deltaOf(type: Block['type'], text: string): MessageInitShape<typeof MessageDeltaSchema> {

@@ -16,8 +16,8 @@ import {
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { ParleyError } from '../values/errors.ts';
+import { wellFormedJson } from '../values/json.ts';
 import { quote } from '../values/quote.ts';
-import { wellFormedJson } from '../values/well-formed-json.ts';
 
 const roles: readonly unknown[] = ['user', 'assistant', 'system'];
 const blockTypes =

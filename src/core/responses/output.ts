@@ -12,7 +12,8 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
-import { isObject, type Tools } from './tools.ts';
+import { isObject } from '../values/json.ts';
+import type { Tools } from './tools.ts';
 
 type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
 

@@ -3,6 +3,7 @@ import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufb
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Tool, ToolSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ResponseTool } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { isObject } from '../values/json.ts';
 import { invalid } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 
@@ -185,8 +186,4 @@ function refuseForced(type: string): never {
 /** A chat has a grammar in a separate object. */
 function chatFormat({ type, ...grammar }: JsonObject): JsonObject {
   return type === 'grammar' ? { type, grammar } : { ...grammar, ...(type !== undefined && { type }) };
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,12 +2,11 @@
 import { create } from '@bufbuild/protobuf';
 import { ChatCompletionParamsSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { isObject } from '../../codec/shape.ts';
 import type { Guard, GuardedChat } from '../../core/entities/guard.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { briefError } from '../../core/values/failure-log.ts';
+import { isObject, wellFormedJson } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { wellFormedJson } from '../../core/values/well-formed-json.ts';
 import { Upstream, type UpstreamDeps } from '../openai/calls/upstream.ts';
 import { malformedResponse } from '../openai/errors.ts';
 

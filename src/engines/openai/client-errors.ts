@@ -1,6 +1,7 @@
 /** Refusals of an upstream that the client can fix: they keep their code and their field, never the upstream's sentences. */
-import { isObject, objectsOf } from '../../codec/shape.ts';
+import { objectsOf } from '../../codec/shape.ts';
 import { type ErrorCode, type ErrorDetails, ParleyError } from '../../core/values/errors.ts';
+import { isObject } from '../../core/values/json.ts';
 
 interface ErrorAnswer {
   readonly status: number;

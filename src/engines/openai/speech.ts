@@ -1,7 +1,7 @@
 import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
+import { wellFormedJson } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { wellFormedJson } from '../../core/values/well-formed-json.ts';
 import { readWavHead, withUnknownLength } from '../../media/encoders/wav.ts';
 import { AudioLength, wavHeadBytesMax } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';

@@ -1,7 +1,7 @@
 /** OpenAI's Realtime protocol for transcription, as far as Parley's own client speaks it: the client commits its turns. */
 import type { Server } from 'node:http';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
-import { isObject } from '../../codec/shape.ts';
+import { isObject } from '../../core/values/json.ts';
 import type { Hearing, OpenHearing } from './hearing.ts';
 
 const livePath = '/v1/realtime';

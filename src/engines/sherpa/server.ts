@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { basename, dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isObject } from '../../codec/shape.ts';
 import { audioFormats, type TranscriptSegment } from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
 import { errorTable, ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { isObject } from '../../core/values/json.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
 import { hearingOpener, type OpenHearing } from './hearing.ts';
 import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';

@@ -1,8 +1,8 @@
 /** Events of clients, and their members. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { isObject } from '../../codec/shape.ts';
 import type { Item, ItemPart } from '../../core/realtime/items.ts';
 import { newRealtimeId } from '../../core/realtime/response-output.ts';
+import { isObject } from '../../core/values/json.ts';
 import { invalid } from './errors.ts';
 
 export interface ClientEvent extends JsonObject {

@@ -1,7 +1,7 @@
 /** The audio formats of OpenAI's Realtime protocol. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { isObject } from '../../codec/shape.ts';
 import type { AudioEncoding } from '../../core/entities/live.ts';
+import { isObject } from '../../core/values/json.ts';
 import { invalid } from './errors.ts';
 
 export interface Format {

@@ -3,10 +3,10 @@ import { create, type JsonObject, type JsonValue, toJson } from '@bufbuild/proto
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type ResponseParams, ResponseParamsSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { isObject } from '../../codec/shape.ts';
 import type { VoiceList } from '../../core/entities/engine.ts';
 import type { History, Item } from '../../core/realtime/items.ts';
 import type { ResponseRequest, ResponseSettings } from '../../core/realtime/response-reports.ts';
+import { isObject } from '../../core/values/json.ts';
 import { readItem, requiredText, textOf } from './client-event.ts';
 import { invalid } from './errors.ts';
 import { formatJson, formatOf } from './formats.ts';

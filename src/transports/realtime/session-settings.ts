@@ -1,12 +1,12 @@
 /** The settings of a session, as OpenAI's events have them: in the current form, or in that of the beta. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { isObject } from '../../codec/shape.ts';
 import type { ConversationSettings } from '../../core/realtime/conversation.ts';
 import type { SessionConfig } from '../../core/realtime/live-session.ts';
 import type { ResponseSettings } from '../../core/realtime/response-reports.ts';
 import type { OfferedConversation } from '../../core/realtime/service.ts';
 import { toDetection } from '../../core/realtime/transcribe-request.ts';
 import type { TurnDetection } from '../../core/realtime/turn-cutter.ts';
+import { isObject } from '../../core/values/json.ts';
 import { textOf } from './client-event.ts';
 import { invalid } from './errors.ts';
 import { type Format, formatJson, formatOf, pcm } from './formats.ts';

@@ -8,9 +8,9 @@ import {
   StreamCompletionRequestSchema,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { isObject } from '../../codec/shape.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
+import { isObject } from '../../core/values/json.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
 import { replayHeaders, sendChunks } from './response.ts';

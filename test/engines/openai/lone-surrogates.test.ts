@@ -1,6 +1,6 @@
 /** Halves of surrogate pairs, which a client that cuts a text in the middle of an emoji sends, and many servers cannot read. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { wellFormedJson } from '../../../src/core/values/well-formed-json.ts';
+import { wellFormedJson } from '../../../src/core/values/json.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json, whole } from '../../support/upstream-answers.ts';

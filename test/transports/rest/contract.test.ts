@@ -1,9 +1,9 @@
 /** Runs every operation of the OpenAPI document to every status that it states, and checks the answers against it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/base.ts';
-import { isObject } from '../../../src/codec/shape.ts';
 import { rpcTable } from '../../../src/core/rpcs.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
+import { isObject } from '../../../src/core/values/json.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { restRoutes } from '../../../src/transports/rest/routes.ts';
 import { play, playingEngines, recording, type Step } from '../../conformance/play.ts';

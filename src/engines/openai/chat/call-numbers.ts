@@ -1,6 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { isObject, objectsOf, stringOf } from '../../../codec/shape.ts';
+import { objectsOf, stringOf } from '../../../codec/shape.ts';
 import { type CallSoFar, ToolCalls } from '../../../core/entities/tool-calls.ts';
+import { isObject } from '../../../core/values/json.ts';
 
 /**
  * Gives the pieces of a stream's tool calls their `index`, by which clients join them. Some servers number all calls 0,

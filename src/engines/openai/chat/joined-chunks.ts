@@ -1,6 +1,7 @@
 /** Joins the chunks of a stream that a server sends in place of a plain answer. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { isObject, objectsOf, setMember } from '../../../codec/shape.ts';
+import { objectsOf, setMember } from '../../../codec/shape.ts';
+import { isObject } from '../../../core/values/json.ts';
 import { CallNumbers } from './call-numbers.ts';
 import { readWhole } from './json.ts';
 import { doneData, eventBeginning, SseReader } from './sse.ts';

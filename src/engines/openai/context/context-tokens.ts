@@ -1,5 +1,5 @@
-import { isObject } from '../../../codec/shape.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
+import { isObject } from '../../../core/values/json.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { numberOf } from '../json-values.ts';

@@ -1,8 +1,8 @@
 /** One WebSocket to an upstream's Realtime API, for the turns of one speaker: a transcription session whose turns we commit. */
 import type { RawData, WebSocket } from 'ws';
 import { ParleyError } from '../../../core/values/errors.ts';
+import { wellFormedJson } from '../../../core/values/json.ts';
 import { OwnSignal } from '../../../core/values/signal.ts';
-import { wellFormedJson } from '../../../core/values/well-formed-json.ts';
 import type { UpstreamEncoder, UpstreamFormat } from '../../../media/upstream-encoder.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { ConnectionError, malformedResponse } from '../errors.ts';

@@ -1,7 +1,7 @@
 /** The events of OpenAI's Realtime API that matter for transcription. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { JsonScan } from '../../../codec/json-scan.ts';
-import { isObject } from '../../../codec/shape.ts';
+import { isObject } from '../../../core/values/json.ts';
 import type { UpstreamFormat } from '../../../media/upstream-encoder.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';

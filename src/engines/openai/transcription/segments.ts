@@ -1,6 +1,7 @@
 /** Reads the times in an upstream's transcript. One impossible time discards all of them. */
-import { isObject } from '../../../codec/shape.ts';
+
 import type { SegmentDetails, TranscriptSegment, TranscriptWord } from '../../../core/entities/engine.ts';
+import { isObject } from '../../../core/values/json.ts';
 import { numberOf, textOf } from '../json-values.ts';
 
 /** Recognisers may put an end in the padding after the audio. */

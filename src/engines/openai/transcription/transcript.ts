@@ -1,6 +1,7 @@
 /** Reads an upstream's transcript and ignores impossible times. */
-import { isObject } from '../../../codec/shape.ts';
+
 import type { TranscriptSegment } from '../../../core/entities/engine.ts';
+import { isObject } from '../../../core/values/json.ts';
 import { malformedResponse } from '../errors.ts';
 import { numberOf, textOf } from '../json-values.ts';
 import { languageName } from './language-name.ts';

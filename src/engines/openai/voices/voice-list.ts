@@ -3,8 +3,9 @@
  * (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}`, `{data: [{id}]}` (mlx-audio), `[{voice_id, model_id}]`, `{voices:
  * [{name, language}]}` in a model (speaches), `{voices, voiceDetails, defaultVoice}` in a model (Parley).
  */
-import { isObject } from '../../../codec/shape.ts';
+
 import type { Voice, VoiceList } from '../../../core/entities/engine.ts';
+import { isObject } from '../../../core/values/json.ts';
 import { textOf } from '../json-values.ts';
 
 const voicesMax = 10_000;

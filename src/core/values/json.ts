@@ -1,7 +1,14 @@
+/** JSON values. */
+import type { JsonObject } from '@bufbuild/protobuf';
+
 /** `JSON.stringify` for other servers, of which many cannot read lone surrogates: U+FFFD is in their place. */
 export function wellFormedJson(value: unknown): string {
   // V8 takes 0.2 us to escape a lone surrogate, and a replacer is slow.
   return isWellFormed(value) ? JSON.stringify(value) : JSON.stringify(value, wellFormed);
+}
+
+export function isObject(json: unknown): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json);
 }
 
 function isWellFormed(value: unknown): boolean {
