@@ -43,7 +43,7 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   ) {
     this.#emit = emit;
     const id = call.id.replace(/^req_/, '');
-    const tools = new Tools(params.tools);
+    const tools = Tools.of(params.tools);
     this.#head = headOf(params, id, call.startedAtMs);
     if (tools.dropped !== '') this.#head.metadata['parley_dropped_tools'] = tools.dropped;
     this.#output = new Output(id, tools, (event) => this.#add(event));

@@ -36,7 +36,7 @@ export function toChatParams(params: ResponseParams): ChatCompletionParams {
   const { model, input, instructions, text, reasoning, toolChoice } = params;
   refuseStored(params);
   checkLimit(params.maxOutputTokens);
-  const tools = new Tools(params.tools);
+  const tools = Tools.of(params.tools);
   const chatTools = tools.toChat();
   return create(ChatCompletionParamsSchema, {
     model,

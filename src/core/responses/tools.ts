@@ -34,8 +34,16 @@ export class Tools {
   readonly #chatNames = new Map<string, string>();
   readonly #clientNames = new Map<string, ToolName>();
 
-  /** @throws `invalid_parameter` if too many names collide */
-  constructor(tools: readonly ResponseTool[]) {
+  static readonly #tables = new WeakMap<readonly ResponseTool[], Tools>();
+
+  /** The table of a request, which is built once. @throws `invalid_parameter` if too many names collide */
+  static of(tools: readonly ResponseTool[]): Tools {
+    const table = Tools.#tables.get(tools) ?? new Tools(tools);
+    Tools.#tables.set(tools, table);
+    return table;
+  }
+
+  private constructor(tools: readonly ResponseTool[]) {
     const all = tools.flatMap(spread);
     const dropped = all.map(({ tool: { type = '' } }) => type).filter((type) => type !== '' && !isOwn(type));
     this.dropped = [...new Set(dropped)].join(', ').slice(0, droppedCharactersMax);
@@ -157,7 +165,7 @@ export function checkOwnTools(tools: readonly ResponseTool[]): void {
       `tools[${at}].type`,
       `\`tools[${at}].type\` must be function or custom: this server has no built-in tools.`,
     );
-  new Tools(tools).toChat();
+  Tools.of(tools).toChat();
 }
 
 /** A namespace becomes the tools in it. */
