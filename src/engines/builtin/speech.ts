@@ -3,9 +3,8 @@ import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { EncoderPool } from '../../media/encoding/encode.ts';
 import type { Owned } from '../engine-set.ts';
-import { createFlitePool, type FlitePool } from './flite/pool.ts';
+import { createFlitePool, createTexts, type FlitePool, type Texts } from './flite/pool.ts';
 import { speakPcm } from './flite/speak.ts';
-import { createTexts, type Texts } from './flite/texts.ts';
 import { defaultFliteVoice, type FliteVoice, fliteVoices } from './flite/voices.ts';
 
 /** Samples are passed to the encoder in chunks of this length, so that `durationMs` stays close to the encoded audio. */
