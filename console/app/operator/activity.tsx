@@ -1,91 +1,32 @@
-/** Who used the server in a period, what failed, and the credits that went and came. */
+/** Who used the server in a period, and what failed. */
 
-import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
-import type { ComponentChildren } from 'preact';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import { admin } from '../api.ts';
-import { nanoOf, placesOf } from '../credits.ts';
+import { placesOf } from '../credits.ts';
 import { Count, Credits, percentText } from '../format.tsx';
-import { mayDo, type SignedIn } from '../session.ts';
+import type { SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
-import { type Group, groupsOf, measureOf, sumOf } from '../usage/measures.ts';
+import { type Group, groupsOf, isFailed, measureOf, sumOf } from '../usage/measures.ts';
 import { useNamesOf } from '../usage/names.ts';
-import { PeriodChoice } from '../usage/period-choice.tsx';
-import { type Period, type PeriodName, usePeriod } from '../usage/periods.ts';
+import type { ChosenPeriod, Period } from '../usage/periods.ts';
 import { unfiltered } from '../usage/record-list.tsx';
 import { readRecords, readTotals, served, type Total } from '../usage/source.ts';
 
-const offered: readonly PeriodName[] = ['today', '7d', '30d', 'dates'];
 const topMax = 5;
 /** The newest failed requests, which the error codes are read from. */
 const failedMax = 500;
-const auditPages = { size: 1_000, max: 10 };
-
-export function Activity({ session }: { readonly session: SignedIn }) {
-  const chosen = usePeriod();
-  return (
-    <section aria-label="Activity">
-      <div class="title above">
-        <h2>Activity</h2>
-        <PeriodChoice chosen={chosen} names={offered} />
-      </div>
-      <Facts period={chosen.period} session={session} />
-      <TopAccounts period={chosen.period} session={session} />
-      <Failures period={chosen.period} />
-    </section>
-  );
-}
 
 interface Props {
-  readonly period: Period;
+  readonly chosen: ChosenPeriod;
   readonly session: SignedIn;
 }
 
-function Facts({ period, session }: Props) {
-  const { from, until } = period;
-  const seesLoads = mayDo(session, 'audit:read');
-  const facts = useLoaded(`facts ${JSON.stringify(period)}`, async (signal) => {
-    const [totals, loads] = await Promise.all([
-      readTotals('admin', { from, until, groupBy: ['operation'] }, signal),
-      seesLoads ? loadsOf(period, signal) : undefined,
-    ]);
-    const spent = totals.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n);
-    return { spent, loads };
-  });
+export function Activity({ chosen, session }: Props) {
   return (
-    <Show of={facts} what="the activity">
-      {({ spent, loads }) => (
-        <div class="cards">
-          <Fact title="Credits spent" note="by chats">
-            <Credits nano={spent} />
-          </Fact>
-          {loads && (
-            <Fact
-              title="Credits loaded"
-              note={loads.isAll ? 'without adjustments' : 'at least; see the audit trail'}
-            >
-              <Credits nano={loads.sum} />
-            </Fact>
-          )}
-        </div>
-      )}
-    </Show>
-  );
-}
-
-interface FactProps {
-  readonly title: string;
-  readonly note: string;
-  readonly children: ComponentChildren;
-}
-
-export function Fact({ title, note, children }: FactProps) {
-  return (
-    <section class="card">
-      <h2>{title}</h2>
-      <p class="big">{children}</p>
-      <p class="quiet">{note}</p>
+    <section aria-label="Activity">
+      <TopAccounts chosen={chosen} session={session} />
+      <Failures period={chosen.period} />
     </section>
   );
 }
@@ -96,28 +37,10 @@ async function newestFailed({ from, until }: Period, signal: AbortSignal): Promi
   return (await readRecords('admin', { ...filter, ...times }, { size: failedMax }, signal)).items;
 }
 
-/** The sum of the loads, as the audit trail has them, newest first. */
-async function loadsOf({ from, until }: Period, signal: AbortSignal) {
-  let sum = 0n;
-  let pageToken: string | undefined;
-  for (let page = 0; page < auditPages.max; page++) {
-    const request = { pageSize: auditPages.size, ...(pageToken !== undefined && { pageToken }) };
-    const { entries, nextPageToken } = await admin.listAuditEntries(request, { signal });
-    for (const { action, createdAt, details } of entries) {
-      const at = createdAt && timestampDate(createdAt);
-      if (at && at < from) return { sum, isAll: true };
-      if (action !== 'credits.load' || !at || at >= until) continue;
-      sum += nanoOf((JSON.parse(details) as { amount: string }).amount);
-    }
-    if (nextPageToken === undefined) return { sum, isAll: true };
-    pageToken = nextPageToken;
-  }
-  return { sum, isAll: false };
-}
-
 const { requests, credits } = measureOf;
 
-function TopAccounts({ period, session }: Props) {
+function TopAccounts({ chosen, session }: Props) {
+  const { period } = chosen;
   const { from, until } = period;
   const totals = useLoaded(`top ${JSON.stringify(period)}`, (signal) => {
     const top = { top: topMax, topBy: credits.topBy };
@@ -127,7 +50,7 @@ function TopAccounts({ period, session }: Props) {
     <section class="card">
       <h2>Top accounts, by credits</h2>
       <Show of={totals} what="the accounts">
-        {(all) => <Accounts period={period} session={session} totals={all.filter(isServed)} />}
+        {(all) => <Accounts chosen={chosen} session={session} totals={all.filter(isServed)} />}
       </Show>
     </section>
   );
@@ -135,7 +58,7 @@ function TopAccounts({ period, session }: Props) {
 
 const isServed = ({ operation }: Total): boolean => served.some((name) => name === operation);
 
-function Accounts({ session, totals }: Props & { readonly totals: readonly Total[] }) {
+function Accounts({ chosen, session, totals }: Props & { readonly totals: readonly Total[] }) {
   const all = groupsOf(totals, 'account', credits);
   const isRest = ({ totals: [first] }: Group) => first?.rest === true;
   const groups = [...all.filter((group) => !isRest(group)), ...all.filter(isRest)];
@@ -145,6 +68,7 @@ function Accounts({ session, totals }: Props & { readonly totals: readonly Total
   );
   if (groups.length === 0) return <Empty title="No requests in this period." />;
   const query = new URLSearchParams(location.search);
+  query.set('period', chosen.name);
   const places = placesOf(groups.map(({ sum }) => sum));
   const columns: readonly DataColumn<Group>[] = [
     {
@@ -225,10 +149,7 @@ function failuresOf(totals: readonly Total[], records: readonly UsageRecord[]): 
     .map(([model, own]) => ({
       model,
       all: sumOf(own, requests),
-      failed: sumOf(
-        own.filter(({ state }) => state === 'failed' || state === 'interrupted'),
-        requests,
-      ),
+      failed: sumOf(own.filter(isFailed), requests),
       codes: [...Map.groupBy(codes.get(model) ?? [], ({ code = 'unknown' }) => code)]
         .sort(([, one], [, other]) => other.length - one.length)
         .map(([code, { length }]) => `${code} ${length}`)

@@ -1,111 +1,70 @@
-/** An operator's first page: whether the server works, and how much it did. */
+/** An operator's first page: what the server does, what needs a person, and who used it. */
 
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { GetServerStateResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
-import { Credits, spanText } from '../format.tsx';
+import { spanText, wholeText } from '../format.tsx';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
-import { daysAgo, readTotals, served } from '../usage/source.ts';
-import { Today } from '../usage/today.tsx';
-import { Activity, Fact } from './activity.tsx';
-import { FirstOutput } from './first-output.tsx';
+import { PeriodChoice } from '../usage/period-choice.tsx';
+import { type PeriodName, usePeriod } from '../usage/periods.ts';
+import { Activity } from './activity.tsx';
+import { Needs } from './needs.tsx';
+import { UseChart } from './use-chart.tsx';
 
-const days = 14;
+const offered: readonly PeriodName[] = ['today', '7d', '30d', 'dates'];
 
 export function OverviewPage({ session }: { readonly session: SignedIn }) {
+  const chosen = usePeriod('today');
+  const seesUse = mayDo(session, 'usage:read');
+  const seesServer = mayDo(session, 'server:read');
+  const server = useLoaded('server', async (signal) =>
+    seesServer ? admin.getServerState({}, { signal }) : undefined,
+  );
   return (
     <>
-      <h1>Overview</h1>
+      <div class="title">
+        <h1>Overview</h1>
+        {seesUse && <PeriodChoice chosen={chosen} names={offered} />}
+      </div>
       {session.key.scopes.length > 0 && (
         <p class="quiet">Your key may do: {session.key.scopes.join(', ')}.</p>
       )}
-      {mayDo(session, 'server:read') && <ServerFacts />}
-      {mayDo(session, 'usage:read') && (
-        <>
-          <UsageFacts />
-          <Activity session={session} />
-        </>
+      {seesServer && (
+        <Show of={server} what="the server">
+          {(state) => state && <Status state={state} />}
+        </Show>
       )}
+      {seesUse && <UseChart chosen={chosen} session={session} />}
+      <Needs session={session} state={server.value} />
+      {seesUse && <Activity chosen={chosen} session={session} />}
     </>
   );
 }
 
-function ServerFacts() {
-  const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
-  return (
-    <Show of={server} what="the server">
-      {(state) => <Server state={state} />}
-    </Show>
-  );
-}
-
-function UsageFacts() {
-  const totals = useLoaded('totals', async (signal) => {
-    const all = await readTotals(
-      'admin',
-      { from: daysAgo(days - 1), groupBy: ['day', 'operation', 'state'] },
-      signal,
-    );
-    return all.filter(({ operation }) => served.some((name) => name === operation));
-  });
-  return (
-    <Show of={totals} what="the usage">
-      {(value) => (
-        <Today totals={value} days={days}>
-          {(today) => (
-            <div>
-              <dt>Credits</dt>
-              <dd>
-                <Credits nano={today.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n)} />
-              </dd>
-            </div>
-          )}
-        </Today>
-      )}
-    </Show>
-  );
-}
-
-function Server({
+function Status({
   state: { version, startedAt, engines, models },
 }: {
   readonly state: GetServerStateResponse;
 }) {
-  const down = engines.filter(({ up }) => !up);
-  const unavailable = models.filter(({ available }) => !available);
+  const up = engines.filter((engine) => engine.up).length;
+  const callable = models.filter(({ available }) => available).length;
+  const isWell = up === engines.length && callable === models.length;
   return (
-    <>
-      {down.length + unavailable.length > 0 && (
-        <ul class="notes" aria-label="Needs your attention">
-          {down.map(({ name }) => (
-            <li key={name}>
-              <strong>The engine {name} cannot be reached.</strong>{' '}
-              <a href="/console/server">Show the server</a>
-            </li>
-          ))}
-          {unavailable.map(({ id, reason }) => (
-            <li key={id}>
-              <strong>{id} cannot be called.</strong> {reason}
-            </li>
-          ))}
-        </ul>
-      )}
-      <div class="cards">
-        <Fact title="Engines" note="can be reached">
-          {`${engines.length - down.length} of ${engines.length}`}
-        </Fact>
-        <Fact title="Models" note="can be called">
-          {`${models.length - unavailable.length} of ${models.length}`}
-        </Fact>
-        <Fact
-          title="Parley"
-          note={`started ${startedAt === undefined ? '' : spanText(timestampDate(startedAt))}`}
-        >
-          {version}
-        </Fact>
-      </div>
-      <FirstOutput engines={engines} />
-    </>
+    <p class="status">
+      <span class={`badge ${isWell ? 'ok' : 'failed'}`}>{isWell ? 'works' : 'needs attention'}</span>
+      <a href="/console/server">
+        {partText(up, engines.length, 'engine')} up, {partText(callable, models.length, 'model')} callable
+      </a>
+      <span class="quiet">
+        Parley {version}, started {startedAt && spanText(timestampDate(startedAt))}
+      </span>
+    </p>
   );
+}
+
+/** Such as `3 engines` or `2 of 3 engines`. */
+function partText(count: number, all: number, noun: string): string {
+  const nouns = all === 1 ? noun : `${noun}s`;
+  return count === all ? `${wholeText(all)} ${nouns}` : `${wholeText(count)} of ${wholeText(all)} ${nouns}`;
 }

@@ -1,32 +1,39 @@
-/** A chart of usage with its legend. The table below it has the same numbers for those who cannot see it. */
+/** A chart of usage with its legend. A table has the same numbers for those who cannot see it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Group, type Measure, othersName, seriesOf } from './measures.ts';
+import { type Group, type Measure, othersName, seriesOf, sumOf } from './measures.ts';
 import { type Period, stepsOf } from './periods.ts';
 
-interface Props {
-  readonly groups: readonly Group[];
-  readonly measure: Measure;
-  readonly period: Period;
+export interface Series {
+  readonly name: string;
+  /** One for each step of the period. Undefined: there is none. */
+  readonly values: readonly (bigint | undefined)[];
+  /** The value of the whole period. */
+  readonly whole: bigint;
 }
 
-/** Further groups are drawn as one. */
-const seriesMax = 6;
+interface Props {
+  readonly series: readonly Series[];
+  readonly measure: Pick<Measure, 'label' | 'text' | 'isWhole' | 'plotted'>;
+  readonly period: Period;
+  /** Whether the values are no parts of a sum, as medians are. */
+  readonly isLines?: boolean;
+  /** The place of the table with the same numbers. */
+  readonly table: string;
+}
+
+/** Series apart. */
+export const seriesMax = 6;
 
 export const seriesColor = (index: number): string => `var(--series-${Math.min(index, seriesMax) + 1})`;
 
-export function Chart({ groups, measure, period }: Props) {
+export function Chart({ series, measure, period, isLines = false, table }: Props) {
   const target = useRef<HTMLDivElement>(null);
   const [hovered, setHovered] = useState<number>();
   const [isMissing, setMissing] = useState(false);
   const theme = useTheme();
   const steps = stepsOf(period);
-  const series = drawn(groups).map(({ name, totals }, index) => ({
-    name,
-    color: seriesColor(index),
-    values: seriesOf(totals, steps, measure),
-  }));
   const shape = JSON.stringify([
-    measure.name,
+    measure.label,
     steps,
     series.map(({ name, values }) => [name, values.map(String)]),
   ]);
@@ -40,7 +47,12 @@ export function Chart({ groups, measure, period }: Props) {
         if (isGone) return;
         remove = plot(element, {
           times: steps.map((step) => Date.parse(step) / 1000),
-          series: series.map(({ values, ...one }) => ({ ...one, values: values.map(measure.plotted) })),
+          series: series.map(({ name, values }, index) => ({
+            name,
+            color: seriesColor(index),
+            values: values.map((value) => (value === undefined ? null : measure.plotted(value))),
+          })),
+          isLines,
           axisText: (value) => value.toLocaleString(undefined, { notation: 'compact' }),
           timeText: (seconds) => stepText(new Date(seconds * 1000), period),
           isWhole: measure.isWhole,
@@ -61,7 +73,7 @@ export function Chart({ groups, measure, period }: Props) {
         ref={target}
         class="plot"
         role="img"
-        aria-label={`${measure.label} by ${period.unit}; see the table below`}
+        aria-label={`${measure.label} by ${period.unit}; see the table ${table}`}
       />
       {isMissing && (
         <p class="problem">
@@ -70,26 +82,32 @@ export function Chart({ groups, measure, period }: Props) {
       )}
       <figcaption>
         <span class="when">{step === undefined ? period.label : stepText(new Date(step), period)} (UTC)</span>
-        {series.map(({ name, color, values }) => (
-          <span key={name} class="series">
-            <i style={{ background: color }} /> {name}{' '}
-            <strong>{measure.text(hovered === undefined ? sum(values) : (values[hovered] ?? 0n))}</strong>
-          </span>
-        ))}
+        {series.map(({ name, values, whole }, index) => {
+          const value = hovered === undefined ? whole : values[hovered];
+          return (
+            <span key={name} class="series">
+              <i style={{ background: seriesColor(index) }} /> {name}{' '}
+              <strong>{value === undefined ? '–' : measure.text(value)}</strong>
+            </span>
+          );
+        })}
       </figcaption>
     </figure>
   );
 }
 
-function drawn(groups: readonly Group[]): readonly Pick<Group, 'name' | 'totals'>[] {
-  const apart = groups.filter(({ name }) => name !== othersName);
-  if (groups.length <= seriesMax) return groups;
-  const shown = apart.slice(0, seriesMax);
-  const rest = groups.filter((group) => !shown.includes(group)).flatMap(({ totals }) => totals);
-  return [...shown, { name: othersName, totals: rest }];
+/** The series of the largest groups. Further groups are drawn as one. */
+export function seriesOfGroups(groups: readonly Group[], measure: Measure, period: Period): Series[] {
+  const steps = stepsOf(period);
+  const apart = groups.filter(({ name }) => name !== othersName).slice(0, seriesMax);
+  const rest = groups.filter((group) => !apart.includes(group)).flatMap(({ totals }) => totals);
+  const drawn = groups.length <= seriesMax ? groups : [...apart, { name: othersName, totals: rest }];
+  return drawn.map(({ name, totals }) => ({
+    name,
+    values: seriesOf(totals, steps, measure),
+    whole: sumOf(totals, measure),
+  }));
 }
-
-const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);
 
 const stepParts = {
   hour: { hour: '2-digit', minute: '2-digit' },

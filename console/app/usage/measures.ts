@@ -100,6 +100,9 @@ export function groupsOf(totals: readonly Total[], dimension: Dimension, measure
     );
 }
 
+/** Whether it is of requests that ended with an error of the server or an engine. */
+export const isFailed = ({ state }: Total): boolean => state === 'failed' || state === 'interrupted';
+
 export function sumOf(totals: readonly Total[], { of }: Measure): bigint {
   return totals.reduce((sum, total) => sum + of(total), 0n);
 }

@@ -38,14 +38,15 @@ export interface ChosenPeriod {
   readonly setDay: readonly [from: (day: string) => void, to: (day: string) => void];
 }
 
-export function usePeriod(): ChosenPeriod {
+/** @param usual the period of an address that names none */
+export function usePeriod(usual: PeriodName = '30d'): ChosenPeriod {
   const [given, setName] = useQuery('period');
   const [from, setFrom] = useQuery('from');
   const [to, setTo] = useQuery('to');
-  const name = periodNames.find((one) => one === given) ?? periodNames[0];
+  const name = periodNames.find((one) => one === given) ?? usual;
   const days = [dayOf(from) ?? dayText(daysAgo(29)), dayOf(to) ?? dayText(daysAgo(0))] as const;
   const choose = (next: PeriodName) => {
-    setName(next === periodNames[0] ? '' : next);
+    setName(next === usual ? '' : next);
     setFrom(next === 'dates' ? days[0] : '');
     setTo(next === 'dates' ? days[1] : '');
   };
@@ -56,7 +57,10 @@ export function usePeriod(): ChosenPeriod {
 export function periodOf(name: Exclude<PeriodName, 'dates'>): Period {
   const label = periodLabels[name];
   const until = daysAgo(-1);
-  if (name === 'today') return { label, unit: 'hour', from: daysAgo(0), until };
+  if (name === 'today') {
+    const from = daysAgo(0);
+    return { label: `${label}, ${dateText(from, 'UTC')}`, unit: 'hour', from, until };
+  }
   if (name === '12m') return { label, unit: 'month', from: monthsAgo(11), until };
   return { label, unit: 'day', from: daysAgo(Number.parseInt(name, 10) - 1), until };
 }
@@ -75,14 +79,21 @@ function betweenDays(days: readonly [string, string]): Period {
   };
 }
 
+/** The hour, day or month of a moment, as totals name it. */
+export function stepOf(date: Date, { unit }: Period): string {
+  const text = date.toISOString();
+  if (unit === 'hour') return `${text.slice(0, 13)}:00:00Z`;
+  return text.slice(0, unit === 'day' ? 10 : 7);
+}
+
 /** All hours, days or months of a period, as totals name them. */
-export function stepsOf({ unit, from, until }: Period): string[] {
+export function stepsOf(period: Period): string[] {
+  const { unit, from, until } = period;
   if (unit === 'month') return monthsBetween(from, until);
   const stepMs = unit === 'hour' ? dayMs / 24 : dayMs;
   const count = (until.getTime() - from.getTime()) / stepMs;
   return Array.from({ length: count }, (_, index) => {
-    const text = new Date(from.getTime() + index * stepMs).toISOString();
-    return unit === 'hour' ? text.replace('.000', '') : text.slice(0, 10);
+    return stepOf(new Date(from.getTime() + index * stepMs), period);
   });
 }
 

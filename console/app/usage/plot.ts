@@ -1,4 +1,4 @@
-/** Draws stacked bars. Loaded with the first chart. */
+/** Draws stacked bars, or lines. Loaded with the first chart. */
 import uPlot from 'uplot';
 
 export interface Plotted {
@@ -7,8 +7,11 @@ export interface Plotted {
   readonly series: readonly {
     readonly name: string;
     readonly color: string;
-    readonly values: readonly number[];
+    /** Bars have a number everywhere. */
+    readonly values: readonly (number | null)[];
   }[];
+  /** Whether the values are no parts of a sum, as medians are. */
+  readonly isLines: boolean;
   /** Whether the axis has whole numbers only. */
   readonly isWhole: boolean;
   readonly axisText: (value: number) => string;
@@ -21,12 +24,13 @@ const timeSpacePx = 70;
 
 /** Draws into an element, and again whenever its width changes. Returns a function that removes the chart. */
 export function plot(target: HTMLElement, plotted: Plotted): () => void {
-  const { times, series } = plotted;
-  // Each series is drawn from zero to the top of its stack, the highest first.
-  const stacked = stack(series.map(({ values }) => values)).reverse();
+  const { times, series, isLines } = plotted;
+  const values = series.map((one) => one.values);
+  // Each series of bars is drawn from zero to the top of its stack, the highest first.
+  const data = (isLines ? values : stack(values)).toReversed();
   const chart = new uPlot(
     optionsFor(plotted, target.clientWidth),
-    [[...times], ...stacked] as uPlot.AlignedData,
+    [[...times], ...data] as uPlot.AlignedData,
     target,
   );
   const observer = new ResizeObserver(() => chart.setSize({ width: target.clientWidth, height: heightPx }));
@@ -37,10 +41,10 @@ export function plot(target: HTMLElement, plotted: Plotted): () => void {
   };
 }
 
-function stack(values: readonly (readonly number[])[]): number[][] {
+function stack(values: readonly (readonly (number | null)[])[]): number[][] {
   let below: readonly number[] = [];
   return values.map((own) => {
-    const sum = own.map((value, index) => value + (below[index] ?? 0));
+    const sum = own.map((value, index) => (value ?? 0) + (below[index] ?? 0));
     below = sum;
     return sum;
   });
@@ -56,7 +60,7 @@ function labelled(times: readonly number[], width: number): number[] {
 }
 
 function optionsFor(
-  { times, series, isWhole, axisText, timeText, onHover }: Plotted,
+  { times, series, isLines, isWhole, axisText, timeText, onHover }: Plotted,
   width: number,
 ): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
@@ -64,6 +68,10 @@ function optionsFor(
   const [quiet, line] = [probe('--quiet'), probe('--line')];
   const axis = { stroke: quiet, font: `12px ${style.fontFamily}`, ticks: { show: false } };
   const bars = uPlot.paths.bars?.({ size: [0.72, 48], radius: 0.12 });
+  const formOf = (color: string): Partial<uPlot.Series> =>
+    isLines
+      ? { width: 2, spanGaps: true, points: { show: true, size: 7, fill: color } }
+      : { width: 0, fill: color, ...(bars && { paths: bars }), points: { show: false } };
   return {
     width,
     height: heightPx,
@@ -92,16 +100,10 @@ function optionsFor(
     ],
     series: [
       {},
-      ...series
-        .toReversed()
-        .map(({ name, color }) => ({
-          label: name,
-          fill: resolved(color),
-          stroke: resolved(color),
-          width: 0,
-          ...(bars && { paths: bars }),
-          points: { show: false },
-        })),
+      ...series.toReversed().map(({ name, color }) => {
+        const own = resolved(color);
+        return { label: name, stroke: own, ...formOf(own) };
+      }),
     ],
     hooks: { setCursor: [({ cursor }) => onHover(cursor.idx ?? undefined)] },
   };

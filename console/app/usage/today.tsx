@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { Count, percentText } from '../format.tsx';
 import { DayBars } from './day-bars.tsx';
+import { isFailed } from './measures.ts';
 import { daysAgo, type Total } from './source.ts';
 
 interface Props {
@@ -16,7 +17,7 @@ export function Today({ totals, days, children }: Props) {
   const day = daysAgo(0).toISOString().slice(0, 10);
   const today = totals.filter((total) => total.day === day);
   const all = countOf(today);
-  const failed = countOf(today.filter(({ state }) => state === 'failed' || state === 'interrupted'));
+  const failed = countOf(today.filter(isFailed));
   return (
     <section class="card">
       <div class="title">

@@ -5,12 +5,13 @@ import { Count, Credits, dayMs } from '../format.tsx';
 import { useQuery } from '../router.ts';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
-import { Chart } from './chart.tsx';
+import { Chart, seriesOfGroups } from './chart.tsx';
 import { causes, FilterChoices, type Filters, useFilters } from './filters.tsx';
 import {
   type Dimension,
   dimensions,
   groupsOf,
+  isFailed,
   type Measure,
   measureOf,
   measures,
@@ -180,7 +181,12 @@ function Sums({ session, keys, period, totals, dimension, measure }: SumsProps) 
         </Empty>
       ) : (
         <>
-          <Chart groups={groups} measure={measure} period={period} />
+          <Chart
+            series={seriesOfGroups(groups, measure, period)}
+            measure={measure}
+            period={period}
+            table="below"
+          />
           <TotalsTable groups={groups} dimension={dimension} />
         </>
       )}
@@ -190,10 +196,7 @@ function Sums({ session, keys, period, totals, dimension, measure }: SumsProps) 
 
 /** The main numbers. */
 function Key({ totals }: { readonly totals: readonly Total[] }) {
-  const failed = sumOf(
-    totals.filter(({ state }) => state === 'failed' || state === 'interrupted'),
-    measureOf.requests,
-  );
+  const failed = sumOf(totals.filter(isFailed), measureOf.requests);
   return (
     <dl class="numbers">
       <div>
