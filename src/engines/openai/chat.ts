@@ -3,7 +3,6 @@ import { asChunk } from '../../core/chat/answer-as-chunk.ts';
 import { checkWhole } from '../../core/chat/checks.ts';
 import { type ChatAnswer, type ChatChunk, messageChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
-import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
@@ -14,7 +13,7 @@ import { readAnswer, readWhole, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { doneData, eventBeginning, type SseEvent, SseReader } from './chat/sse.ts';
-import type { ContextSource } from './context/context-source.ts';
+import type { Known } from './reported-value.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' };
 const eventHeaders = { ...jsonHeaders, accept: 'text/event-stream' };
@@ -30,7 +29,7 @@ export interface OpenAiChatOptions {
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
   /** Set if the model's context is read from the upstream. */
-  readonly context: Pick<ContextSource, 'tokens' | 'availability'> | undefined;
+  readonly context: Known<number> | undefined;
 }
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
@@ -46,11 +45,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
     tokenizer,
     // A model whose upstream is unreachable stays in the catalog; calls to it fail with `upstream_error`.
     availability: () => context?.availability() ?? { available: true },
-    contextTokens: () => {
-      const availability = context?.availability();
-      if (availability?.available !== false) return context?.tokens;
-      throw new ParleyError('engine_unavailable', { message: availability.reason });
-    },
+    contextTokens: () => context?.value(),
     complete: async (params, signal) => {
       const answer = await post(params, false, signal);
       return readAnswer(await answer.json(chatAnswerBytesMax(params), joinEvents), report);

@@ -11,10 +11,9 @@ import {
 } from '../diagnostics.ts';
 import { Upstream } from './calls/upstream.ts';
 import { LimitName } from './chat/limit-names.ts';
-import { noContextReason } from './context/context-source.ts';
-import { readContextTokens, readModelList } from './context/context-tokens.ts';
+import { noContextReason, readContextTokens, readModelList } from './context/context-tokens.ts';
 import type { OpenAiSettings } from './index.ts';
-import { noVoicesReason, readListedVoices } from './voices/voice-source.ts';
+import { noVoicesReason, readListedVoices } from './voices/voice-list.ts';
 
 /** The list that every server of this API has: `{data: [{id}]}`. */
 const modelList = z.object({ data: z.array(z.object({ id: z.string() })).nullable() });

@@ -1,3 +1,4 @@
+import type { VoiceList } from '../../core/entities/engine.ts';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
 import type { EngineSet } from '../engine-set.ts';
@@ -5,12 +6,13 @@ import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upst
 import { isOpenAi, LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { createOpenAiChat } from './chat.ts';
-import { ContextSource } from './context/context-source.ts';
+import { noContextReason, readContextTokens } from './context/context-tokens.ts';
 import type { RelaySpeakerDeps } from './realtime/speaker.ts';
+import { type Known, ReportedValue, type ReportedValueOptions } from './reported-value.ts';
 import { createOpenAiSpeech } from './speech.ts';
 import type { TranscriptionFormat } from './transcription/format.ts';
 import { createOpenAiTranscription } from './transcription.ts';
-import { configuredVoices, ListedVoices, type VoiceSource } from './voices/voice-source.ts';
+import { configuredVoices, noVoicesReason, readListedVoices } from './voices/voice-list.ts';
 
 /** Checked, with every default filled in. Times are milliseconds. */
 export interface OpenAiSettings extends UpstreamSettings {
@@ -32,29 +34,38 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly voicesEveryMs: number;
 }
 
+/** Milliseconds between two readings of a context that is known. */
+const contextEveryMs = 300_000;
+
 /** Any server that speaks the OpenAI API. Connects at first use, or to read a list of voices. */
 export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps): EngineSet {
   const upstream = new Upstream(settings, deps);
   const nameOf = (id: string) => settings.models[id] ?? id;
   const probe = createDurationProbe();
-  const voiceSources = new Map<string, VoiceSource>();
-  const openVoices = (model: string): VoiceSource => {
+  const { name: engine, log } = deps;
+  const listedVoices = new Map<string, ReportedValue<VoiceList>>();
+  const openVoices = (model: string): Known<VoiceList> => {
     const { voices, voicesEveryMs } = settings;
     if (Object.keys(voices).length > 0) return configuredVoices(voices);
-    const { name, log } = deps;
-    const source =
-      voiceSources.get(model) ??
-      new ListedVoices({ upstream, model, engine: name, everyMs: voicesEveryMs, log });
-    voiceSources.set(model, source);
-    return source;
+    return kept(listedVoices, model, {
+      read: (signal) => readListedVoices(upstream, model, signal),
+      pending: 'The voices of this model are still being read. Try again in a moment.',
+      reasonOf: (error) => noVoicesReason(engine, error),
+      everyMs: voicesEveryMs,
+      log,
+      names: { engine, model },
+    });
   };
-  const contextSources = new Map<string, ContextSource>();
-  const openContext = (id: string, model: string): ContextSource => {
-    const { name, log } = deps;
-    const source = contextSources.get(id) ?? new ContextSource({ upstream, model, id, engine: name, log });
-    contextSources.set(id, source);
-    return source;
-  };
+  const contexts = new Map<string, ReportedValue<number>>();
+  const openContext = (id: string): Known<number> =>
+    kept(contexts, id, {
+      read: (signal) => readContextTokens(upstream, nameOf(id), signal),
+      pending: 'The context of this model is still being read. Try again in a moment.',
+      reasonOf: (error) => noContextReason(engine, id, error),
+      everyMs: contextEveryMs,
+      log,
+      names: { engine, model: id },
+    });
   return {
     speech: (id) => createOpenAiSpeech({ upstream, model: nameOf(id), voices: openVoices(nameOf(id)) }),
     transcription: (id) =>
@@ -72,23 +83,30 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
         upstream,
         model,
         limitName: new LimitName(settings.outputLimit, settings.baseUrl, (name) =>
-          deps.log.info(
-            { engine: deps.name, model: id },
-            `the upstream takes the limit of an answer as ${name}`,
-          ),
+          log.info({ engine, model: id }, `the upstream takes the limit of an answer as ${name}`),
         ),
         parameters: settings.parameters ?? {},
         takesDeveloper: isOpenAi(settings.baseUrl) || settings.isParley === true,
         tokenizer: tokenizerOf(settings.baseUrl, model),
-        context: needsContext ? openContext(id, model) : undefined,
+        context: needsContext ? openContext(id) : undefined,
       });
     },
     reading: () => upstream.reading(),
     close: async () => {
-      for (const source of [...voiceSources.values(), ...contextSources.values()]) source.close();
+      for (const source of [...listedVoices.values(), ...contexts.values()]) source.close();
       await Promise.all([probe.close(), upstream.close()]);
     },
   };
+}
+
+function kept<Value>(
+  known: Map<string, ReportedValue<Value>>,
+  name: string,
+  options: ReportedValueOptions<Value>,
+): ReportedValue<Value> {
+  const value = known.get(name) ?? new ReportedValue(options);
+  known.set(name, value);
+  return value;
 }
 
 function relayOf(settings: OpenAiSettings, upstream: Upstream, model: string): RelaySpeakerDeps | undefined {

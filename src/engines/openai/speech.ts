@@ -1,4 +1,10 @@
-import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/entities/engine.ts';
+import type {
+  AudioFormat,
+  SpeechEngine,
+  SpeechOutput,
+  SpeechRequest,
+  VoiceList,
+} from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
 import { wellFormedJson } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
@@ -6,13 +12,13 @@ import { readWavHead, withUnknownLength } from '../../media/encoders/wav.ts';
 import { AudioLength, wavHeadBytesMax } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
-import type { VoiceSource } from './voices/voice-source.ts';
+import type { Known } from './reported-value.ts';
 
 interface OpenAiSpeechDeps {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;
-  readonly voices: VoiceSource;
+  readonly voices: Known<VoiceList>;
 }
 
 /**
@@ -22,7 +28,7 @@ interface OpenAiSpeechDeps {
 export function createOpenAiSpeech(deps: OpenAiSpeechDeps): SpeechEngine {
   return {
     availability: () => deps.voices.availability(),
-    voices: () => deps.voices.list(),
+    voices: () => deps.voices.value(),
     // Only the upstream knows which texts its model can speak.
     check: () => undefined,
     synthesize: (request, signal) => synthesize(deps, request, signal),

@@ -11,7 +11,7 @@ import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
 import type { OpenAiSettings } from '../openai/index.ts';
 import { reportedIn } from '../openai/transcription/format.ts';
-import { configuredVoices } from '../openai/voices/voice-source.ts';
+import { configuredVoices } from '../openai/voices/voice-list.ts';
 import { uploadSpeaker } from '../upload-speaker.ts';
 
 /** Settings of the calls, as those of any server with the OpenAI API. */
@@ -102,7 +102,7 @@ function speech({ voices }: ProcessSettings, open: Open<SpeechEngine>): SpeechEn
   const source = configuredVoices(voices);
   return {
     availability: () => source.availability(),
-    voices: () => source.list(),
+    voices: () => source.value(),
     check: () => undefined,
     synthesize: (request, signal) => {
       let output: SpeechOutput | undefined;

@@ -11,6 +11,18 @@ const contextMembers = ['max_model_len', 'context_length', 'context_window', 'ma
 const metaMembers = ['n_ctx', 'n_ctx_train'];
 
 /**
+ * Why a model's context is unknown, with advice.
+ * @param error undefined if the upstream was read and does not report it
+ */
+export function noContextReason(engine: string, id: string, error: unknown): string {
+  const found =
+    error === undefined
+      ? `The server of the engine ${engine} does not report the context of this model.`
+      : `The server of the engine ${engine} could not be asked for the context of this model.`;
+  return `${found} Write \`contextTokens\` of the model ${id} in parley.yaml.`;
+}
+
+/**
  * Tokens of a model's prompt and answer together, from the upstream's list of models, or from Ollama's page of one
  * model. Undefined if neither has it.
  *

@@ -1,20 +1,91 @@
-/**
- * Reads a list of voices. There is no standard; the branches below read these shapes: `{voices: [{id, name}]}`
- * (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}`, `{data: [{id}]}` (mlx-audio), `[{voice_id, model_id}]`, `{voices:
- * [{name, language}]}` in a model (speaches), `{voices, voiceDetails, defaultVoice}` in a model (Parley).
- */
-
+/** The voices of a speech model: from the configuration, or as its upstream lists them. */
 import type { Voice, VoiceList } from '../../../core/entities/engine.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
 import { isObject } from '../../../core/values/json.ts';
+import type { Signal } from '../../../core/values/signal.ts';
+import type { Upstream } from '../calls/upstream.ts';
 import { textOf } from '../json-values.ts';
+import type { Known } from '../reported-value.ts';
 
+const listBytesMax = 4 * 1024 * 1024;
+/** Statuses that say nothing about whether there is a list. */
+const inconclusiveStatuses: readonly number[] = [401, 403, 408, 425, 429];
 const voicesMax = 10_000;
 const idCharactersMax = 256;
 /** The tag of an unknown language. */
 const undetermined = 'und';
 
-/** The voices of a model; undefined if there is no list or it is empty. @param model the upstream's name of the model */
-export function readVoiceList(json: unknown, model: string): VoiceList | undefined {
+/** At least one voice from the configuration, each with its language. */
+export function configuredVoices(languages: Readonly<Record<string, string>>): Known<VoiceList> {
+  const voices = Object.entries(languages).map(([id, language]) => ({ id, language }));
+  const list = { voices, defaultVoice: voices[0]?.id ?? '' };
+  return { availability: () => ({ available: true }), value: () => list };
+}
+
+/**
+ * Reads the voices that an upstream lists for a model. Asks for the model's own list first, as other lists may cover
+ * all models. Undefined if there is none.
+ *
+ * @param model the upstream's name of the model
+ * @throws `upstream_error`, or the signal's reason
+ */
+export async function readListedVoices(
+  upstream: Upstream,
+  model: string,
+  signal: Signal,
+): Promise<VoiceList | undefined> {
+  const query = encodeURIComponent(model);
+  const paths = [
+    `/models/${model.split('/').map(encodeURIComponent).join('/')}`,
+    `/audio/voices?model=${query}`,
+    `/audio/speech/voices?model_id=${query}`,
+  ];
+  for (const path of paths) {
+    try {
+      const headers = { accept: 'application/json' };
+      const answer = await upstream.call({ method: 'GET', path, headers, signal });
+      // Some servers answer every path with an HTML page.
+      if (answer.contentType.startsWith('text/')) {
+        answer.close();
+        continue;
+      }
+      const list = readVoiceList(await answer.json(listBytesMax), model);
+      if (list) return list;
+    } catch (error) {
+      if (!isNotThere(error)) throw error;
+    }
+  }
+  return undefined;
+}
+
+function isNotThere(error: unknown): boolean {
+  if (!(error instanceof ParleyError)) return false;
+  const { httpStatus } = error;
+  return (
+    (httpStatus >= 400 && httpStatus < 500 && !inconclusiveStatuses.includes(httpStatus)) ||
+    httpStatus === 501
+  );
+}
+
+/**
+ * Why no voices are known, with advice.
+ * @param error undefined if the upstream answered without a list
+ */
+export function noVoicesReason(engine: string, error: unknown): string {
+  const setting = `engines.${engine}.voices`;
+  return error === undefined
+    ? `The server of the engine ${engine} lists no voices for this model. Write them in parley.yaml under ${setting}.`
+    : `The server of the engine ${engine} could not be asked for its voices. Check that it runs and takes the key, or write them under ${setting}.`;
+}
+
+/**
+ * The voices of a model; undefined if there is no list or it is empty. There is no standard; these shapes are read: `{voices: [{id, name}]}`
+ * (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}`, `{data: [{id}]}` (mlx-audio), `[{voice_id, model_id}]`, `{voices:
+ * [{name, language}]}` in a model (speaches), `{voices, voiceDetails, defaultVoice}` in a model (Parley).
+ *
+ * @param model the upstream's name of the model
+ */
+function readVoiceList(json: unknown, model: string): VoiceList | undefined {
   const voices = new Map<string, Voice>();
   for (const entry of entriesOf(json).slice(0, voicesMax)) {
     const voice = isOther(entry, model) ? undefined : readVoice(entry);
