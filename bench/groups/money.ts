@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { databaseFaults } from '../../src/store/maintenance/verify.ts';
+import { databaseFaults } from '../../src/store/maintenance/books.ts';
 import { openDatabase } from '../../src/store/sqlite/database/open-database.ts';
 import { drive, type Slice, send, takeTurns } from '../harness/drive.ts';
 import { inFolder } from '../harness/folder.ts';

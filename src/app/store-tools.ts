@@ -6,7 +6,7 @@ import { openPostgresSide } from '../store/copy/postgres-side.ts';
 import { openSqliteSide } from '../store/copy/sqlite-side.ts';
 import type { TableFacts } from '../store/copy/table-digest.ts';
 import { firstRecordMs } from '../store/entities/usage-steps.ts';
-import { migrateUrl } from '../store/postgres/migrate-url.ts';
+import { migrateUrl } from '../store/postgres/migrate.ts';
 import { migrateFolder, pendingMigrations } from '../store/sqlite/open-store.ts';
 
 export type { CopyProgress } from '../store/copy/copy-store.ts';

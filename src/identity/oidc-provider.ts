@@ -9,9 +9,9 @@ import type {
   ProviderLogout,
   SignInAttempt,
 } from '../core/entities/identity-provider.ts';
+import { isSafeUrl } from '../core/entities/identity-provider.ts';
 import { CollectedBytes } from '../core/values/collected-bytes.ts';
 import { ParleyError } from '../core/values/errors.ts';
-import { isSafeUrl } from '../core/values/safe-url.ts';
 
 const answerBytesMax = 262_144;
 const answerMsMax = 10_000;

@@ -4,7 +4,7 @@ import type { ProgramState } from '../core/entities/server.ts';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { Signal } from '../core/values/signal.ts';
-import { untilAborted } from '../core/values/until-aborted.ts';
+import { untilAborted } from '../core/values/signal.ts';
 import { socketPath, socketPathBytesMax } from '../files/socket-path.ts';
 import { type Address, freePort } from './address.ts';
 import type { Admission, Admitted } from './admission.ts';

@@ -1,7 +1,7 @@
 /** Shares the memory for request bodies, on all wires and ports together, among addresses. */
 
+import { networkOf } from '../core/values/addresses.ts';
 import { ParleyError } from '../core/values/errors.ts';
-import { networkOf } from '../core/values/network.ts';
 import type { Signal } from '../core/values/signal.ts';
 
 export interface ByteLimits {

@@ -1,6 +1,6 @@
 /** Replaces the file that loads onnxruntime-web: the executable has it as a bundle like its own. */
 import { Script } from 'node:vm';
-import type { Runtime } from '../../../src/engines/builtin/moonshine/runtime.ts';
+import type { Runtime } from '../../../src/engines/builtin/moonshine/runtime-file.ts';
 import { readMoonshine } from '../../../src/media/hearing-files.ts';
 
 export async function loadRuntime(): Promise<Runtime> {

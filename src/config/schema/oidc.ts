@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { isOfAccount, roles } from '../../core/access/people.ts';
-import { isSafeUrl } from '../../core/values/safe-url.ts';
+import { isSafeUrl } from '../../core/entities/identity-provider.ts';
 import { group, oneOf, path, text } from './setting-types.ts';
 
 const words = (allowed: string) => text(/^.{0,1000}\S.{0,1000}$/, allowed);

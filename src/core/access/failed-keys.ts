@@ -1,6 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { networkOf } from '../values/addresses.ts';
 import { ParleyError } from '../values/errors.ts';
-import { networkOf } from '../values/network.ts';
 
 const windowSeconds = 60;
 

@@ -3,7 +3,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps, type MeteringOptions, type Rights } from '../billing/metering.ts';
 import { type AccountFacts, isSuspended } from '../entities/account.ts';
-import { type AdminScope, type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
+import {
+  type AdminScope,
+  hasAdminScope,
+  type Key,
+  type KeyHolder,
+  type Scope,
+  scopes,
+} from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
 import type { Store } from '../entities/store.ts';
 import { entitlementAt, isEntitled } from '../entities/subscription.ts';
@@ -13,7 +20,6 @@ import { ParleyError, toParleyError } from '../values/errors.ts';
 import { newRequestId, type RequestId } from '../values/ids.ts';
 import type { Signal } from '../values/signal.ts';
 import { andThen, type Soon } from '../values/soon.ts';
-import { hasAdminScope } from './admin-rights.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller, Turns } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';

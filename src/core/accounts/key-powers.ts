@@ -1,7 +1,13 @@
 /** The rights that a key may give to other keys: none that it lacks itself. */
 
-import { adminScopesOf, hasAdminScope } from '../access/admin-rights.ts';
-import { adminScopes, defaultScopes, type Key, scopes } from '../entities/key.ts';
+import {
+  adminScopes,
+  adminScopesOf,
+  defaultScopes,
+  hasAdminScope,
+  type Key,
+  scopes,
+} from '../entities/key.ts';
 import { budgetNames, compactLimits, type Limits, rateNames } from '../entities/limits.ts';
 import { readLimits } from '../limits/messages.ts';
 import { coversPattern } from '../limits/models.ts';

@@ -9,7 +9,6 @@ import {
   accountToChange,
   actorOf,
 } from '../access/account-of-call.ts';
-import { hasAdminScope } from '../access/admin-rights.ts';
 import type { AnyCall } from '../access/call.ts';
 import type { Account } from '../entities/account.ts';
 import type {
@@ -20,6 +19,7 @@ import type {
   WaitingAddress,
 } from '../entities/alert.ts';
 import { type AuditEntry, auditEntry } from '../entities/audit.ts';
+import { hasAdminScope } from '../entities/key.ts';
 import type { Store } from '../entities/store.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';

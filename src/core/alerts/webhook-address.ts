@@ -1,8 +1,7 @@
 /** The addresses that alerts may reach over HTTP: public ones, and networks that the operator allows. */
 
-import { isWithinAddresses } from '../values/addresses.ts';
+import { isWithinAddresses, plainAddress } from '../values/addresses.ts';
 import { bounds, hasLength } from '../values/bounds.ts';
-import { plainAddress } from '../values/network.ts';
 import { invalid } from '../values/parameters.ts';
 
 /** IPv4 networks without public servers: private, local, shared, reserved, for documentation, tests and multicast. */

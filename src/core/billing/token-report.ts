@@ -1,8 +1,7 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type JsonValue } from '@bufbuild/protobuf';
 import { PromptTokensDetailsSchema, type Usage, UsageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { TokenUsage } from '../entities/usage.ts';
 import { present } from '../values/present.ts';
-import { readCache } from './cache-report.ts';
 
 /** Members under which the lenient decoder stores a count that is not a whole number. */
 const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
@@ -76,4 +75,37 @@ export function largerTokens(reported: TokenUsage | undefined, counted: TokenUsa
   const totalTokens = promptTokens + completionTokens;
   const source = totalTokens > reported.totalTokens ? 'estimated' : reported.source;
   return { ...reported, promptTokens, completionTokens, totalTokens, source };
+}
+
+/** The tokens of a prompt that an upstream read from its cache or wrote to it. Upstreams report them in several forms. */
+type Cache = Pick<TokenUsage, 'cachedTokens' | 'cacheWriteTokens'>;
+
+/**
+ * The tokens by the first member that reports them, as gateways send several. Nothing of a report that cannot be true: a
+ * negative or fractional count, or more tokens than the prompt has.
+ */
+function readCache({ promptTokens, promptTokensDetails: details, other }: Usage): Cache {
+  const inDetails = details?.other;
+  const cachedTokens =
+    details?.cachedTokens ??
+    inDetails?.['cached_tokens'] ??
+    // DeepSeek; Moonshot and Together; gateways before Anthropic.
+    other?.['prompt_cache_hit_tokens'] ??
+    other?.['cached_tokens'] ??
+    other?.['cache_read_input_tokens'] ??
+    undefined;
+  const cacheWriteTokens =
+    details?.cacheWriteTokens ??
+    inDetails?.['cache_write_tokens'] ??
+    // LiteLLM; gateways before Anthropic.
+    inDetails?.['cache_creation_tokens'] ??
+    other?.['cache_creation_input_tokens'] ??
+    undefined;
+  if (!isCount(cachedTokens) || !isCount(cacheWriteTokens)) return {};
+  const isPossible = (cachedTokens ?? 0) + (cacheWriteTokens ?? 0) <= promptTokens;
+  return isPossible ? { cachedTokens, cacheWriteTokens } : {};
+}
+
+function isCount(value: JsonValue | undefined): value is number | undefined {
+  return value === undefined || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0);
 }

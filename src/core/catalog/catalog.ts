@@ -9,6 +9,7 @@ import type {
   TranscriptionModel,
 } from '../entities/model.ts';
 import { isEntitled } from '../entities/subscription.ts';
+import { ParleyError } from '../values/errors.ts';
 
 export class Catalog {
   #models: ReadonlyMap<string, CatalogModel> = new Map();
@@ -47,6 +48,19 @@ export class Catalog {
   transcriptionModel(): TranscriptionModel | undefined {
     for (const model of this.#models.values()) if (model.type === 'transcription') return model;
     return undefined;
+  }
+
+  /** The model that serves every transcription. @throws `engine_unavailable` */
+  activeTranscriptionModel(): TranscriptionModel {
+    const model = this.transcriptionModel();
+    if (model === undefined) {
+      throw new ParleyError('engine_unavailable', {
+        message: 'This server has no transcription model. Its operator can add one in parley.yaml.',
+      });
+    }
+    const availability = model.engine.availability();
+    if (availability.available) return model;
+    throw new ParleyError('engine_unavailable', { message: availability.reason });
   }
 
   /** Models that cannot be called now, with the reason. Engines that are still connecting are omitted. */

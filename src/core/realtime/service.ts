@@ -13,7 +13,6 @@ import type { LiveSpeaker, OpenDecoder, OpenEncoder, VoiceDetector } from '../en
 import type { ConversationModel } from '../entities/model.ts';
 import type { Tracer } from '../entities/tracer.ts';
 import type { SpeechOperations } from '../speech/service.ts';
-import { activeModel } from '../transcription/active-model.ts';
 import { ParleyError } from '../values/errors.ts';
 import { Conversation } from './conversation.ts';
 import { History } from './items.ts';
@@ -191,7 +190,7 @@ export class RealtimeOperations {
     const { catalog, fairUse, media, tracer } = this.#deps;
     // Turns begin at events of the wire, outside of the session's span.
     const parent = tracer.outgoing();
-    const { id: model, engine } = activeModel(catalog);
+    const { id: model, engine } = catalog.activeTranscriptionModel();
     const { openDecoder, openEncoder } = await media.loadCodecs();
     const detector = await media.openDetector();
     try {

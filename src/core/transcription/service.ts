@@ -32,7 +32,6 @@ import type { AudioDeps } from '../speech/service.ts';
 import { hasLength } from '../values/bounds.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
-import { activeModel } from './active-model.ts';
 import { languageHints } from './language.ts';
 import {
   checkNeeds,
@@ -138,7 +137,7 @@ export class TranscriptionOperations {
     const { metering, signal } = call;
     const needs = needsOf(request, call.answerForm);
     const withWords = request.timestampGranularities.includes('word');
-    const model = activeModel(this.#catalog);
+    const model = this.#catalog.activeTranscriptionModel();
     if (model.engine.reportsTimes === false) refuseWithoutTimes(needs);
     if (model.engine.reportsSpeakers === false) refuseWithoutSpeakers(needs);
     if (model.engine.reportsSpeakers === true) refuseWords(needs);

@@ -18,7 +18,7 @@ import {
 import type { ChatEngine, TokenCounter } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { untilAborted } from '../../core/values/until-aborted.ts';
+import { untilAborted } from '../../core/values/signal.ts';
 import { answersTo, textsOf } from './eliza/answer.ts';
 
 export interface BuiltinChatOptions {

@@ -4,7 +4,7 @@ import { bookFaults } from '../maintenance/books.ts';
 import { newClient, openPool } from '../postgres/database/connection.ts';
 import { queriesBy } from '../postgres/database/executor.ts';
 import { encoded, fromUuid, storable } from '../postgres/database/ids.ts';
-import { migrateUrl } from '../postgres/migrate-url.ts';
+import { migrateUrl } from '../postgres/migrate.ts';
 import { Partitions } from '../postgres/partitions.ts';
 import { CopyError, type Side } from './copy-store.ts';
 import { type Row, tables } from './tables.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { databaseFaults } from '../maintenance/verify.ts';
+import { databaseFaults } from '../maintenance/books.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { openDatabase } from '../sqlite/database/open-database.ts';
 import { disown } from '../sqlite/database/ownership.ts';

@@ -14,7 +14,7 @@ import Sqlite from 'better-sqlite3';
 import { appliedMigrations, checkKnown } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { sync } from '../sqlite/database/data-folder.ts';
-import { databaseFaults } from './verify.ts';
+import { databaseFaults } from './books.ts';
 
 /** A backup or restore failed. The message is for the person who runs it. */
 export class BackupError extends Error {

@@ -1,6 +1,9 @@
 /** Rules for the books of a database, SQLite or PostgreSQL. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DatabaseKind } from '../migrations/column-types.ts';
 import { isHuge } from '../migrations/shared-tables.ts';
+import type { Connection } from '../sqlite/database/connection.ts';
 
 /** Each query finds an account with the fault. */
 const faultQueries: Readonly<Record<string, string>> = {
@@ -79,4 +82,21 @@ export async function bookFaults(
     if (account !== undefined) faults.push(`The books are wrong: ${fault} (account ${account}).`);
   }
   return faults;
+}
+
+/** Whole sentences; empty if the database is intact. */
+export async function databaseFaults(connection: Connection): Promise<string[]> {
+  const damage = connection.prepare<[], string>('pragma integrity_check(5)').pluck().all();
+  if (damage[0] !== 'ok') return damage.map((fault) => `The file is damaged: ${fault}.`);
+  const faults: string[] = [];
+  if (connection.prepare('pragma foreign_key_check').get() !== undefined) {
+    faults.push('A row refers to a missing one.');
+  }
+  const find = async (sql: string) => {
+    await nextTurn();
+    return connection.prepare<[], { id: string }>(sql).get()?.id;
+  };
+  const hasRollups = connection.prepare("select 1 from sqlite_schema where name = 'usage_rollups'").get();
+  const sums = hasRollups === undefined ? 'all' : 'of pruned';
+  return [...faults, ...(await bookFaults('sqlite', find, { sums }))];
 }

@@ -8,6 +8,8 @@ import {
   postgresMigrations,
   type SchemaState,
 } from '../migrations/migrations.ts';
+import { openPool } from './database/connection.ts';
+import { DatabaseUnusableError, isRefused } from './database/storage-failures.ts';
 
 const tableExists = 'select to_regclass($1) is not null as exists';
 const appliedNames = 'select name from kysely_migration order by name';
@@ -74,5 +76,24 @@ class LockedAdapter extends PostgresAdapter {
 class MigratingDialect extends PostgresDialect {
   override createAdapter(): PostgresAdapter {
     return new LockedAdapter();
+  }
+}
+
+/**
+ * Brings a database to the schema of this program, over a separate connection. Returns the names of the applied migrations.
+ * @param isDry whether to change nothing, and return the pending migrations
+ * @throws NewerSchemaError; OlderSchemaError; DatabaseUnusableError
+ */
+export async function migrateUrl(url: string, isDry = false): Promise<readonly string[]> {
+  const pool = openPool({ url, connectionsMax: 1, name: 'parley migrate', mayTakeLong: true });
+  try {
+    if (!isDry) return await migrate(pool);
+    const schema = await schemaState(pool);
+    checkSchema(schema, schema.name);
+    return schema.pending;
+  } catch (error) {
+    throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
+  } finally {
+    await pool.end();
   }
 }

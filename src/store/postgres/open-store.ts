@@ -6,7 +6,7 @@ import { PostgresExecutor } from './database/executor.ts';
 import { Health } from './database/health.ts';
 import { Node } from './database/node.ts';
 import { KeyCache } from './key-cache.ts';
-import { migrateUrl } from './migrate-url.ts';
+import { migrateUrl } from './migrate.ts';
 import { Partitions } from './partitions.ts';
 import { postgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';

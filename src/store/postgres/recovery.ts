@@ -5,12 +5,12 @@
 import { sql } from 'kysely';
 import { interruptedEnd } from '../../core/books/settle.ts';
 import { countedOf } from '../entities/counts.ts';
-import { rateUsesFromText } from '../entities/rate-uses.ts';
 import { startedColumns, toStarted } from '../entities/usage-records.ts';
 import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
 import type { Groups } from './requests/groups.ts';
+import { rateUsesFromText } from './requests/read-set.ts';
 import { settlingOf } from './requests/requests.ts';
 
 /** Requests that are ended together. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Client } from '../../core/access/gate.ts';
-import { networkOf, plainAddress } from '../../core/values/network.ts';
+import { networkOf, plainAddress } from '../../core/values/addresses.ts';
 import { closeIdle, turnAway } from './bad-request.ts';
 import type { ServerLimits } from './limits.ts';
 import { unanswered } from './pipeline.ts';

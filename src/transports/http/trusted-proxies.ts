@@ -1,7 +1,7 @@
 /** Finds the client behind reverse proxies that the operator trusts. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { plainAddress } from '../../core/values/network.ts';
+import { plainAddress } from '../../core/values/addresses.ts';
 
 export interface ProxySettings {
   /** Addresses and networks (CIDR). */

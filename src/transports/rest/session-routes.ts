@@ -1,8 +1,8 @@
 /** Signs the console in and out: `POST /console/session` with a key, `GET /console/session`, `POST /console/session/end`. */
 
-import { adminScopesOf } from '../../core/access/admin-rights.ts';
 import type { Sessions } from '../../core/access/sessions.ts';
 import type { Key, KeyHolder } from '../../core/entities/key.ts';
+import { adminScopesOf } from '../../core/entities/key.ts';
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { keyKinds } from '../../core/values/key-secret.ts';
 import type { Exchange } from './exchange.ts';

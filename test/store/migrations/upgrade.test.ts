@@ -6,7 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { databaseFaults } from '../../../src/store/maintenance/verify.ts';
+import { databaseFaults } from '../../../src/store/maintenance/books.ts';
 import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
 import { sqliteMigrations } from '../../../src/store/migrations/names.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';

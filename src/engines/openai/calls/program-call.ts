@@ -1,6 +1,6 @@
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
-import { untilAborted } from '../../../core/values/until-aborted.ts';
+import { untilAborted } from '../../../core/values/signal.ts';
 import { systemCode } from '../../../files/reason.ts';
 
 /** The upstream as a program that is started when it is called. */

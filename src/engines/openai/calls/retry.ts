@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
-import { untilAborted } from '../../../core/values/until-aborted.ts';
+import { untilAborted } from '../../../core/values/signal.ts';
 import { LostCallError, StatusError } from '../errors.ts';
 import { BrokenCircuitError } from './breaker.ts';
 

@@ -3,7 +3,6 @@ import type { Pool } from 'pg';
 import type { Funds } from '../../../core/books/books.ts';
 import type { AccountId } from '../../../core/values/ids.ts';
 import { plainArray } from '../database/arrays.ts';
-import { failUnless, hasFailedCheck } from '../database/check.ts';
 import type { Health } from '../database/health.ts';
 import { toUuid } from '../database/ids.ts';
 import type { Node } from '../database/node.ts';
@@ -16,7 +15,13 @@ import {
   UnknownOutcomeError,
   unusable,
 } from '../database/storage-failures.ts';
-import { beginGuarded, type Transaction, transact } from '../database/transaction.ts';
+import {
+  beginGuarded,
+  failUnless,
+  hasFailedCheck,
+  type Transaction,
+  transact,
+} from '../database/transaction.ts';
 import { KnownFunds } from './known-funds.ts';
 import { FencedError, fence, ReadSet, readSet, type Wanted } from './read-set.ts';
 import { WriteSet } from './write-set.ts';

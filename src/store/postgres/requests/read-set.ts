@@ -4,11 +4,11 @@ import type { Amounts, Books, Funds, HeldAmounts } from '../../../core/books/boo
 import type { Count, CountedAmount } from '../../../core/entities/count.ts';
 import type { LedgerEntry } from '../../../core/entities/ledger.ts';
 import { Meter } from '../../../core/entities/rates.ts';
+import type { RateUse } from '../../../core/entities/shared-rates.ts';
 import type { RecordEnd } from '../../../core/entities/usage.ts';
 import type { AccountId, LedgerEntryId, RequestId } from '../../../core/values/ids.ts';
 import type { NanoCredits } from '../../../core/values/money.ts';
 import { countedOf } from '../../entities/counts.ts';
-import { rateUsesFromText } from '../../entities/rate-uses.ts';
 import { plainArray, textArray } from '../database/arrays.ts';
 import { fromUuid, storable, toUuid } from '../database/ids.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -294,4 +294,13 @@ function nameOf({ owner, unit, period }: Count): string {
 
 function referenceOf({ accountId, reference }: Pick<LedgerEntry, 'accountId' | 'reference'>): string {
   return `${accountId} ${reference}`;
+}
+
+/** The rate uses of a running request, as text in its started record. */
+export function rateUsesToText(uses: readonly RateUse[]): string | null {
+  return uses.length > 0 ? JSON.stringify(uses) : null;
+}
+
+export function rateUsesFromText(text: string | null): readonly RateUse[] {
+  return text === null ? [] : (JSON.parse(text) as readonly RateUse[]);
 }

@@ -15,12 +15,12 @@ import { ParleyError } from '../../../core/values/errors.ts';
 import type { RequestId } from '../../../core/values/ids.ts';
 import { countedToText, countsOfOwners } from '../../entities/counts.ts';
 import { LastUses } from '../../entities/last-uses.ts';
-import { rateUsesToText } from '../../entities/rate-uses.ts';
 import { endedRow, endRow, startedRow } from '../../entities/usage-records.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { unusable } from '../database/storage-failures.ts';
 import type { Groups, Operation } from './groups.ts';
 import type { ReadSet, StoredRecord } from './read-set.ts';
+import { rateUsesToText } from './read-set.ts';
 import type { WriteSet } from './write-set.ts';
 
 interface RequestsDeps {

@@ -12,10 +12,10 @@ import { type EndRow, endColumns, type NewRow, recordColumns } from '../../entit
 import { type SummedStart, type SumRow, sumColumns, sumKey, sumOf } from '../../entities/usage-sums.ts';
 import type { Step } from '../../sql/job.ts';
 import { quoted } from '../database/arrays.ts';
-import { failUnless } from '../database/check.ts';
 import { queryOf } from '../database/executor.ts';
 import { toUuid } from '../database/ids.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { failUnless } from '../database/transaction.ts';
 import type { ReadSet } from './read-set.ts';
 
 type Kind = 'uuid' | 'text' | 'bigint';

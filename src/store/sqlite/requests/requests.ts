@@ -21,8 +21,14 @@ import type { WriteHealth } from '../database/write-health.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { ReadSet } from './read-set.ts';
 import { type Rows, startedRecords } from './rows.ts';
-import { type RunningRequest, runningRequest } from './running-request.ts';
-import { ending, interruption, recording, starting } from './write-set.ts';
+import {
+  ending,
+  interruption,
+  type RunningRequest,
+  recording,
+  runningRequest,
+  starting,
+} from './write-set.ts';
 
 export interface RequestsDeps {
   readonly reader: Reader;

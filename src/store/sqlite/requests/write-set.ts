@@ -1,8 +1,10 @@
 /** The writes of requests. */
 
+import type { HeldAmounts } from '../../../core/books/books.ts';
 import { debitOf, interruptedEnd, usedOf } from '../../../core/books/settle.ts';
 import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
 import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import type { Price } from '../../../core/values/money.ts';
 import { addUsed, openCount } from '../../entities/counts.ts';
 import { endClaim } from '../../entities/idempotency.ts';
 import { addCredits } from '../../entities/ledger.ts';
@@ -11,7 +13,6 @@ import { addSum } from '../../entities/usage-sums.ts';
 import type { Job, Step } from '../../sql/job.ts';
 import type { ReadSet } from './read-set.ts';
 import type { Rows } from './rows.ts';
-import type { RunningRequest } from './running-request.ts';
 
 /** The started record, which also holds credits in the database. */
 export function starting({ start, reserved: { hold = 0n }, price }: RunningRequest, rows: Rows): Job {
@@ -60,4 +61,25 @@ export function interruption(record: StartedRecord, nowMs: number, rows: Rows): 
   const additions = addSum(record, end);
   if (hold > 0n) additions.push(addCredits(accountId, 0n, -hold));
   return { steps: rows.endStarted(id, end), additions };
+}
+
+export interface RunningRequest {
+  readonly start: RecordStart;
+  reserved: HeldAmounts;
+  readonly price: Price | undefined;
+  readonly sinceMs: number;
+  /** The write of its started record. Undefined if none was begun, or if the last one failed. */
+  started: Promise<void> | undefined;
+  /** Whether the started record is durable. */
+  isStarted: boolean;
+  isEnding: boolean;
+}
+
+export function runningRequest(
+  start: RecordStart,
+  reserved: HeldAmounts,
+  price: Price | undefined,
+): RunningRequest {
+  const sinceMs = performance.now();
+  return { start, reserved, price, sinceMs, started: undefined, isStarted: false, isEnding: false };
 }
