@@ -12,10 +12,15 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** Whether the dialog's form waits for the server, and the function that sets it. */
-const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: boolean) => void] | undefined>(
-  undefined,
-);
+interface Opened {
+  /** Whether the dialog's form waits for the server. */
+  readonly isBusy: boolean;
+  readonly setBusy: (isBusy: boolean) => void;
+  readonly close: () => void;
+}
+
+/** The dialog around a form. */
+const DialogContext = createContext<Opened | undefined>(undefined);
 
 /**
  * A native modal dialog. Escape closes it, but not while its form waits for an answer, which may contain a secret.
@@ -24,8 +29,11 @@ const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: b
 export function Dialog({ title, isHeld = false, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  const busy = useState(false);
-  const stays = isHeld || busy[0];
+  const [isBusy, setBusy] = useState(false);
+  const stays = isHeld || isBusy;
+  const close = () => {
+    if (!stays) element.current?.close();
+  };
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
@@ -49,16 +57,11 @@ export function Dialog({ title, isHeld = false, onClose, children }: Props) {
     >
       <div class="title">
         <h2 id={id}>{title}</h2>
-        <button
-          type="button"
-          class="plain"
-          aria-disabled={stays}
-          onClick={() => !stays && element.current?.close()}
-        >
+        <button type="button" class="plain" aria-disabled={stays} onClick={close}>
           Close
         </button>
       </div>
-      <BusyContext.Provider value={busy}>{children}</BusyContext.Provider>
+      <DialogContext.Provider value={{ isBusy, setBusy, close }}>{children}</DialogContext.Provider>
     </dialog>
   );
 }
@@ -76,7 +79,8 @@ interface FormProps {
 export function CallForm({ action, isGrave = false, onSubmit, children }: FormProps) {
   const [refusal, setRefusal] = useState<Refusal>();
   const own = useState(false);
-  const [isBusy, setBusy] = useContext(BusyContext) ?? own;
+  const dialog = useContext(DialogContext);
+  const { isBusy, setBusy } = dialog ?? { isBusy: own[0], setBusy: own[1] };
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy) return;
@@ -97,9 +101,16 @@ export function CallForm({ action, isGrave = false, onSubmit, children }: FormPr
       <p class="problem" role="alert">
         {refusal?.param === '' && <Message text={refusal.message} />}
       </p>
-      <button type="submit" class={isGrave ? 'grave' : 'primary'} aria-disabled={isBusy}>
-        {isBusy ? 'One moment…' : action}
-      </button>
+      <p class="form-end">
+        <button type="submit" class={isGrave ? 'grave' : 'primary'} aria-disabled={isBusy}>
+          {isBusy ? 'One moment…' : action}
+        </button>
+        {isGrave && dialog && (
+          <button type="button" aria-disabled={isBusy} onClick={dialog.close}>
+            Cancel
+          </button>
+        )}
+      </p>
     </form>
   );
 }

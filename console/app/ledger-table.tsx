@@ -65,10 +65,11 @@ function Entries({ entries }: { readonly entries: readonly LedgerEntry[] }) {
 
 const columnsOf = (entries: readonly LedgerEntry[]): readonly DataColumn<LedgerEntry>[] => [
   { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { title: 'Kind', rank: 1, cell: ({ kind }) => <span class={`badge ${kind}`}>{kind}</span> },
+  { title: 'Kind', rank: 1, isSecond: true, cell: ({ kind }) => <span class={`badge ${kind}`}>{kind}</span> },
   {
     title: 'Reason',
     rank: 2,
+    isSecond: true,
     cell: ({ reason }) => (
       <span class="name" title={reason}>
         {reason}

@@ -27,7 +27,8 @@ export function PlanCard({ account: { subscription } }: { readonly account: Acco
         <>
           {isRunning && <TimeLeft from={timestampDate(startedAt)} until={timestampDate(endsAt)} />}
           <p class="quiet">
-            {isRunning ? 'Ends' : 'Ended'} {spanText(timestampDate(endsAt))}, on <Day at={endsAt} />
+            {isRunning ? 'Ends on ' : `Ended ${spanText(timestampDate(endsAt))}, on `}
+            <Day at={endsAt} />
           </p>
         </>
       )}

@@ -23,6 +23,15 @@ const administer = (path: string, body: string) =>
   parley.call(`/admin${path}`, { method: 'POST', body, ...bearer(parley.adminKey) });
 const open = (path: string) => openSignedIn(browser, parley, parley.adminKey, `/console${path}`);
 
+const menuActions =
+  /^(Start the trial|Open a plan|End the trial|Correct the balance|Limits|Rename|Suspend|Resume|Delete)$/;
+
+/** Presses a button, which for further actions is in the menu of the page. */
+async function pressAction(page: Page, name: string): Promise<void> {
+  if (menuActions.test(name)) await page.getByText('More actions').click();
+  await page.getByRole('button', { name, exact: true }).click();
+}
+
 /** Opens a dialog by its button, fills it, and submits it. */
 async function fill(
   page: Page,
@@ -30,7 +39,7 @@ async function fill(
   fields: Record<string, string>,
   submit: string,
 ): Promise<void> {
-  await page.getByRole('button', { name: button, exact: true }).click();
+  await pressAction(page, button);
   const dialog = page.getByRole('dialog');
   for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label).fill(value);
   await dialog.getByRole('button', { name: submit }).click();
@@ -103,6 +112,12 @@ describe.skipIf(missingBrowser !== undefined)(
       // The address has the id, which stays.
       await expect.poll(() => page.url()).toContain('/accounts/acc_');
       const address = page.url();
+      await pressAction(page, 'Suspend');
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      // The focus is where the action was chosen.
+      expect(await page.evaluate('document.activeElement?.textContent')).toBe('More actions');
+      expect(await status()).toBe(200);
       await fill(page, 'Suspend', {}, 'Suspend it');
       await page.getByText('Suspended since').waitFor();
       expect(await status()).toBe(403);
@@ -235,6 +250,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(links.map((text) => text.trim())).toEqual(['Overview', 'Accounts', 'Reference']);
       await desk.page.goto(`${new URL(parley.baseUrl).origin}/console/accounts/account-1`);
       await desk.page.getByRole('button', { name: 'Load credits' }).waitFor();
+      await desk.page.getByText('More actions').click();
       expect(await desk.page.locator('.actions').getByRole('button').allTextContents()).toEqual([
         'Load credits',
         'Correct the balance',

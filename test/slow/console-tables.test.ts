@@ -107,6 +107,26 @@ describe.skipIf(missingBrowser !== undefined)(
       await expect.poll(() => titles(page)).toHaveLength(11);
     });
 
+    it('have two lines a row on a phone, with model, cost and who, as the API has them', async () => {
+      const { page } = await open('/usage', 390);
+      const answer = await parley.call('/admin/usage?operation=chat&page_size=3', bearer(parley.adminKey));
+      const { records } = (await answer.json()) as {
+        records: { model: string; cost_nano_credits: number }[];
+      };
+      for (const [place, { model, cost_nano_credits: nano }] of records.entries()) {
+        const row = requests(page).locator('tbody tr').nth(place);
+        await row.getByText(model).waitFor();
+        expect(await row.getByTitle(`${Number(nano) / 1e9} credits`).isVisible()).toBe(true);
+        expect(await row.textContent()).toMatch(/Cartography Laboratory \d+/);
+        expect((await row.boundingBox())?.height).toBeLessThan(80);
+      }
+      await page.goto(`${origin}/console/audit`);
+      await settled(page);
+      const entry = page.getByRole('region', { name: 'Audit trail' }).locator('tbody tr').first();
+      expect((await entry.textContent())?.length).toBeGreaterThan(30);
+      expect(await violations(page)).toEqual([]);
+    });
+
     it('keep the columns that the reader has chosen', async () => {
       const { page } = await open('/usage');
       const choice = page.locator('summary[aria-label="Columns of Requests as a table"]');

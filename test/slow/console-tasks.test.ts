@@ -229,10 +229,11 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'erase an account',
-    clicksMax: 4,
+    clicksMax: 5,
     fieldsMax: 1,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
+      await hand.click(hand.page.getByText('More actions'));
       await hand.press('Delete');
       await hand.type(dialogOf(hand).getByLabel('Type Blue Harbour'), 'Blue Harbour');
       await hand.press('Delete it for good');

@@ -31,6 +31,7 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
     {
       title: 'Last used',
       rank: 2,
+      isSecond: true,
       cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : spanText(timestampDate(lastUsedAt))),
     },
     { title: 'Limits', rank: 4, cell: (key) => <Limits of={key} /> },
@@ -53,6 +54,7 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
     {
       title: 'Key',
       rank: 1,
+      isSecond: true,
       cell: (key) => (
         <>
           <KeyText of={key} /> {key.id === owner.ownId && <span class="badge ok">this session</span>}
@@ -61,7 +63,7 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
     },
     { title: 'May call', form: 'scopes', rank: 5, cell: scopesText },
     ...(owner.isLimited ? used : []),
-    { title: 'State', rank: 3, cell: (key) => <KeyState of={key} /> },
+    { title: 'State', rank: 3, isSecond: true, cell: (key) => <KeyState of={key} /> },
     {
       title: 'Actions',
       form: 'actions',

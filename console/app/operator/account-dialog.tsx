@@ -148,6 +148,13 @@ const acts: Readonly<Record<AccountAction, Act>> = {
   },
 };
 
+/** The actions that end or remove something. */
+export const graveActions: ReadonlySet<string> = new Set(
+  Object.entries(acts)
+    .filter(([, { isGrave }]) => isGrave)
+    .map(([name]) => name),
+);
+
 function Money({ hint }: { readonly hint: string }) {
   return (
     <>

@@ -1,6 +1,7 @@
 /** An account: its plan, credits, keys and ledger, with the operator's actions. */
 import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
+import { ActionMenu } from '../action-menu.tsx';
 import { alertsOfAccount } from '../alerts/alert-owner.ts';
 import { Alerts } from '../alerts/alerts.tsx';
 import { admin } from '../api.ts';
@@ -13,7 +14,7 @@ import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import { navigate } from '../router.ts';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
-import { type AccountAction, AccountDialog } from './account-dialog.tsx';
+import { type AccountAction, AccountDialog, graveActions } from './account-dialog.tsx';
 
 interface Props {
   readonly id: string;
@@ -99,6 +100,7 @@ function Head({ account, session, onAction }: HeadProps) {
       <div class="title">
         <h1>{name}</h1>
         {mayDo(session, 'usage:read') && <a href={`/console/usage?account=${id}`}>Usage</a>}
+        {deletedAt === undefined && <Actions of={account} session={session} onAction={onAction} />}
       </div>
       <p class="quiet">
         <code>{id}</code>, created on {createdAt && <Day at={createdAt} />}
@@ -111,9 +113,7 @@ function Head({ account, session, onAction }: HeadProps) {
           All its requests are refused.
         </p>
       )}
-      {deletedAt === undefined ? (
-        <Actions of={account} session={session} onAction={onAction} />
-      ) : (
+      {deletedAt !== undefined && (
         <p>
           <strong>
             Deleted on <Day at={deletedAt} />.
@@ -153,13 +153,23 @@ function Actions({ of: { subscription, suspendedAt }, session, onAction }: Actio
   const allowed = actions.filter(([action]) =>
     mayDo(session, action === 'load' || action === 'adjust' ? 'credits:load' : 'accounts:write'),
   );
+  const further = allowed.filter(([action]) => action !== 'load');
   return (
-    <p class="actions">
-      {allowed.map(([action, words]) => (
-        <button key={action} type="button" onClick={() => onAction(action)}>
-          {words}
+    <div class="actions">
+      {further.length < allowed.length && (
+        <button type="button" class="primary" onClick={() => onAction('load')}>
+          Load credits
         </button>
-      ))}
-    </p>
+      )}
+      {further.length > 0 && (
+        <ActionMenu
+          actions={further.map(([action, words]) => ({
+            words,
+            isGrave: graveActions.has(action),
+            run: () => onAction(action),
+          }))}
+        />
+      )}
+    </div>
   );
 }

@@ -172,6 +172,7 @@ const columns: readonly DataColumn<Account>[] = [
   {
     title: 'Plan',
     rank: 2,
+    isSecond: true,
     cell: ({ subscription }) => (
       <span class={`badge ${isOpen(subscription?.state) ? 'ok' : ''}`}>{subscription?.state}</span>
     ),
@@ -190,7 +191,12 @@ const columns: readonly DataColumn<Account>[] = [
         ? percentText(Number(fairUse.usedUnits) / Number(fairUse.limitUnits))
         : '–',
   },
-  { title: 'Last used', rank: 3, cell: ({ lastUsedAt }) => (lastUsedAt ? <Day at={lastUsedAt} /> : '–') },
+  {
+    title: 'Last used',
+    rank: 3,
+    isSecond: true,
+    cell: ({ lastUsedAt }) => (lastUsedAt ? <Day at={lastUsedAt} /> : '–'),
+  },
   { title: 'Made', rank: 5, cell: ({ createdAt }) => createdAt && <Day at={createdAt} /> },
 ];
 

@@ -48,8 +48,18 @@ function Entries({ session, entries }: EntriesProps) {
   const columns: readonly DataColumn<AuditEntry>[] = [
     { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Action', cell: ({ action }) => action },
-    { title: 'By', rank: 2, cell: ({ actor }) => <Id text={actor} name={names.get(actor)} /> },
-    { title: 'On', rank: 1, cell: ({ target }) => <Id text={target} name={names.get(target)} /> },
+    {
+      title: 'By',
+      rank: 2,
+      isSecond: true,
+      cell: ({ actor }) => <Id text={actor} name={names.get(actor)} />,
+    },
+    {
+      title: 'On',
+      rank: 1,
+      isSecond: true,
+      cell: ({ target }) => <Id text={target} name={names.get(target)} />,
+    },
     { title: 'Details', form: 'wrap', rank: 3, cell: ({ details }) => detailsText(details) },
   ];
   return (

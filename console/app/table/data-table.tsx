@@ -11,6 +11,8 @@ export interface DataColumn<Row> {
   readonly form?: 'right' | 'row' | 'wrap' | 'scopes' | 'actions';
   /** The highest rank goes first. Default: the column stays. */
   readonly rank?: number;
+  /** Whether its cell is in the second line of each row, on a narrow screen that has no room for the column. */
+  readonly isSecond?: boolean;
   readonly cell: (row: Row, index: number) => ComponentChildren;
 }
 
@@ -28,8 +30,9 @@ interface Props<Row> {
 export function DataTable<Row>({ id, label, columns, rows, keyOf, contents }: Props<Row>) {
   const [chosen, choose] = useChosenColumns(id ?? '');
   const kept = columns.filter(({ title, rank }) => !rank || (chosen?.includes(title) ?? true));
-  const { target, isMeasuring, hidden } = useFit(kept, chosen === undefined, [rows, contents]);
+  const { target, isMeasuring, isNarrow, hidden } = useFit(kept, chosen === undefined, [rows, contents]);
   const shown = kept.filter(({ title }) => !hidden.has(title));
+  const second = isNarrow ? kept.filter(({ title, isSecond }) => isSecond && hidden.has(title)) : [];
   return (
     <>
       {id !== undefined && (
@@ -42,28 +45,55 @@ export function DataTable<Row>({ id, label, columns, rows, keyOf, contents }: Pr
         />
       )}
       <Scroll label={label} target={target}>
-        <table class={isMeasuring ? 'rows measured' : 'rows'}>
+        <table class={`rows ${isMeasuring ? 'measured' : ''} ${second.length > 0 ? 'two-lines' : ''}`}>
           <TableHead columns={shown.map(headOf)} />
           <tbody>
             {rows.map((row, index) => (
               <tr key={keyOf(row)}>
-                {shown.map(({ title, form, cell }) =>
-                  form === 'row' ? (
-                    <th key={title} scope="row">
+                {shown.map(({ title, form, cell }, place) => {
+                  const contents = (
+                    <>
                       {cell(row, index)}
+                      {place === 0 && <Second columns={second} row={row} index={index} />}
+                    </>
+                  );
+                  return form === 'row' ? (
+                    <th key={title} scope="row">
+                      {contents}
                     </th>
                   ) : (
                     <td key={title} class={form}>
-                      {cell(row, index)}
+                      {contents}
                     </td>
-                  ),
-                )}
+                  );
+                })}
               </tr>
             ))}
           </tbody>
         </table>
       </Scroll>
     </>
+  );
+}
+
+interface SecondProps<Row> {
+  readonly columns: readonly DataColumn<Row>[];
+  readonly row: Row;
+  readonly index: number;
+}
+
+/** The second line of a row, below all its cells. */
+function Second<Row>({ columns, row, index }: SecondProps<Row>) {
+  if (columns.length === 0) return null;
+  return (
+    <span class="second">
+      {columns.map(({ title, form, cell }) => (
+        <span key={title}>
+          <span class={form === 'right' ? undefined : 'unseen'}>{title} </span>
+          {cell(row, index)}
+        </span>
+      ))}
+    </span>
   );
 }
 

@@ -11,9 +11,14 @@ interface Fit {
   readonly target: RefObject<HTMLElement | null>;
   /** Whether the table shows all columns, each as wide as its contents, to be measured before it is painted. */
   readonly isMeasuring: boolean;
+  /** Whether the part is as narrow as on a phone. */
+  readonly isNarrow: boolean;
   /** The columns for which there is no room. */
   readonly hidden: ReadonlySet<string>;
 }
+
+/** 32rem, as in the styles. */
+const narrowPx = 480;
 
 const none: ReadonlySet<string> = new Set();
 
@@ -46,7 +51,8 @@ export function useFit(columns: readonly Ranked[], isOn: boolean, contents: read
     observer.observe(part);
     return () => observer.disconnect();
   }, []);
-  return { target, isMeasuring, hidden: isMeasuring || !isOn ? none : hiddenOf(columns, widths ?? [], room) };
+  const hidden = isMeasuring || !isOn ? none : hiddenOf(columns, widths ?? [], room);
+  return { target, isMeasuring, isNarrow: room < narrowPx, hidden };
 }
 
 function roomOf(part: HTMLElement): number {

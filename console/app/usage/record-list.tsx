@@ -139,6 +139,7 @@ function columnsOf(
   const account: DataColumn<UsageRecord> = {
     title: 'Account',
     rank: 2,
+    isSecond: true,
     cell: ({ accountId }) => <Name text={names.get(accountId) ?? accountId} />,
   };
   return [
@@ -151,9 +152,14 @@ function columnsOf(
       ),
     },
     ...(kind === 'admin' ? [account] : []),
-    { title: 'Key', rank: 8, cell: ({ keyId }) => <Name text={names.get(keyId) ?? keyId} /> },
+    {
+      title: 'Key',
+      rank: 8,
+      isSecond: kind === 'account',
+      cell: ({ keyId }) => <Name text={names.get(keyId) ?? keyId} />,
+    },
     { title: 'Operation', rank: 5, cell: ({ operation }) => operation },
-    { title: 'Model', rank: 3, cell: ({ model = '–' }) => <Name text={model} /> },
+    { title: 'Model', rank: 3, isSecond: true, cell: ({ model = '–' }) => <Name text={model} /> },
     { title: 'State', cell: (record) => <State record={record} /> },
     { title: 'Engine', rank: 10, cell: ({ engine = '–' }) => <Name text={engine} /> },
     {
@@ -173,6 +179,7 @@ function columnsOf(
       title: 'Credits',
       form: 'right',
       rank: 4,
+      isSecond: true,
       cell: ({ costNanoCredits }) =>
         costNanoCredits === undefined ? '–' : <Credits nano={costNanoCredits} places={places} />,
     },
