@@ -32,7 +32,7 @@ export function serverFacts(running: Running): ServerFacts {
     editor: source && new FileEditor({ source, config: running.config }),
     diagnose: () => diagnoseRunning(running),
     // Loads the checks, which nothing else needs.
-    check: async (engine) => (await import('./diagnostics/new-engine.ts')).checkNewEngine(engine),
+    check: async (engine) => (await import('./diagnostics/areas.ts')).checkNewEngine(engine),
   };
 }
 

@@ -1,6 +1,10 @@
 /** The areas of `parley doctor` and of the check of a running server. */
 import type { Config, ModelConfig } from '../../config/config.ts';
+import { openaiEngine } from '../../config/schema/openai-engine.ts';
+import { remoteEngine } from '../../config/schema/remote-engine.ts';
+import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { invalid } from '../../core/values/parameters.ts';
 import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
 import type { DiagnosedModel, Diagnosis } from '../../engines/diagnostics.ts';
 import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
@@ -153,4 +157,38 @@ function diagnosed(model: ModelConfig): DiagnosedModel {
   if (model.type !== 'speech') return { id, type, voices: [], needsContext };
   const own = model.voices ? Object.values(model.voices) : [model.defaultVoice];
   return { id, type, needsContext, voices: own.filter((voice) => voice !== undefined) };
+}
+
+/** A model may have to be loaded for its first token. */
+const checkMsMax = 30_000;
+const listedMax = 200;
+const nameCharactersMax = 200;
+
+/**
+ * Checks a server that may become an engine, by the checks of engines. Nothing of it is kept.
+ * @throws `invalid_parameter` for a URL that the configuration does not allow
+ */
+export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngineFindings> {
+  const { kind, url, apiKey, models, asksChat } = engine;
+  const schema = kind === 'openai' ? openaiEngine : remoteEngine;
+  const { data: settings, error } = schema.safeParse({ kind, baseUrl: url });
+  if (settings === undefined) throw invalid('url', `\`url\` must be ${error?.issues[0]?.message}.`);
+  const diagnosis = {
+    name: 'checked',
+    apiKey,
+    keyAdvice: 'Enter the key of that server in the form.',
+    models: models.map(({ name, type }) => ({ id: name, type, voices: [], needsContext: type === 'chat' })),
+  };
+  let names: readonly string[] = [];
+  const check = async (signal: AbortSignal) => {
+    const { diagnostics, listed } = await diagnoseOpenAi(settings, { ...diagnosis, signal }, asksChat);
+    names = listed;
+    return diagnostics;
+  };
+  const area = `engine ${url}`;
+  const { diagnostics } = await diagnoseArea(area, check, checkMsMax);
+  return {
+    diagnostics: diagnostics.map((diagnostic) => ({ area, ...diagnostic })),
+    models: names.slice(0, listedMax).map((name) => name.slice(0, nameCharactersMax)),
+  };
 }

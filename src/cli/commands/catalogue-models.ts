@@ -6,7 +6,7 @@ import { type CatalogueEntry, catalogue } from '../../models/catalogue.ts';
 import { bytesOf } from '../../models/manifest.ts';
 import type { ConfigFlags, JsonFlag } from '../flags.ts';
 import { CliError } from '../terminal/command.ts';
-import { sizeText } from '../terminal/pull-progress.ts';
+import { sizeText } from '../terminal/status-bar.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 

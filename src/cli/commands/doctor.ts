@@ -6,7 +6,7 @@ import { ConfigError, type Finding, sourceText } from '../../config/reader/findi
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
-import { stateColored } from '../terminal/state-color.ts';
+import { stateColored } from '../terminal/table.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 type DoctorFlags = ConfigFlags & JsonFlag;

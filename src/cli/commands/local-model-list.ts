@@ -6,7 +6,7 @@ import type { ModelEntry } from '../../models/model-store.ts';
 import { readServerFile } from '../client/server-file.ts';
 import type { AdminFlags, JsonFlag } from '../flags.ts';
 import { CliError } from '../terminal/command.ts';
-import { sizeText } from '../terminal/pull-progress.ts';
+import { sizeText } from '../terminal/status-bar.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 import { timeText } from '../terminal/times.ts';

@@ -11,7 +11,7 @@ import { dataFolderError } from '../client/data-folder.ts';
 import { type AdminFlags, type ConfigFlags, type JsonFlag, withAdminKey, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
-import { PullProgress, sizeText } from '../terminal/pull-progress.ts';
+import { PullProgress, sizeText } from '../terminal/status-bar.ts';
 import { printJson, printStatus } from '../terminal/terminal.ts';
 
 type Flags = ConfigFlags & JsonFlag;
