@@ -1,7 +1,6 @@
 /** The part of the app that raises alerts and sends them. */
 import type { Config } from '../config/config.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
-import type { DestinationRules } from '../core/alerts/messages.ts';
 import { SecretSeal } from '../core/alerts/secret-seal.ts';
 import type { AlertsDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
@@ -35,17 +34,13 @@ export function openAlerts(
   { resolve, intervalMs, ...context }: AlertsContext,
   opened: AsyncDisposableStack,
 ): AlertsDeps {
-  const rules = destinationRules(config);
+  const deps = alertsWithoutServer(config, context);
+  const { destinationRules: rules, seal } = deps;
   const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
-  const deps = {
-    ...context,
-    sender,
-    mail: mailSender(config),
-    seal: new SecretSeal(config.sealingKey?.reveal()),
-  };
-  const running = new Alerts(deps, intervalMs);
+  const sending = { ...context, sender, mail: mailSender(config), seal };
+  const running = new Alerts(sending, intervalMs);
   opened.defer(() => running.close());
-  return { ...deps, destinationRules: rules };
+  return { ...deps, sending };
 }
 
 /** Undefined without a mail server. */
@@ -53,26 +48,12 @@ export function mailSender({ alerts: { smtp }, smtpPassword }: Config): SmtpSend
   return smtp && new SmtpSender({ ...smtp, password: smtpPassword?.reveal() });
 }
 
-function destinationRules({ alerts: { allowedNetworks, smtp } }: Config): DestinationRules {
-  return { allowedNetworks, mail: smtp };
-}
-
-const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-
 /** For a command on the data folder, which sets and lists alerts but sends nothing. */
 export function alertsWithoutServer(
-  config: Config,
+  { alerts: { allowedNetworks, smtp }, sealingKey }: Config,
   { store, clock, accessClock }: Pick<AlertsContext, 'store' | 'clock' | 'accessClock'>,
 ): AlertsDeps {
-  return {
-    store,
-    clock,
-    accessClock,
-    log: silent,
-    sender: undefined,
-    mail: undefined,
-    seal: new SecretSeal(config.sealingKey?.reveal()),
-    observer: { raised: () => undefined, attempted: () => undefined },
-    destinationRules: destinationRules(config),
-  };
+  const seal = new SecretSeal(sealingKey?.reveal());
+  const destinationRules = { allowedNetworks, mail: smtp };
+  return { store, clock, accessClock, seal, destinationRules, sending: undefined };
 }

@@ -21,6 +21,7 @@ import type {
 import { type AuditEntry, auditEntry } from '../entities/audit.ts';
 import { hasAdminScope } from '../entities/key.ts';
 import type { Store } from '../entities/store.ts';
+import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, type PageFields, readPage } from '../values/parameters.ts';
@@ -35,20 +36,23 @@ import {
   readAlertSettings,
   type WantedSettings,
 } from './messages.ts';
+import type { SecretSeal } from './secret-seal.ts';
 
 /** One test is allowed in this time. */
 const testMs = 10_000;
 
-export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCallDeps {
+export interface AlertsDeps extends AccountOfCallDeps {
   readonly store: Pick<Store, 'alerts'> & AccountOfCallDeps['store'];
-  /** Undefined in a command on the data folder, which sends nothing. */
-  readonly sender: DeliveriesDeps['sender'] | undefined;
+  readonly clock: Clock;
+  readonly seal: SecretSeal;
   readonly destinationRules: DestinationRules;
+  /** Undefined in a command on the data folder, which sends nothing. */
+  readonly sending: DeliveriesDeps | undefined;
 }
 
 export function alertsApi(deps: AlertsDeps) {
-  const { store } = deps;
-  const confirmations = new Confirmations(deps);
+  const { store, clock, sending } = deps;
+  const confirmations = new Confirmations({ store, clock, mail: sending?.mail });
   const accountOf = async (request: AccountRequest, call: AnyCall) =>
     (await accountToChange(deps, request, call)).account;
   return {
@@ -211,7 +215,7 @@ function storedSettings(
 
 /** Sends an alert once. @throws `invalid_parameter` without a destination; `rate_limit_exceeded` */
 async function sendTest(deps: AlertsDeps, { id: accountId, name: accountName }: Account) {
-  const { store, clock, sender } = deps;
+  const { store, clock, sending } = deps;
   const { destination, sealedSecret, offAtMs } = (await store.alerts.settings(accountId)) ?? {};
   if (destination === undefined) {
     throw invalid('settings.webhook_url', 'The alerts have no destination. Set one, then test it.');
@@ -222,7 +226,7 @@ async function sendTest(deps: AlertsDeps, { id: accountId, name: accountName }: 
       'The destination answered 410 and is off. Set it again to turn it on.',
     );
   }
-  if (sender === undefined) {
+  if (sending === undefined) {
     throw new ParleyError('engine_unavailable', {
       message: 'No server runs here. Start it, then send the test.',
     });
@@ -234,9 +238,9 @@ async function sendTest(deps: AlertsDeps, { id: accountId, name: accountName }: 
   if (!(await store.alerts.raise({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
     throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
   }
-  deps.observer.raised('test');
+  sending.observer.raised('test');
   const due = { alert: fresh, accountName, destination, sealedSecret };
-  await new Deliveries({ ...deps, sender }).attempt(due);
+  await new Deliveries(sending).attempt(due);
   const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   return describeAlert(items.find(({ id }) => id === fresh.id) ?? fresh);
 }
