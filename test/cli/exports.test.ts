@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { readPage } from '../clients/page.ts';
-import { inShell, printed, parley as run } from '../support/command-line.ts';
+import { inShell, noTerminal, parleyAtTerminal, printed, parley as run } from '../support/command-line.ts';
 import { startParley, TestClock } from '../support/parley.ts';
 
 const clock = new TestClock();
@@ -135,6 +135,29 @@ it('the commands of docs/storage.md work, one after the other', async () => {
   expect((await run(['account', 'show', 'acme', ...boss])).code).toBe(1);
   rmSync(cwd, { recursive: true });
 });
+
+it.skipIf(noTerminal !== undefined)(
+  `no export writes control characters to a terminal${noTerminal ? ` (skipped: ${noTerminal})` : ''}`,
+  async () => {
+    const model = '\u001b]0;title\u0007\u009b31mred';
+    await (await parley.postJson('/chat/completions', { ...chat, model })).arrayBuffer();
+    const [account] = JSON.parse(await printed(['account', 'list', '--json', ...boss])).accounts;
+    for (const command of [
+      ['usage', 'export', '--csv'],
+      ['usage', 'export', '--jsonl'],
+      ['usage', '--json'],
+      ['account', 'export', account.name],
+    ]) {
+      const name = command.join(' ');
+      expect(await printed([...command, ...boss]), name).toContain('\u009b31mred');
+      const terminal = parleyAtTerminal([...command, ...boss]);
+      await terminal.ended;
+      expect(terminal.shown(), name).toContain('31mred');
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
+      expect(terminal.shown(), name).not.toMatch(/[\u0007\u001b\u009b]/);
+    }
+  },
+);
 
 it('a price that is no decimal is refused', async () => {
   const flags = ['--provider', 'a', '--currency', 'EUR', '--credit-price'];

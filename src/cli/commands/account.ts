@@ -6,7 +6,7 @@ import type { AdminConnection, AdminResponse } from '../client/admin-server.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
-import { printable, printData } from '../terminal/terminal.ts';
+import { printable, printData, shown } from '../terminal/terminal.ts';
 import { dateText, timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
@@ -270,5 +270,5 @@ function member(body: unknown, name: string): readonly Row[] {
 }
 
 function print(kind: string, rows: readonly Row[]): Promise<void> {
-  return printData(rows.map((row) => `${JSON.stringify({ kind, data: row })}\n`).join(''));
+  return printData(shown(rows.map((row) => `${JSON.stringify({ kind, data: row })}\n`).join('')));
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { table } from '../terminal/table.ts';
-import { printData } from '../terminal/terminal.ts';
+import { printData, shown } from '../terminal/terminal.ts';
 import { msOf, timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
@@ -38,7 +38,7 @@ async function exportAudit(flags: AdminCommandFlags & { readonly after: string }
       (await admin.invoke('listAuditEntries', { after, pageSize: 1_000 })).entries;
     let entries = await readAfter(flags.after);
     for (let last = entries.at(-1); last !== undefined; last = entries.at(-1)) {
-      await printData(entries.map(auditLine).join(''));
+      await printData(shown(entries.map(auditLine).join('')));
       entries = await readAfter(last.id);
     }
   });

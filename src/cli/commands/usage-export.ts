@@ -37,7 +37,7 @@ function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
         objects
           .map((object) =>
             flags.csv
-              ? csvLine(columns.map((column) => shown(cellText(object[column]))))
+              ? csvLine(columns.map((column) => cellText(object[column])))
               : shown(`${JSON.stringify(object)}\n`),
           )
           .join(''),
@@ -60,7 +60,7 @@ function cellText(value: JsonValue | undefined): string {
 }
 
 export function csvLine(cells: readonly string[]): string {
-  return `${cells.map(csvCell).join(',')}\r\n`;
+  return `${cells.map((cell) => csvCell(shown(cell))).join(',')}\r\n`;
 }
 
 /** Quotes a cell if necessary. A leading quote mark keeps spreadsheets from reading text as a formula. */

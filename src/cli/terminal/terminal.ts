@@ -8,7 +8,7 @@ export async function printData(data: string | Uint8Array): Promise<void> {
 }
 
 export function printJson(document: JsonValue): Promise<void> {
-  return printData(`${JSON.stringify(document, null, 2)}\n`);
+  return printData(shown(`${JSON.stringify(document, null, 2)}\n`));
 }
 
 export function printStatus(line: string): void {
@@ -34,7 +34,7 @@ export function printable(text: string): string {
   return text.replace(controls, '');
 }
 
-/** A model's text for standard output: unchanged, unless that is a terminal. */
+/** Foreign text for standard output: unchanged, unless that is a terminal. */
 export function shown(text: string): string {
   return process.stdout.isTTY ? printable(text) : text;
 }
