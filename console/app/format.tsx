@@ -1,6 +1,7 @@
-/** Numbers, credits and times in the reader's language; the exact value on hover. */
+/** Numbers, credits and times in the reader's language and the chosen time zone; the exact value on hover. */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
 import { creditsText, exactCredits } from './credits.ts';
+import { shownZone } from './zone.tsx';
 
 export const dayMs = 86_400_000;
 
@@ -8,17 +9,13 @@ const whole = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
 const spans = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
-const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
 export const wholeText = (value: number | bigint): string => whole.format(value);
 export const shortText = (value: number): string => short.format(value);
 export const percentText = (share: number): string =>
   share > 0 && share < 0.001 ? `< ${percents.format(0.001)}` : percents.format(share);
-export const dateText = (date: Date, timeZone?: string): string =>
-  timeZone === undefined
-    ? dates.format(date)
-    : date.toLocaleDateString(undefined, { dateStyle: 'medium', timeZone });
+export const dateText = (date: Date, timeZone = shownZone()): string =>
+  date.toLocaleDateString(undefined, { dateStyle: 'medium', timeZone });
 
 interface CreditsProps {
   readonly nano: bigint;
@@ -53,7 +50,7 @@ export function Time({ at }: { readonly at: Timestamp | Date | undefined }) {
   const date = at instanceof Date ? at : timestampDate(at);
   return (
     <time dateTime={date.toISOString()} title={date.toISOString()}>
-      {moments.format(date)}
+      {date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone: shownZone() })}
     </time>
   );
 }

@@ -1,5 +1,5 @@
-/** The frame of all pages: navigation, the holder, the theme. */
-import type { ComponentChildren } from 'preact';
+/** The frame of all pages: navigation, the holder, the theme, the time zone. */
+import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ThemeChoice } from '../shared/theme-choice.tsx';
 import { Icon } from './icons.tsx';
@@ -7,6 +7,7 @@ import type { ConsolePage } from './pages.tsx';
 import { hrefOf, usePath } from './router.ts';
 import { type SignedIn, signOut } from './session.ts';
 import { Mark } from './sign-in-page.tsx';
+import { useZone, ZoneChoice } from './zone.tsx';
 
 interface Props {
   readonly session: SignedIn;
@@ -17,6 +18,7 @@ interface Props {
 }
 
 export function Shell({ session, pages, current, isLost, children }: Props) {
+  const zone = useZone();
   return (
     <div class="shell">
       <a class="skip" href="#content">
@@ -33,7 +35,8 @@ export function Shell({ session, pages, current, isLost, children }: Props) {
         <p class="offline" role="status">
           {isLost && <span>The server cannot be reached. This page continues when it answers.</span>}
         </p>
-        {children}
+        <Fragment key={zone}>{children}</Fragment>
+        <p class="zone">Times are in {zone}.</p>
       </main>
     </div>
   );
@@ -84,6 +87,7 @@ function Holder({ session }: Pick<Props, 'session'>) {
         </span>
       </div>
       <ThemeChoice />
+      <ZoneChoice />
       <button type="button" class="plain" onClick={() => void signOut()}>
         <Icon name="leave" /> Sign out
       </button>

@@ -208,6 +208,27 @@ describe.skipIf(missingBrowser !== undefined)(
       },
     );
 
+    it('shows all times of a page in one zone, which it names, and in that of the reader if they choose it', async () => {
+      const path = '/console/usage?period=7d&state=failed';
+      const { page } = await openSignedIn(browser, parley, parley.adminKey, path, {
+        timezoneId: 'Asia/Tokyo',
+        viewport: { width: 1280, height: 900 },
+      });
+      const time = requests(page).locator('tbody tr').first().locator('time');
+      const shown = (timeZone: string, at: string | null) =>
+        new Date(at ?? '').toLocaleString('en-US', { dateStyle: 'medium', timeStyle: 'medium', timeZone });
+      const at = await time.getAttribute('datetime');
+      expect(await time.textContent()).toBe(shown('UTC', at));
+      await page.getByText('Times are in UTC.').waitFor();
+      await page.getByLabel('Times').selectOption('Asia/Tokyo');
+      await page.getByText('Times are in Asia/Tokyo.').waitFor();
+      await expect.poll(() => time.textContent()).toBe(shown('Asia/Tokyo', at));
+      await page.goto(`${origin}/console/usage?period=today`);
+      await settled(page);
+      await expect.poll(() => time.first().textContent()).toMatch(/9:00:00 AM$/);
+      expect(await violations(page)).toEqual([]);
+    });
+
     it('tells why a request failed, and finds and sums all like it', async () => {
       const { page, complaints } = await open('/usage?period=7d&by=engine&state=failed', 1920);
       const sums = page.getByRole('region', { name: 'Sums as a table' });

@@ -10,7 +10,7 @@ export function alertText(alert: Alert, keys: ReadonlyMap<string, string>): stri
     percent: (percent) => percentText(percent / 100),
     credits: (amount) => creditsText(nanoOf(amount)),
     units: (amount) => wholeText(BigInt(amount)),
-    date: dateText,
+    date: (date) => dateText(date),
     key: (id) => keys.get(id) ?? id,
   });
 }

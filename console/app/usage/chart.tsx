@@ -1,5 +1,6 @@
 /** A chart of usage with its legend. A table has the same numbers for those who cannot see it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { shownZone } from '../zone.tsx';
 import { type Group, type Measure, othersName, seriesOf, sumOf } from './measures.ts';
 import { type Period, stepsOf } from './periods.ts';
 
@@ -81,7 +82,11 @@ export function Chart({ series, measure, period, isLines = false, table }: Props
         </p>
       )}
       <figcaption>
-        <span class="when">{step === undefined ? period.label : stepText(new Date(step), period)} (UTC)</span>
+        <span class="when">
+          {step === undefined
+            ? `${period.label} (UTC)`
+            : `${stepText(new Date(step), period)} (${stepZone(period)})`}
+        </span>
         {series.map(({ name, values, whole }, index) => {
           const value = hovered === undefined ? whole : values[hovered];
           return (
@@ -115,8 +120,11 @@ const stepParts = {
   month: { month: 'short', year: '2-digit' },
 } as const;
 
-function stepText(date: Date, { unit }: Period): string {
-  return date.toLocaleString(undefined, { ...stepParts[unit], timeZone: 'UTC' });
+/** Days and months are summed in UTC. */
+const stepZone = ({ unit }: Period): string => (unit === 'hour' ? shownZone() : 'UTC');
+
+function stepText(date: Date, period: Period): string {
+  return date.toLocaleString(undefined, { ...stepParts[period.unit], timeZone: stepZone(period) });
 }
 
 /** Changes with the theme, as a canvas does not follow its colors. */
