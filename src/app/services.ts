@@ -6,6 +6,7 @@ import { alertsApi } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import { CatalogOperations } from '../core/catalog/service.ts';
 import { DialectOperations } from '../core/chat/dialect.ts';
+import { ReasoningSeal } from '../core/chat/reasoning.ts';
 import { ChatOperations } from '../core/chat/service.ts';
 import { completions } from '../core/completions/dialect.ts';
 import type { Guard } from '../core/entities/guard.ts';
@@ -55,6 +56,8 @@ export async function openServices(
     streamPingMs,
     guard,
   });
+  const reasoning = new ReasoningSeal(await store.reasoningSecret());
+  const dialectDeps = { chat, idempotency, reasoning };
   const speech = new SpeechOperations({ catalog, fairUse, idempotency });
   return {
     speech,
@@ -62,9 +65,9 @@ export async function openServices(
     clientSecrets: new ClientSecrets({ store, accessClock }),
     realtime: new RealtimeOperations({ catalog, fairUse, chat, speech, tracer, media: liveMedia }),
     chat,
-    responses: new DialectOperations(responses, { chat, idempotency }),
-    messages: new DialectOperations(messages, { chat, idempotency }),
-    completions: new DialectOperations(completions, { chat, idempotency }),
+    responses: new DialectOperations(responses, dialectDeps),
+    messages: new DialectOperations(messages, dialectDeps),
+    completions: new DialectOperations(completions, dialectDeps),
     catalog: new CatalogOperations(catalog),
     accounts: {
       ...accountsApi({ store, clock, accessClock, fairUse, server, keysPerAccountMax }),

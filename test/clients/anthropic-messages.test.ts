@@ -268,7 +268,7 @@ describe('messages.create', () => {
     upstream.answer(path, json(completion('', { choices: [{ index: 0, message, finish_reason: 'stop' }] })));
     const { content, stop_reason } = await client.messages.create({ ...question, tools: [weather] });
     expect(content).toEqual([
-      { type: 'thinking', thinking: 'Where?', signature: '' },
+      { type: 'thinking', thinking: 'Where?', signature: expect.stringMatching(/^[\w-]{60,}$/) },
       { type: 'text', text: 'I look.' },
       { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
     ]);
@@ -398,7 +398,7 @@ describe('messages.stream', () => {
       ),
     );
     expect(message.content).toEqual([
-      { type: 'thinking', thinking: 'Hm.', signature: '' },
+      { type: 'thinking', thinking: 'Hm.', signature: expect.stringMatching(/^[\w-]{60,}$/) },
       { type: 'text', text: 'I look.' },
       { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
       { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' } },
@@ -409,7 +409,7 @@ describe('messages.stream', () => {
       ...Array(deltas).fill('content_block_delta'),
       'content_block_stop',
     ];
-    expect(types.slice(1, -2)).toEqual([...block(2), ...block(1), ...block(2), ...block(1)]);
+    expect(types.slice(1, -2)).toEqual([...block(3), ...block(1), ...block(2), ...block(1)]);
   });
 
   it.each([

@@ -107,6 +107,7 @@ describe('responses.create', () => {
       {
         role: 'assistant',
         content: 'I look.',
+        reasoning_content: 'Where?',
         tool_calls: [
           { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },
         ],

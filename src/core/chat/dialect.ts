@@ -9,15 +9,28 @@ import { breathe } from '../values/breathe.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { asChunk } from './answer-as-chunk.ts';
 import { systemFirst } from './chat-messages.ts';
+import { AnswerReasoning, type OpenReasoning, type ReasoningSeal } from './reasoning.ts';
 import type { ChatOperations } from './service.ts';
 
 export interface Dialect<Params, Event, Answer> {
   /** The form of a stored answer. */
   readonly form: AnswerForm<Answer>;
-  /** @param thinking how requests for thinking reach the model; undefined if there is none of that id */
-  toChat(params: Params, thinking: ChatModel['thinking'] | undefined): ChatCompletionParams;
+  /**
+   * @param thinking how requests for thinking reach the model; undefined if there is none of that id
+   * @param open reads the reasoning of earlier answers
+   */
+  toChat(
+    params: Params,
+    thinking: ChatModel['thinking'] | undefined,
+    open: OpenReasoning,
+  ): ChatCompletionParams;
   /** @param emit sends an event of a stream */
-  build(params: Params, call: Call, emit: (event: Event) => void): AnswerBuilder<Answer>;
+  build(
+    params: Params,
+    call: Call,
+    emit: (event: Event) => void,
+    reasoning: AnswerReasoning,
+  ): AnswerBuilder<Answer>;
   /** Translates an error of the chat to the names of this API. Default: it stays as it is. */
   errorOf?(error: unknown): unknown;
 }
@@ -42,6 +55,7 @@ type Asks<Params> = Message & { readonly params?: Params | undefined };
 interface DialectDeps {
   readonly chat: ChatOperations;
   readonly idempotency: Idempotency;
+  readonly reasoning: ReasoningSeal;
 }
 
 /** Implements the RPCs of a dialect. Each request is a chat, and is metered like one. */
@@ -70,15 +84,15 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   async countPrompt({ params }: Asks<Params>, call: Call): Promise<{ readonly inputTokens: number }> {
     call.metering.noteModel(params?.model);
     await breathe(call.requestBytes);
-    return { inputTokens: await this.#deps.chat.countPrompt(this.#toChat(named(params)), call) };
+    return { inputTokens: await this.#deps.chat.countPrompt(this.#toChat(named(params), call), call) };
   }
 
   async #create(asked: Params | undefined, call: Call): Promise<Answer> {
     await breathe(call.requestBytes);
     const params = named(asked);
-    const answer = this.#dialect.build(params, call, () => undefined);
+    const answer = this.#build(params, call, () => undefined);
     try {
-      return answer.whole(asChunk(await this.#deps.chat.complete(this.#toChat(params), call)));
+      return answer.whole(asChunk(await this.#deps.chat.complete(this.#toChat(params, call), call)));
     } catch (error) {
       throw this.#errorOf(error);
     }
@@ -88,10 +102,10 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     await breathe(call.requestBytes);
     const params = named(asked);
     const events: Event[] = [];
-    const answer = this.#dialect.build(params, call, (event) => events.push(event));
+    const answer = this.#build(params, call, (event) => events.push(event));
     let hasBegun = false;
     try {
-      for await (const chunks of this.#deps.chat.stream(this.#toChat(params), call)) {
+      for await (const chunks of this.#deps.chat.stream(this.#toChat(params, call), call)) {
         if (!hasBegun) answer.begin?.();
         hasBegun = true;
         for (const { message } of chunks) answer.take(message);
@@ -111,9 +125,15 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     }
   }
 
-  #toChat(params: Params): ChatCompletionParams {
+  #build(params: Params, call: Call, emit: (event: Event) => void): AnswerBuilder<Answer> {
+    const reasoning = new AnswerReasoning(this.#deps.reasoning, call.caller.account.id);
+    return this.#dialect.build(params, call, emit, reasoning);
+  }
+
+  #toChat(params: Params, call: Call): ChatCompletionParams {
     const { thinking, systemMessages } = this.#deps.chat.modelOf(params.model) ?? {};
-    const chat = this.#dialect.toChat(params, thinking);
+    const open = this.#deps.reasoning.opening(call.caller.account.id, params.model);
+    const chat = this.#dialect.toChat(params, thinking, open);
     if (systemMessages !== 'as-sent') chat.messages = systemFirst(chat.messages);
     return chat;
   }

@@ -8,6 +8,7 @@ const textTypes: ReadonlySet<string> = new Set(['text', 'refusal']);
 const textMembers: ReadonlySet<string> = new Set([
   'reasoning_details',
   'thinking_blocks',
+  'extra_content',
   'function_call',
   'annotations',
   'cache_control',

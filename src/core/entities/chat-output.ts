@@ -11,7 +11,7 @@ export interface ChatOutput {
 }
 
 /** Members in which models send their reasoning. Some send it in several of them at once. */
-const reasoningMembers: ReadonlySet<string> = new Set([
+export const reasoningMembers: ReadonlySet<string> = new Set([
   'reasoning_content',
   'reasoning',
   'reasoning_details',

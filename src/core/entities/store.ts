@@ -37,6 +37,8 @@ export interface Store {
   readonly audit: AuditStore;
   readonly alerts: AlertStore;
   readonly nodes: NodeStore;
+  /** Signs the reasoning that clients keep. All servers of the database have the same. */
+  reasoningSecret(): Promise<string>;
   /** Whether the store has neither accounts nor keys. */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;

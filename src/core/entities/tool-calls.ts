@@ -1,4 +1,5 @@
 /** Joins the pieces of an answer's tool calls, for every form of answer. */
+import type { JsonObject } from '@bufbuild/protobuf';
 
 type Texts<Name extends string> = { readonly [name in Name]?: string | undefined };
 
@@ -9,6 +10,7 @@ interface CallPiece {
   readonly type?: string | undefined;
   readonly function?: Texts<'name' | 'arguments'> | undefined;
   readonly custom?: Texts<'name' | 'input'> | undefined;
+  readonly other?: JsonObject | undefined;
 }
 
 export interface CallSoFar {
@@ -20,6 +22,8 @@ export interface CallSoFar {
   name: string;
   /** Arguments or input of the call. */
   text: string;
+  /** Unknown members of its first piece. */
+  readonly other?: JsonObject | undefined;
 }
 
 export class ToolCalls<Call extends CallSoFar = CallSoFar> {
@@ -34,13 +38,13 @@ export class ToolCalls<Call extends CallSoFar = CallSoFar> {
 
   /** @returns the call that the piece begins or continues, and the text that it adds */
   take(piece: CallPiece): { readonly call: Call; readonly delta: string } {
-    const { type, index, id: givenId = '', custom, function: called } = piece;
+    const { type, index, id: givenId = '', custom, function: called, other } = piece;
     const { name = '' } = custom ?? called ?? {};
     const delta = custom?.input ?? called?.arguments ?? '';
     let call = this.all.findLast((open) => this.#isContinued(open, piece, name));
     if (call === undefined) {
       const kind = custom || type === 'custom' ? 'custom' : 'function';
-      call = this.#begin({ kind, index, givenId, name, text: '' });
+      call = this.#begin({ kind, index, givenId, name, text: '', other });
       this.all.push(call);
       this.#ends.set(call, new ObjectEnd());
     }

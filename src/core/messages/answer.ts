@@ -14,6 +14,7 @@ import {
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { AnswerBuilder } from '../chat/dialect.ts';
+import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { Blocks } from './blocks.ts';
 
 /** Builds the answer from the chunks of a chat. */
@@ -21,6 +22,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   readonly #head: Message;
   readonly #blocks: Blocks;
   readonly #emit: (event: MessageEvent) => void;
+  readonly #reasoning: AnswerReasoning;
   readonly #stopSequences: readonly string[];
   #isRefusal = false;
   #finishReason = '';
@@ -28,9 +30,15 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   #stopSequence: string | undefined;
   #usage: Usage | undefined;
 
-  constructor(params: MessageParams, call: Pick<Call, 'id'>, emit: (event: MessageEvent) => void) {
+  constructor(
+    params: MessageParams,
+    call: Pick<Call, 'id'>,
+    emit: (event: MessageEvent) => void,
+    reasoning: AnswerReasoning,
+  ) {
     const { model = '', stopSequences } = params;
     this.#emit = emit;
+    this.#reasoning = reasoning;
     this.#stopSequences = stopSequences;
     const id = call.id.replace(/^req_/, '');
     this.#head = create(MessageSchema, {
@@ -40,7 +48,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
       model,
       usage: {},
     });
-    this.#blocks = new Blocks(`toolu_${id}`, (event) => this.#add(event));
+    this.#blocks = new Blocks(`toolu_${id}`, reasoning, (event) => this.#add(event));
   }
 
   begin(): void {
@@ -63,7 +71,8 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   }
 
   /** A chat of this API has one choice. */
-  take({ choices, usage }: ChatCompletionChunk): void {
+  take({ choices, usage, model }: ChatCompletionChunk): void {
+    this.#reasoning.model = model;
     this.#usage = usage ?? this.#usage;
     for (const { index, delta, finishReason, other } of choices) {
       if (index !== 0) continue;

@@ -7,6 +7,7 @@ import {
   type MessageDeltaSchema,
   type MessageEventSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
+import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -17,27 +18,31 @@ type Emit = (event: MessageInitShape<typeof MessageEventSchema>) => void;
 type TextType = 'text' | 'thinking';
 
 interface Block extends Partial<CallSoFar> {
-  readonly type: TextType | 'tool_use';
+  readonly type: TextType | 'tool_use' | 'redacted_thinking';
   readonly id?: string;
   /** The whole text, or the arguments of the call. */
   text: string;
   /** Characters of the text that were sent. */
   sent: number;
   isEnded: boolean;
+  /** For thinking, at its end: what the model needs again. */
+  sealed?: string | undefined;
 }
 
 export class Blocks {
   readonly #list: Block[] = [];
   readonly #calls = new ToolCalls((call) => this.#addCall(call));
   readonly #prefix: string;
+  readonly #reasoning: AnswerReasoning;
   readonly #emit: Emit;
   /** The place of the block that is open, or is opened next. */
   #open = 0;
   #hasStarted = false;
 
   /** @param prefix of ids for calls that the model gives none */
-  constructor(prefix: string, emit: Emit) {
+  constructor(prefix: string, reasoning: AnswerReasoning, emit: Emit) {
     this.#prefix = prefix;
+    this.#reasoning = reasoning;
     this.#emit = emit;
   }
 
@@ -46,6 +51,7 @@ export class Blocks {
   }
 
   take({ content, refusal, toolCalls, other }: ChatDelta): void {
+    this.#reasoning.take(other);
     this.#write('thinking', reasoningText(other));
     this.#write('text', (content ?? '') + (refusal ?? ''));
     for (const piece of toolCalls) this.#calls.take(piece);
@@ -54,6 +60,7 @@ export class Blocks {
 
   /** Ends all blocks. */
   close(): void {
+    this.#carry();
     for (const block of this.#list) block.isEnded = true;
     this.#send();
   }
@@ -64,8 +71,12 @@ export class Blocks {
    * @throws `upstream_error` for a call whose arguments are not a JSON object
    */
   whole(isCut: boolean): ContentBlock[] {
+    this.#carry();
     return this.#list.flatMap((block) => {
-      if (block.type !== 'tool_use') return [{ ...emptyBlock(block), [block.type]: block.text }];
+      if (block.type === 'redacted_thinking') return [emptyBlock(block)];
+      if (block.type === 'thinking')
+        return [{ ...emptyBlock(block), thinking: block.text, signature: block.sealed ?? '' }];
+      if (block.type === 'text') return [{ ...emptyBlock(block), text: block.text }];
       const input = argumentsOf(block);
       if (input !== undefined) return [{ ...emptyBlock(block), input }];
       if (isCut) return [];
@@ -77,8 +88,22 @@ export class Blocks {
   #write(type: TextType, text: string): void {
     if (text === '') return;
     const last = this.#list.at(-1);
-    if (last?.type === type) last.text += text;
-    else this.#add({ type, text, sent: 0, isEnded: false });
+    if (last?.type === type) {
+      last.text += text;
+      return;
+    }
+    // Thinking has its own at its end.
+    if (type === 'text') this.#carry();
+    this.#add({ type, text, sent: 0, isEnded: false });
+  }
+
+  /** Gives the client what the model needs again, in a block of its own if no thinking is open. */
+  #carry(beforeCall = false): void {
+    const sealed = this.#reasoning.seal(beforeCall);
+    if (sealed === undefined) return;
+    const last = this.#list.at(-1);
+    if (last?.type === 'thinking' && last.sealed === undefined) last.sealed = sealed;
+    else this.#add({ type: 'redacted_thinking', text: '', sent: 0, isEnded: true, sealed });
   }
 
   /** A text that is followed by another block is at its end. A call may get more pieces until the answer ends. */
@@ -91,6 +116,8 @@ export class Blocks {
 
   #addCall(call: CallSoFar): Block & CallSoFar {
     const id = call.givenId || `${this.#prefix}_${this.#list.length}`;
+    this.#reasoning.takeCall(id, call.other);
+    this.#carry(true);
     return this.#add({ ...call, type: 'tool_use', id, sent: 0, isEnded: false });
   }
 
@@ -106,6 +133,10 @@ export class Blocks {
       block.sent = block.text.length;
       if (text !== '') this.#emit({ type: 'content_block_delta', index, delta: deltaOf(block.type, text) });
       if (!block.isEnded) return;
+      if (block.type === 'thinking' && block.sealed) {
+        const delta = { type: 'signature_delta', signature: block.sealed };
+        this.#emit({ type: 'content_block_delta', index, delta });
+      }
       this.#emit({ type: 'content_block_stop', index });
       this.#hasStarted = false;
       this.#open++;
@@ -113,9 +144,10 @@ export class Blocks {
   }
 }
 
-function emptyBlock({ type, id, name }: Block): ContentBlock {
+function emptyBlock({ type, id, name, sealed }: Block): ContentBlock {
   if (type === 'text') return create(ContentBlockSchema, { type, text: '' });
   if (type === 'thinking') return create(ContentBlockSchema, { type, thinking: '', signature: '' });
+  if (type === 'redacted_thinking') return create(ContentBlockSchema, { type, data: sealed });
   return create(ContentBlockSchema, { type, id, name, input: {} });
 }
 

@@ -15,6 +15,7 @@ import {
   type MessageParams,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
 import { wellFormedJson } from '../values/json.ts';
 import { quote } from '../values/quote.ts';
@@ -24,9 +25,9 @@ const blockTypes =
   'text, image with a source of the type base64 or url, or document with one of the type base64 or text';
 
 /** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
-export function toMessages({ system, messages }: MessageParams): ChatMessage[] {
+export function toMessages({ system, messages }: MessageParams, open?: OpenReasoning): ChatMessage[] {
   if (messages.length === 0) return [];
-  const converted = messages.flatMap((message, index) => toChatMessages(message, `messages[${index}]`));
+  const converted = messages.flatMap((message, index) => toChatMessages(message, `messages[${index}]`, open));
   const parts = system ? systemParts(system) : [];
   return parts.length > 0 ? [said('system', partsContent(parts)), ...converted] : converted;
 }
@@ -43,7 +44,11 @@ function systemParts(system: BlockContent): ContentPart[] {
 }
 
 /** The outputs of calls are messages of their own, before the rest of their message. */
-function toChatMessages({ role = '', content }: InputMessage, path: string): ChatMessage[] {
+function toChatMessages(
+  { role = '', content }: InputMessage,
+  path: string,
+  open?: OpenReasoning,
+): ChatMessage[] {
   if (!roles.includes(role)) {
     throw invalid(`${path}.role`, `\`${path}.role\` must be user, assistant or system.`);
   }
@@ -51,6 +56,7 @@ function toChatMessages({ role = '', content }: InputMessage, path: string): Cha
   const outputs: ChatMessage[] = [];
   const toolCalls: ToolCall[] = [];
   const parts: ContentPart[] = [];
+  const earlier = new EarlierReasoning(open);
   for (const [index, block] of blocksOf(content).entries()) {
     const place = `${path}.content[${index}]`;
     if (block.type === 'tool_result') {
@@ -58,10 +64,15 @@ function toChatMessages({ role = '', content }: InputMessage, path: string): Cha
       outputs.push(toolMessage(block.toolUseId ?? '', textContent(text)));
       parts.push(...media);
     } else if (block.type === 'tool_use') toolCalls.push(toToolCall(block, place));
-    else if (!isThinking(block)) parts.push(toPart(block, place));
+    else if (isThinking(block)) earlier.take(block.signature || block.data);
+    else parts.push(toPart(block, place));
   }
-  if (parts.length > 0) return [...outputs, { ...said(role, partsContent(parts)), toolCalls }];
-  if (toolCalls.length > 0) return [...outputs, { ...said(role, undefined), toolCalls }];
+  const spoken = parts.length > 0 ? partsContent(parts) : undefined;
+  if (spoken || toolCalls.length > 0) {
+    const message = { ...said(role, spoken), toolCalls };
+    if (role === 'assistant') earlier.giveTo(message);
+    return [...outputs, message];
+  }
   return outputs.length > 0 ? outputs : [said(role, textContent(''))];
 }
 

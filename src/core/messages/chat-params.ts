@@ -15,6 +15,7 @@ import type {
   MessageToolChoice,
   OutputFormat,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
+import type { OpenReasoning } from '../chat/reasoning.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { invalid } from '../values/parameters.ts';
 import { present } from '../values/present.ts';
@@ -24,11 +25,13 @@ import { toMessages } from './chat-messages.ts';
 /**
  * Checks the parameters that only this API has. The rest is checked as in any chat.
  * @param asked how requests for thinking reach the model
+ * @param open reads the reasoning of earlier answers. Default: it is dropped
  * @throws `missing_messages`, `invalid_messages`, `invalid_parameter`
  */
 export function toChatParams(
   params: MessageParams,
   asked: ChatModel['thinking'] = 'effort',
+  open?: OpenReasoning,
 ): ChatCompletionParams {
   const { model, maxTokens, topK, toolChoice, outputConfig, stopSequences: items } = params;
   checkLimit(maxTokens);
@@ -37,7 +40,7 @@ export function toChatParams(
     maxTokens,
     temperature: params.temperature,
     topP: params.topP,
-    messages: toMessages(params),
+    messages: toMessages(params, open),
     stop: items.length === 0 ? undefined : { value: { case: 'list', value: { items } } },
     tools: params.tools.map(toTool),
     toolChoice: toolChoice && toToolChoice(toolChoice),

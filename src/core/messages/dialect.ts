@@ -12,5 +12,5 @@ import { toChatParams } from './chat-params.ts';
 export const messages: Dialect<MessageParams, MessageEvent, CreateMessageResponse> = {
   form: messageForm(CreateMessageResponseSchema),
   toChat: toChatParams,
-  build: (params, call, emit) => new MessageAnswer(params, call, emit),
+  build: (...built) => new MessageAnswer(...built),
 };

@@ -16,6 +16,7 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { AnswerBuilder } from '../chat/dialect.ts';
+import type { AnswerReasoning } from '../chat/reasoning.ts';
 import type { ParleyError } from '../values/errors.ts';
 import { Output } from './output.ts';
 import { Tools } from './tools.ts';
@@ -30,6 +31,7 @@ const incompleteReasons: ReadonlyMap<string, string> = new Map([
 export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   readonly #head: Response;
   readonly #output: Output;
+  readonly #reasoning: AnswerReasoning;
   readonly #emit: (event: ResponseEvent) => void;
   #sequence = 0;
   #finishReason = '';
@@ -40,13 +42,15 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
     params: ResponseParams,
     call: Pick<Call, 'id' | 'startedAtMs'>,
     emit: (event: ResponseEvent) => void,
+    reasoning: AnswerReasoning,
   ) {
     this.#emit = emit;
+    this.#reasoning = reasoning;
     const id = call.id.replace(/^req_/, '');
     const tools = Tools.of(params.tools);
     this.#head = headOf(params, id, call.startedAtMs);
     if (tools.dropped !== '') this.#head.metadata['parley_dropped_tools'] = tools.dropped;
-    this.#output = new Output(id, tools, (event) => this.#add(event));
+    this.#output = new Output(id, tools, reasoning, (event) => this.#add(event));
   }
 
   begin(): void {
@@ -90,7 +94,8 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   }
 
   /** A chat of this API has one choice. */
-  take({ choices, usage, serviceTier }: ChatCompletionChunk): void {
+  take({ choices, usage, serviceTier, model }: ChatCompletionChunk): void {
+    this.#reasoning.model = model;
     this.#usage = usage ?? this.#usage;
     this.#serviceTier = serviceTier ?? this.#serviceTier;
     for (const { index, delta, logprobs, finishReason } of choices) {

@@ -12,6 +12,7 @@ import {
   ResponseParamsSchema,
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import type { OpenReasoning } from '../chat/reasoning.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
 import { toMessages } from './messages.ts';
 import { Tools } from './tools.ts';
@@ -30,9 +31,10 @@ const ownNames: ReadonlySet<string> = new Set([
 
 /**
  * Checks the parameters that only this API has. The rest is checked as in any chat.
+ * @param open reads the reasoning of earlier answers. Default: it is dropped
  * @throws `missing_input`, `invalid_input`, `invalid_parameter`
  */
-export function toChatParams(params: ResponseParams): ChatCompletionParams {
+export function toChatParams(params: ResponseParams, open?: OpenReasoning): ChatCompletionParams {
   const { model, input, instructions, text, reasoning, toolChoice } = params;
   refuseStored(params);
   checkLimit(params.maxOutputTokens);
@@ -50,7 +52,7 @@ export function toChatParams(params: ResponseParams): ChatCompletionParams {
     safetyIdentifier: params.safetyIdentifier,
     promptCacheKey: params.promptCacheKey,
     serviceTier: params.serviceTier,
-    messages: toMessages(input, instructions, tools),
+    messages: toMessages(input, { instructions, tools, open }),
     tools: chatTools,
     toolChoice: hasValue(toolChoice) ? tools.toChoice(toolChoice) : undefined,
     maxCompletionTokens: params.maxOutputTokens,

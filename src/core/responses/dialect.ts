@@ -12,8 +12,8 @@ import { toChatParams } from './chat-params.ts';
 
 export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseResponse> = {
   form: messageForm(CreateResponseResponseSchema),
-  toChat: toChatParams,
-  build: (params, call, emit) => new ResponseAnswer(params, call, emit),
+  toChat: (params, _, open) => toChatParams(params, open),
+  build: (...built) => new ResponseAnswer(...built),
   /** The error of a prompt that is too long names the field that contains it. */
   errorOf(error) {
     if (!(error instanceof ParleyError)) return error;

@@ -14,6 +14,7 @@ import type {
   ResponseItem,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
 import type { Tools } from './tools.ts';
@@ -22,18 +23,24 @@ const itemTypes =
   'message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning';
 /** Items that no chat has. */
 const withoutMessage: ReadonlySet<string> = new Set([
-  ...['reasoning', 'compaction', 'compaction_summary', 'compaction_trigger', 'context_compaction'],
+  ...['compaction', 'compaction_summary', 'compaction_trigger', 'context_compaction'],
   ...['additional_tools', 'configuration_update', 'ghost_snapshot', 'program', 'program_output'],
   ...['mcp_list_tools', 'mcp_approval_request', 'mcp_approval_response'],
 ]);
 const partTypes =
   'input_text, output_text, text, refusal, input_image with an image_url, input_file with file_data or a file_id, or input_audio';
 
+interface Conversion {
+  readonly instructions: string | undefined;
+  readonly tools: Tools;
+  /** Default: reasoning is dropped. */
+  readonly open: OpenReasoning | undefined;
+}
+
 /** @throws `missing_input`; `invalid_input` for no items, or for an item or a part that a chat cannot express */
 export function toMessages(
   input: ResponseInput | undefined,
-  instructions: string | undefined,
-  tools: Tools,
+  { instructions, tools, open }: Conversion,
 ): ChatMessage[] {
   const messages = instructions === undefined ? [] : [said('system', textContent(instructions))];
   switch (input?.value.case) {
@@ -41,7 +48,7 @@ export function toMessages(
       if (input.value.value.trim() === '') throw invalid('input', '`input` is empty. Send a text.');
       return [...messages, said('user', textContent(input.value.value))];
     case 'items':
-      addItems(messages, input.value.value.items, tools);
+      addItems(messages, input.value.value.items, tools, new EarlierReasoning(open));
       return messages;
     default:
       throw new ParleyError('missing_input', {
@@ -51,11 +58,19 @@ export function toMessages(
   }
 }
 
-function addItems(messages: ChatMessage[], items: readonly ResponseItem[], tools: Tools): void {
+function addItems(
+  messages: ChatMessage[],
+  items: readonly ResponseItem[],
+  tools: Tools,
+  earlier: EarlierReasoning,
+): void {
   if (items.length === 0) throw invalid('input', '`input` is empty. Send at least one item.');
   for (const [index, item] of items.entries()) {
     const path = `input[${index}]`;
     switch (item.type ?? 'message') {
+      case 'reasoning':
+        earlier.take(item.encryptedContent);
+        break;
       case 'message':
         addMessage(messages, toMessage(item, path));
         break;
@@ -70,6 +85,9 @@ function addItems(messages: ChatMessage[], items: readonly ResponseItem[], tools
       default:
         addForeign(messages, item, path);
     }
+    const last = messages.at(-1);
+    if (last?.role === 'assistant') earlier.giveTo(last);
+    else if (item.type !== 'reasoning') earlier.drop();
   }
   if (messages.length === 0)
     throw invalid('input', '`input` has only items that no chat has. Send a message as well.');
@@ -79,7 +97,8 @@ function addItems(messages: ChatMessage[], items: readonly ResponseItem[], tools
 function addMessage(messages: ChatMessage[], message: ChatMessage): void {
   const last = messages.at(-1);
   if (last?.role === 'assistant' && message.role === 'assistant' && last.content === undefined) {
-    messages[messages.length - 1] = { ...message, toolCalls: last.toolCalls };
+    const { content: _, ...other } = last.other ?? {};
+    messages[messages.length - 1] = { ...message, toolCalls: last.toolCalls, other };
   } else messages.push(message);
 }
 

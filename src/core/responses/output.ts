@@ -10,6 +10,7 @@ import {
   type ResponseLogprob,
   ResponseLogprobSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { isObject } from '../values/json.ts';
@@ -27,6 +28,8 @@ interface OpenText {
   readonly outputIndex: number;
   readonly parts: ResponseContentPart[];
   part: OpenPart | undefined;
+  /** For reasoning, at its end: what the model needs again. */
+  sealed?: string | undefined;
 }
 
 interface OpenPart {
@@ -58,18 +61,21 @@ export class Output {
   readonly items: ResponseItem[] = [];
   readonly #id: string;
   readonly #tools: Tools;
+  readonly #reasoning: AnswerReasoning;
   readonly #emit: Emit;
   #text: OpenText | undefined;
   readonly #calls = new ToolCalls((call) => this.#openCall(call));
 
   /** @param id prefix of the items' ids */
-  constructor(id: string, tools: Tools, emit: Emit) {
+  constructor(id: string, tools: Tools, reasoning: AnswerReasoning, emit: Emit) {
     this.#id = id;
     this.#tools = tools;
+    this.#reasoning = reasoning;
     this.#emit = emit;
   }
 
   take({ content, refusal, toolCalls, other }: ChatDelta, logprobs: readonly TokenLogprob[]): void {
+    this.#reasoning.take(other);
     this.#write('reasoning_text', reasoningText(other), []);
     this.#write('output_text', content ?? '', logprobs.map(toLogprob));
     for (const annotation of annotationsOf(other)) this.#annotate(annotation);
@@ -82,7 +88,7 @@ export class Output {
    * @param status of the open ones
    */
   close(status: ItemStatus): void {
-    this.#closeText(status);
+    this.#endTurn(status);
     for (const call of this.#calls.all) this.#closeCall(call, status);
   }
 
@@ -106,7 +112,9 @@ export class Output {
   /** A model that changes from reasoning to its answer, or back, ends the previous item. */
   #openText(type: OpenText['type']): OpenText {
     if (this.#text?.type === type) return this.#text;
-    this.#closeText('completed');
+    // Reasoning has its own at its end.
+    if (type === 'message') this.#endTurn('completed');
+    else this.#closeText('completed');
     const outputIndex = this.items.length;
     const id = this.#idOf(type === 'message' ? 'msg' : 'rs', outputIndex);
     this.#text = { type, id, outputIndex, parts: [], part: undefined };
@@ -142,6 +150,16 @@ export class Output {
     this.#endItem(textItem(text, status), text.outputIndex);
   }
 
+  /** Ends a text. Gives the client what the model needs again, in an item of its own if no reasoning is open. */
+  #endTurn(status: ItemStatus, beforeCall = false): void {
+    const sealed = this.#reasoning.seal(beforeCall);
+    if (sealed !== undefined) {
+      if (this.#text?.type !== 'reasoning') this.#openText('reasoning');
+      if (this.#text) this.#text.sealed = sealed;
+    }
+    this.#closeText(status);
+  }
+
   #call(piece: ToolCall): void {
     const { call, delta } = this.#calls.take(piece);
     if (delta === '') return;
@@ -150,10 +168,12 @@ export class Output {
   }
 
   #openCall(begun: CallSoFar): OpenCall {
-    this.#closeText('completed');
+    const callId = begun.givenId || this.#idOf('call', this.items.length);
+    this.#reasoning.takeCall(callId, begun.other);
+    this.#endTurn('completed', true);
     const outputIndex = this.items.length;
     const id = this.#idOf(callForms[begun.kind].id, outputIndex);
-    const call = { ...begun, id, outputIndex, callId: begun.givenId || this.#idOf('call', outputIndex) };
+    const call = { ...begun, id, outputIndex, callId };
     this.#addItem(this.#callItem(call, 'in_progress'), outputIndex);
     return call;
   }
@@ -215,12 +235,13 @@ function partOf({ type, text, logprobs, annotations }: OpenPart): ResponseConten
   });
 }
 
-function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseItem {
+/** Clients expect a summary of reasoning. */
+function textItem({ type, id, parts, sealed }: OpenText, status: ItemStatus): ResponseItem {
   return create(ResponseItemSchema, {
     type,
     id,
     status,
-    role: type === 'message' ? 'assistant' : undefined,
+    ...(type === 'message' ? { role: 'assistant' } : { encryptedContent: sealed, other: { summary: [] } }),
     content: { value: { case: 'parts', value: { items: [...parts] } } },
   });
 }

@@ -9,8 +9,8 @@ import { query, type Statement, statement } from '../sql/statement.ts';
 export type Value = bigint | string | Uint8Array | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** Versions that caches compare describe the database itself. */
-type Copied = Exclude<keyof Database, 'policy'>;
+/** Versions that caches compare, and secrets, belong to the database itself. */
+type Copied = Exclude<keyof Database, 'policy' | 'secrets'>;
 
 /** The columns of the primary keys. A table comes after those that it refers to. */
 const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string)[] } = {

@@ -32,6 +32,10 @@ const anything = statement((_: object) =>
   query.selectFrom('accounts').select('id').unionAll(query.selectFrom('api_keys').select('id')).limit(1),
 );
 
+const reasoningSecret = statement((_: object) =>
+  query.selectFrom('secrets').select('secret').where('purpose', '=', 'reasoning'),
+).map(({ secret }) => secret);
+
 type EntityStores = Omit<Store, 'requests' | 'nodes' | 'close'>;
 
 /** The stores of entities, equal for every database. */
@@ -46,6 +50,11 @@ export function entityStores(executor: Executor, own: OwnOperations): EntityStor
     idempotency: idempotencyStore(executor, own.claim),
     audit: auditStore(executor),
     alerts: alertStore(executor),
+    async reasoningSecret() {
+      const secret = await executor.get(reasoningSecret, {});
+      if (secret === undefined) throw new Error('the database has no secret for reasoning');
+      return secret;
+    },
     isEmpty: async () => (await executor.get(anything, {})) === undefined,
   };
 }

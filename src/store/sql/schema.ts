@@ -20,6 +20,13 @@ export interface Database {
   alert_marks: AlertMarksTable;
   alerts: AlertsTable;
   ended_sessions: EndedSessionsTable;
+  secrets: SecretsTable;
+}
+
+/** Made with the table, and shared by the servers of the database. */
+interface SecretsTable {
+  purpose: 'reasoning';
+  secret: string;
 }
 
 interface AccountsTable {

@@ -6,12 +6,14 @@ import {
 import { type MessageEvent, MessageParamsSchema } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { jsonCodec } from '../../../src/codec/codec.ts';
 import { encodeMessage, encodeMessageEvent } from '../../../src/codec/messages.ts';
+import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
 import { MessageAnswer } from '../../../src/core/messages/answer.ts';
 import { toChatParams } from '../../../src/core/messages/chat-params.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
-import { newRequestId } from '../../../src/core/values/ids.ts';
+import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
 import type { FuzzTarget } from '../target.ts';
 
+const seal = new ReasoningSeal('secret');
 const paramsCodec = jsonCodec(MessageParamsSchema);
 const chatCodec = jsonCodec(ChatCompletionParamsSchema);
 const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
@@ -21,6 +23,7 @@ export const messages: FuzzTarget = {
   seeds: [
     '0{"model":"a","max_tokens":5,"system":[{"type":"text","text":"b"}],"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA"}},{"type":"tool_result","tool_use_id":"c","content":"d"}]}]}',
     '0{"model":"a","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"d","input":{"e":1}}]}],"tools":[{"name":"d","input_schema":{}}],"tool_choice":{"type":"any"},"output_config":{"effort":"low"}}',
+    '1[{"choices":[{"delta":{"reasoning_details":[{"text":"a"}],"extra_content":{}}}]},{"choices":[{"delta":{"tool_calls":[{"id":"a","extra_content":{"b":1}}]}}]}]',
     '1[{"choices":[{"delta":{"reasoning_content":"a"}}]},{"choices":[{"delta":{"content":"b"}}]},{"choices":[{"delta":{"refusal":"c"},"finish_reason":"length"}]}]',
     '1[{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"b","arguments":"{"}}]}}]},{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}},{"id":"c"}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}]',
   ],
@@ -44,8 +47,11 @@ function readRequest(json: JsonValue): void {
 function readAnswer(chunks: readonly JsonValue[]): void {
   const events: MessageEvent[] = [];
   const begin = () =>
-    new MessageAnswer(paramsCodec.decodeLeniently({}), { id: newRequestId(0) }, (event) =>
-      events.push(event),
+    new MessageAnswer(
+      paramsCodec.decodeLeniently({}),
+      { id: newRequestId(0) },
+      (event) => events.push(event),
+      new AnswerReasoning(seal, newAccountId(0)),
     );
   const answer = begin();
   const decoded = chunks.map((chunk) => chunkCodec.decodeLeniently(chunk));

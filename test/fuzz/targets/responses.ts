@@ -6,10 +6,11 @@ import {
 import { type ResponseEvent, ResponseParamsSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../../src/codec/codec.ts';
 import { encodeEvent } from '../../../src/codec/responses.ts';
+import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
 import { ResponseAnswer } from '../../../src/core/responses/answer.ts';
 import { toChatParams } from '../../../src/core/responses/chat-params.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
-import { newRequestId } from '../../../src/core/values/ids.ts';
+import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
 import type { FuzzTarget } from '../target.ts';
 
 const paramsCodec = jsonCodec(ResponseParamsSchema);
@@ -59,7 +60,13 @@ function readRequest(json: JsonValue): void {
 function eventsOf(chunks: readonly JsonValue[]): ResponseEvent[] {
   const call = { id: newRequestId(0), startedAtMs: 0 };
   const events: ResponseEvent[] = [];
-  const answer = new ResponseAnswer(paramsCodec.decodeLeniently({}), call, (event) => events.push(event));
+  const reasoning = new AnswerReasoning(new ReasoningSeal('secret'), newAccountId(0));
+  const answer = new ResponseAnswer(
+    paramsCodec.decodeLeniently({}),
+    call,
+    (event) => events.push(event),
+    reasoning,
+  );
   answer.begin();
   for (const chunk of chunks) answer.take(chunkCodec.decodeLeniently(chunk));
   answer.finish();

@@ -54,7 +54,7 @@ function contents(dataDir: string): unknown {
     const names = sqlite
       .prepare<[], string>(
         `select name from sqlite_schema where type in ('table', 'view') and name not like 'kysely%'
-          and name not in ('policy', 'usage_rows', 'ledger_rows', 'words')`,
+          and name not in ('policy', 'secrets', 'usage_rows', 'ledger_rows', 'words')`,
       )
       .pluck()
       .all();
