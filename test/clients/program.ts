@@ -1,5 +1,5 @@
 /** Checks the program of each client page against a server. All languages share these checks. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -133,9 +133,13 @@ export function describeClientProgram(program: ClientProgram): void {
 
     it('saves the audio that came before its deadline, and the server stops there too', async () => {
       const file = join(home, 'cut-speech');
-      const { code, stderr } = await client('speak', 'play: say one; wait', file, '2');
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/deadline_?exceeded: /i);
+      // On a busy machine the first audio may come after a short deadline.
+      for (const seconds of ['2', '10', '40']) {
+        const { code, stderr } = await client('speak', 'play: say one; wait', file, seconds);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(/deadline_?exceeded: /i);
+        if (existsSync(file) && readFileSync(file).length > 0) break;
+      }
       expect(readFileSync(file, 'utf8')).toContain('one');
       await expect.poll(() => statesOf('speech'), settled).toContain('cancelled');
     });
