@@ -23,9 +23,10 @@ import {
 } from '../../support/money-steps.ts';
 import { TestClock } from '../../support/parley.ts';
 import { testsPostgres } from '../../support/store-folder.ts';
+import { isFirstTier } from '../../support/tier.ts';
 
 /** A copy of a database takes longer than that of a file. */
-const runsByDefault = testsPostgres ? 3 : 25;
+const runsByDefault = testsPostgres ? 3 : isFirstTier ? 10 : 25;
 const runs = Number(process.env['PARLEY_MODEL_RUNS'] ?? runsByDefault);
 /** With fewer steps some outcomes may not occur. */
 const runsForAllEnds = 25;
