@@ -111,7 +111,7 @@ async function takeAll(
   }
   const operator = (await openSignedIn(browser, parley, parley.adminKey, '/console', options)).page;
   for (const [name, path] of [
-    ['overview', ''],
+    ['overview', '?period=30d'],
     ['accounts', '/accounts'],
     ['account', '/accounts/account-1'],
     ['all-usage', '/usage?measure=credits&by=account'],
