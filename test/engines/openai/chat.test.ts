@@ -197,7 +197,9 @@ describe('a request', () => {
   });
 
   it('has no member by which a client takes another model, route, key or price, on any path', async () => {
-    const chosen = Object.fromEntries(operatorMembers.map((name) => [name, 'other']));
+    const keys = ['aws_access_key_id', 'vertex_credentials', 'azure_ad_token'];
+    const names = [...operatorMembers, ...keys, 'extra_body', 'extra_headers', 'providerOptions'];
+    const chosen = Object.fromEntries(names.map((name) => [name, 'other']));
     await ask({ ...chosen, provider: { order: ['cheap'] }, seed: 7 });
     expect(lastRequest()).toEqual({
       ...question,
