@@ -14,7 +14,7 @@ import { Unsettled } from '../../src/core/billing/unsettled.ts';
 import type { Count } from '../../src/core/entities/count.ts';
 import type { Scope } from '../../src/core/entities/key.ts';
 import { Rates } from '../../src/core/entities/rates.ts';
-import { noObserver } from '../../src/core/entities/request-observer.ts';
+import type { RequestObserver } from '../../src/core/entities/request-observer.ts';
 import { toParleyError } from '../../src/core/values/errors.ts';
 import { newRequestId } from '../../src/core/values/ids.ts';
 import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/values/money.ts';
@@ -41,6 +41,14 @@ import {
 import type { TestClock } from './parley.ts';
 import { ScriptedEngines } from './scripted-engines.ts';
 import { newStoreFolder, type StoreFolder } from './store-folder.ts';
+
+const noObserver: RequestObserver = {
+  began: () => undefined,
+  held: () => undefined,
+  ended: () => undefined,
+  recognised: () => undefined,
+  refusedKey: () => undefined,
+};
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 

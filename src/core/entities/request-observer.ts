@@ -14,11 +14,3 @@ export interface RequestObserver {
   /** A request without a valid key was refused. */
   refusedKey(wire: Wire): void;
 }
-
-export const noObserver: RequestObserver = {
-  began: () => undefined,
-  held: () => undefined,
-  ended: () => undefined,
-  recognised: () => undefined,
-  refusedKey: () => undefined,
-};
