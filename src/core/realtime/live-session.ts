@@ -11,8 +11,8 @@ import {
   type VoiceDetector,
 } from '../entities/live.ts';
 import type { TraceSpan } from '../entities/tracer.ts';
-import { namedLanguage } from '../transcription/language.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
+import { namedLanguage } from '../values/parameters.ts';
 import type { Signal } from '../values/signal.ts';
 import type { ReportQueue, SessionReport } from './reports.ts';
 import {

@@ -32,7 +32,7 @@ import type { AudioDeps } from '../speech/service.ts';
 import { hasLength } from '../values/bounds.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
-import { languageHints } from './language.ts';
+import { namedLanguage } from '../values/parameters.ts';
 import {
   checkNeeds,
   isWordsAlone,
@@ -301,4 +301,13 @@ function toDetails(details: SegmentDetails = {}): MessageInitShape<typeof Transc
 
 function toWord({ word, startMs, endMs }: EngineWord): TranscriptWord {
   return create(TranscriptWordSchema, { word, start: startMs / 1000, end: endMs / 1000 });
+}
+
+/** A list of one is the same as `language`, which more engines understand. */
+function languageHints({ language, languages }: CreateTranscriptionRequest) {
+  const [only, ...others] = languages.filter((each) => namedLanguage(each) !== undefined);
+  const named = namedLanguage(language);
+  return only === undefined || others.length === 0
+    ? { language: named ?? only }
+    : { language: named, languages: [only, ...others] };
 }

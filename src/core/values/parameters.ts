@@ -20,6 +20,11 @@ export function readOneOf<T extends string>(
   throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
 }
 
+/** Clients that let the user choose a language send `auto` for none. Models take a tag or nothing. */
+export function namedLanguage(language: string | undefined): string | undefined {
+  return language?.toLowerCase() === 'auto' ? undefined : language;
+}
+
 /** The fields of a request for a page. */
 export interface PageFields {
   readonly pageSize?: number | undefined;

@@ -14,8 +14,7 @@ import { DatabaseMovedError } from './database/storage-failures.ts';
 import { WriteHealth } from './database/write-health.ts';
 import { sqliteStore } from './sqlite-store.ts';
 import { BatchRunner } from './writer/batch-runner.ts';
-import { WriterThread } from './writer/executors.ts';
-import { type BatchExecutor, Writer } from './writer/writer.ts';
+import { type BatchExecutor, Writer, WriterThread } from './writer/writer.ts';
 
 export interface StoreOptions extends DatabaseUse {
   /** Where writes run: on a separate thread, as a server needs, or on the calling thread. Default: thread */

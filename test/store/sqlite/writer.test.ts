@@ -11,9 +11,8 @@ import type { Connection } from '../../../src/store/sqlite/database/connection.t
 import { OpenFiles } from '../../../src/store/sqlite/database/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { WriteHealth } from '../../../src/store/sqlite/database/write-health.ts';
-import { WriterThread } from '../../../src/store/sqlite/writer/executors.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
-import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
+import { type BatchExecutor, Writer, WriterThread } from '../../../src/store/sqlite/writer/writer.ts';
 
 const insert = statement(
   (p: { id: number; value: number }) => sql`insert into t values (${p.id}, ${p.value})`,
