@@ -133,14 +133,8 @@ type UsageRow = Selectable<UsageRecordsTable>;
 
 export function toRecord(row: UsageRow): UsageRecord {
   return {
-    id: row.id as RequestId,
-    accountId: row.account_id as AccountId,
-    keyId: row.key_id as KeyId,
-    operation: row.operation as Operation,
-    model: optionalText(row.model),
+    ...startOf(row),
     wire: row.wire as Wire,
-    startedAtMs: Number(row.started_at_ms),
-    characters: optionalNumber(row.characters),
     state: row.state as RecordState,
     httpStatus: optionalNumber(row.http_status),
     code: optionalText(row.code),
@@ -192,6 +186,10 @@ export interface StartedRecord extends Omit<RecordStart, 'wire'> {
 }
 
 export function toStarted(row: Pick<UsageRow, (typeof startedColumns)[number]>): StartedRecord {
+  return { ...startOf(row), hold: row.hold_nano_credits };
+}
+
+function startOf(row: Omit<Parameters<typeof toStarted>[0], 'hold_nano_credits'>): Omit<RecordStart, 'wire'> {
   return {
     id: row.id as RequestId,
     accountId: row.account_id as AccountId,
@@ -200,6 +198,5 @@ export function toStarted(row: Pick<UsageRow, (typeof startedColumns)[number]>):
     operation: row.operation as Operation,
     startedAtMs: Number(row.started_at_ms),
     characters: optionalNumber(row.characters),
-    hold: row.hold_nano_credits,
   };
 }
