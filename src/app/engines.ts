@@ -141,25 +141,20 @@ export class Engines {
   }
 
   /** Returns the open engine if its settings and key are the same. */
-  #open(name: string, settings: OpenedEngineSettings, { engineKeys, server }: Config): Opened {
+  #open(name: string, settings: OpenedEngineSettings, { engineKeys }: Config): Opened {
     const apiKey = engineKeys[name]?.reveal();
     const opened = this.#opened.get(name);
     if (opened && opened.apiKey === apiKey && isDeepStrictEqual(opened.settings, settings)) return opened;
-    const create = () => this.#create(name, settings, apiKey, server.requestMsMax);
+    const create = () => this.#create(name, settings, apiKey);
     return { settings, apiKey, set: this.#deps.engines?.[name] ?? create() };
   }
 
-  #create(
-    name: string,
-    settings: OpenedEngineSettings,
-    apiKey: string | undefined,
-    requestMsMax: number,
-  ): EngineSet {
+  #create(name: string, settings: OpenedEngineSettings, apiKey: string | undefined): EngineSet {
     const { clock, tokens, log, tracer, supervisor } = this.#deps;
     const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin':
-        return loaded(this.#kinds.builtin)(settings, { clock, tokens, requestMsMax });
+        return loaded(this.#kinds.builtin)(settings, { clock, tokens });
       case 'local': {
         const { program, dataDir, model } = settings;
         if ('advice' in program) return missingModel(`${program.found} ${program.advice}`);

@@ -14,18 +14,16 @@ import { createTokenCounter } from '../../src/tokens/counter.ts';
 const tokens = createTokenCounter();
 
 /** A server with other settings of the engine gets an engine of its own. */
-const { engines, server } = loadConfig({ env: {} });
+const { engines } = loadConfig({ env: {} });
 const settings = Object.values(engines).find(({ kind }) => kind === 'builtin');
-const engine =
-  settings?.kind === 'builtin' &&
-  createBuiltinEngine(settings, { tokens, clock: systemClock, requestMsMax: server.requestMsMax });
+const engine = settings?.kind === 'builtin' && createBuiltinEngine(settings, { tokens, clock: systemClock });
 
 /** Overrides for a server with this configuration. The threads end when they are idle, as in a server. */
 export function sharedThreads(
   config: Config,
   { clock = systemClock }: AppOverrides,
 ): Pick<AppOverrides, 'tokens' | 'engines'> {
-  if (engine === false || config.server.requestMsMax !== server.requestMsMax) return { tokens };
+  if (engine === false) return { tokens };
   const chat = createBuiltinChat({ tokens, clock: () => clock.now() });
   const shared: EngineSet = { ...engine, chat: () => chat, close: async () => undefined };
   const names = Object.keys(config.engines).filter((name) =>

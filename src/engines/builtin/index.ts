@@ -16,7 +16,6 @@ interface BuiltinSettings {
 interface BuiltinDeps {
   readonly tokens: TokenCounter;
   readonly clock: { now(): number };
-  readonly requestMsMax: number;
 }
 
 /** Speech, transcription and chat without network or downloads. Threads start at first use. */
@@ -30,7 +29,6 @@ export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps
   const transcription = createBuiltinTranscription({
     recognisers: settings.recognizers,
     queueMax: settings.transcriptionQueueMax,
-    requestMsMax: deps.requestMsMax,
   });
   const chat = createBuiltinChat({ tokens: deps.tokens, clock: () => deps.clock.now() });
   return {

@@ -33,11 +33,8 @@ export interface BuiltinTranscriptionOptions {
    * `overloaded`.
    */
   readonly queueMax: number;
-  /** A longer request ends with `overloaded`. Default: 10 minutes. */
-  readonly requestMsMax?: number;
 }
 
-const requestMsMaxDefault = 10 * 60_000;
 /** About the time of an utterance or two. */
 const retryAfterSeconds = 5;
 /** The models know only English, whatever the request's hint. */
@@ -76,8 +73,8 @@ interface SharedWork {
 }
 
 /**
- * The events of one request. Its work stops at once when it ends, fails, runs out of time or aborts, or when its reader
- * returns, even while the reader waits for an event.
+ * The events of one request. Its work stops at once when it ends, fails or aborts, or when its reader returns, even while
+ * the reader waits for an event.
  */
 function transcribe(
   work: SharedWork,
@@ -125,19 +122,13 @@ async function* run(
  * @throws `overloaded` when full
  */
 function admit(work: SharedWork, signal: Signal, stop: AbortController): void {
-  const { requestMsMax = requestMsMaxDefault } = work.options;
   if (isFullFor(work, signal.owner)) {
     throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
   }
   work.requests.set(stop, signal.owner);
   const leave = () => stop.abort(new ParleyError('request_cancelled'));
-  const timer = setTimeout(
-    () => stop.abort(new ParleyError('overloaded', { retryAfterSeconds })),
-    requestMsMax,
-  );
   const discharge = () => {
     work.requests.delete(stop);
-    clearTimeout(timer);
     signal.removeEventListener('abort', leave);
   };
   stop.signal.addEventListener('abort', discharge, { once: true });

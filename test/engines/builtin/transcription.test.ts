@@ -404,18 +404,6 @@ describe.skipIf(missing !== undefined)('the built-in transcription ends its thre
     await expectNothingLeft(own);
   });
 
-  it('when the request exceeds its time', async () => {
-    const { own, events } = startLong({ requestMsMax: 1500 });
-    const reading = (async () => {
-      while ((await events.next()).done !== true);
-    })();
-    await expect(reading).rejects.toMatchObject({
-      code: 'overloaded',
-      retryAfterSeconds: expect.any(Number),
-    });
-    await expectNothingLeft(own);
-  });
-
   it('when the engine is closed', async () => {
     const { own, events } = startLong({});
     await events.next();
