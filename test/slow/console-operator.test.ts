@@ -198,6 +198,25 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByLabel('State', { exact: true }).selectOption('Suspended');
       await page.getByText('No account matches.').waitFor();
       expect(page.url()).toContain('state=suspended');
+      await page.getByLabel('State', { exact: true }).selectOption('All states');
+      const head = (name: string) => page.getByRole('columnheader', { name, exact: true });
+      await expect.poll(() => head('Credits').getAttribute('aria-sort')).toBe('descending');
+      for (const [name, order, direction] of [
+        ['Name', 'name', 'ascending'],
+        ['Made', 'created_desc', 'descending'],
+        ['Made', 'created', 'ascending'],
+        ['Last used', 'last_used', 'descending'],
+      ] as const) {
+        await head(name).getByRole('button').click();
+        await expect.poll(() => head(name).getAttribute('aria-sort')).toBe(direction);
+        const answer = await parley.call(
+          `/admin/accounts?order_by=${order}&page_size=50`,
+          bearer(parley.adminKey),
+        );
+        const { accounts } = (await answer.json()) as { accounts: { name: string }[] };
+        const names = accounts.map((account) => account.name);
+        await expect.poll(() => page.locator('tbody th a').allTextContents()).toEqual(names);
+      }
     });
 
     it('sees engines, models, findings and settings without secrets', async () => {

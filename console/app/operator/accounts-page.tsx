@@ -12,6 +12,7 @@ import { navigate, useQuery } from '../router.ts';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
+import type { Sort } from '../table-head.tsx';
 
 const pageSize = 50;
 
@@ -102,7 +103,12 @@ export function AccountsPage({ session }: { readonly session: SignedIn }) {
               {page.totals && <Totals of={page.totals} />}
               <Paged first={page} readMore={(token) => readPage(filter, token)}>
                 {(accounts) => (
-                  <AccountTable accounts={accounts} isFiltered={filter.name !== '' || state !== ''} />
+                  <AccountTable
+                    accounts={accounts}
+                    isFiltered={filter.name !== '' || state !== ''}
+                    order={order}
+                    onOrder={setOrder}
+                  />
                 )}
               </Paged>
             </>
@@ -145,14 +151,45 @@ function Totals({ of: { accounts, balanceNanoCredits } }: { readonly of: Account
 interface TableProps {
   readonly accounts: readonly Account[];
   readonly isFiltered: boolean;
+  readonly order: string;
+  readonly onOrder: (order: string) => void;
 }
 
-function AccountTable({ accounts, isFiltered }: TableProps) {
+/** The orders of the server by the titles of their columns. Only `Made` can be turned around. */
+const headOrders: Readonly<Record<string, readonly (readonly [order: string, Sort['direction']])[]>> = {
+  Name: [['name', 'ascending']],
+  Credits: [['credits', 'descending']],
+  'Last used': [['last_used', 'descending']],
+  Made: [
+    ['created_desc', 'descending'],
+    ['', 'ascending'],
+  ],
+};
+
+function sortOf(title: string, { order, onOrder }: TableProps): Sort | undefined {
+  const orders = headOrders[title];
+  if (orders === undefined) return undefined;
+  const at = orders.findIndex(([own]) => own === order);
+  const [next = ''] = orders[(at + 1) % orders.length] ?? [];
+  return { direction: orders[at]?.[1], onSort: () => onOrder(next) };
+}
+
+function AccountTable(props: TableProps) {
+  const { accounts, isFiltered } = props;
   if (accounts.length === 0) {
     return <Empty title={isFiltered ? 'No account matches.' : 'There are no accounts yet.'} />;
   }
   return (
-    <DataTable id="accounts" label="Accounts" columns={columns} rows={accounts} keyOf={({ id }) => id} />
+    <DataTable
+      id="accounts"
+      label="Accounts"
+      columns={columns.map((column) => {
+        const sort = sortOf(column.title, props);
+        return sort ? { ...column, sort } : column;
+      })}
+      rows={accounts}
+      keyOf={({ id }) => id}
+    />
   );
 }
 

@@ -1,7 +1,7 @@
 /** A table that fits its window: the least important columns go first, unless the reader has chosen columns. */
 import type { ComponentChildren } from 'preact';
 import { Scroll } from '../scroll.tsx';
-import { type Head, TableHead } from '../table-head.tsx';
+import { type Head, type Sort, TableHead } from '../table-head.tsx';
 import { ColumnChoice, useChosenColumns } from './column-choice.tsx';
 import { useFit } from './use-fit.ts';
 
@@ -13,6 +13,8 @@ export interface DataColumn<Row> {
   readonly rank?: number;
   /** Whether its cell is in the second line of each row, on a narrow screen that has no room for the column. */
   readonly isSecond?: boolean;
+  /** Default: the head sorts nothing. */
+  readonly sort?: Sort;
   readonly cell: (row: Row, index: number) => ComponentChildren;
 }
 
@@ -97,7 +99,8 @@ function Second<Row>({ columns, row, index }: SecondProps<Row>) {
   );
 }
 
-function headOf({ title, form }: Pick<DataColumn<never>, 'title' | 'form'>): Head {
-  if (form === 'right') return [title, form];
-  return form === 'actions' ? [title, 'unseen'] : title;
+function headOf({ title, form, sort }: Pick<DataColumn<never>, 'title' | 'form' | 'sort'>): Head {
+  if (form === 'actions') return [title, 'unseen'];
+  const side = form === 'right' ? form : undefined;
+  return sort ? [title, side, sort] : [title, side];
 }
