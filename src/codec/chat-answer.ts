@@ -147,7 +147,8 @@ class JsonForm<M extends Message> implements ChatForm<M> {
 
 /** Some servers send the arguments of a call as an object. All clients expect its JSON. */
 function writeCallTexts(text: JsonValue | undefined): void {
-  if (!isObject(text) || text['tool_calls'] === undefined) return;
+  if (!isObject(text)) return;
+  writeText(text['function_call'], 'arguments');
   for (const { function: called, custom } of objectsOf(text['tool_calls'])) {
     writeText(called, 'arguments');
     writeText(custom, 'input');
@@ -180,10 +181,13 @@ function givePromised(choice: JsonObject, member: TextMember): void {
 /** The same output that core/entities/chat-text.ts finds in a message. */
 function outputOf(choices: readonly JsonObject[], member: TextMember): ChatOutput {
   const output = new OutputReader();
-  for (const { [member]: members, logprobs } of choices) {
+  for (const { [member]: members, text, logprobs } of choices) {
     const before = output.text;
     if (isObject(members)) addText(output, members);
-    const tokens = isObject(logprobs) ? objectsOf(logprobs['content']) : [];
+    // Some servers answer in the form of the legacy completions.
+    if (output.text === before) output.addText(stringOf(text));
+    const { content, refusal } = isObject(logprobs) ? logprobs : {};
+    const tokens = [...objectsOf(content), ...objectsOf(refusal)];
     output.addTokens(
       tokens.map(({ token }) => stringOf(token)),
       before,
@@ -196,13 +200,7 @@ function addText(output: OutputReader, text: JsonObject): void {
   const { role: _, content, refusal, tool_calls: calls, ...others } = text;
   output.addValue(content, 'content');
   output.addValue(refusal);
-  for (const { function: called, custom } of objectsOf(calls)) {
-    output.hasOutput = true;
-    for (const call of [called, custom]) {
-      if (!isObject(call)) continue;
-      output.addText(stringOf(call['name']));
-      output.addText(stringOf(call['arguments']) + stringOf(call['input']));
-    }
-  }
+  if (objectsOf(calls).length > 0) output.hasOutput = true;
+  output.addValue(calls);
   output.addMembers(others);
 }

@@ -27,8 +27,21 @@ const opaqueMembers: ReadonlySet<string> = new Set([
   'file_data',
   'encrypted_content',
 ]);
-/** Members whose strings the model did not write. */
-const labels: ReadonlySet<string> = new Set(['type', 'id', 'format', 'object', 'role', 'signature', 'url']);
+/** Members whose plain strings are audio, images or video, or their URLs. */
+const mediaMembers: ReadonlySet<string> = new Set(['audio', 'image', 'images', 'video', 'videos', 'b64']);
+/** Members whose strings and numbers the model did not write. */
+const labels: ReadonlySet<string> = new Set([
+  'type',
+  'id',
+  'index',
+  'format',
+  'object',
+  'role',
+  'url',
+  'created',
+  'expires_at',
+]);
+const isLabel = (name: string) => labels.has(name) || name.endsWith('signature');
 
 /** Reads the output of an answer member by member. */
 export class OutputReader implements ChatOutput {
@@ -54,11 +67,15 @@ export class OutputReader implements ChatOutput {
   /** Adds all strings of a value. */
   addValue(value: JsonValue | undefined, name = ''): void {
     if (typeof value === 'string') this.#addString(value, name);
+    else if (typeof value === 'number') this.hasOutput ||= !isLabel(name);
     else if (Array.isArray(value))
       for (const [index, item] of value.entries()) this.#addItem(item, name, index);
     else if (typeof value === 'object' && value !== null) {
       const isOpaque = opaqueMembers.has(name);
-      for (const [member, part] of Object.entries(value)) this.addValue(part, isOpaque ? name : member);
+      const isMedia = mediaMembers.has(name);
+      for (const [member, part] of Object.entries(value)) {
+        this.addValue(part, isOpaque || (isMedia && member === 'url') ? name : member);
+      }
     }
   }
 
@@ -77,8 +94,8 @@ export class OutputReader implements ChatOutput {
   #addString(text: string, name: string): void {
     if (text === '') return;
     this.hasOutput = true;
-    if (opaqueMembers.has(name)) this.isOpaque = true;
-    else if (!labels.has(name)) this.text += text;
+    if (opaqueMembers.has(name) || mediaMembers.has(name)) this.isOpaque = true;
+    else if (!isLabel(name)) this.text += text;
   }
 
   /** Adds a value whose text is counted already. */

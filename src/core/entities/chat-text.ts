@@ -80,6 +80,9 @@ function addCalls(output: OutputReader, calls: readonly ToolCall[]): void {
   if (calls.length === 0) return;
   output.hasOutput = true;
   output.addText(toolText(calls));
+  for (const { other, function: called, custom } of calls) {
+    for (const members of [other, called?.other, custom?.other]) if (members) output.addMembers(members);
+  }
 }
 
 function messageText({ content, refusal, toolCalls, other }: ChatMessage): string {

@@ -21,6 +21,11 @@ afterAll(async () => {
 });
 
 const words = 'one two three';
+/** So long that as text it would be far dearer than its report. */
+const base64 = Buffer.from(Array.from({ length: 3_000 }, (_, index) => (index * 7_919) % 251)).toString(
+  'base64',
+);
+const picture = `data:image/png;base64,${base64}`;
 /** A delta, and whether its text can be counted. */
 const outputs: Readonly<
   Record<string, { readonly delta: Json; readonly choice?: Json; readonly counted: boolean }>
@@ -31,6 +36,10 @@ const outputs: Readonly<
     delta: { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
     counted: false,
   },
+  'images as texts': { delta: { images: [picture] }, counted: false },
+  'images by their addresses': { delta: { images: [{ url: picture }] }, counted: false },
+  'audio as a text': { delta: { audio: base64 }, counted: false },
+  'audio by its address': { delta: { audio: { url: 'https://example.com/a.wav' } }, counted: false },
   'parts that think': {
     delta: { content: [{ type: 'thinking', thinking: [{ type: 'text', text: words }] }] },
     counted: true,
@@ -40,6 +49,11 @@ const outputs: Readonly<
     delta: { reasoning_details: [{ type: 'reasoning.text', text: words }] },
     counted: true,
   },
+  'a tool call without a list': { delta: { tool_calls: { function: { arguments: words } } }, counted: true },
+  'a tool call of an unknown type': {
+    delta: { tool_calls: [{ index: 0, type: 'mcp', mcp: { arguments: words } }] },
+    counted: true,
+  },
   'a function call': { delta: { function_call: { name: 'f', arguments: words } }, counted: true },
   thinking: { delta: { thinking: words }, counted: true },
   'logprobs without text': {
@@ -47,6 +61,12 @@ const outputs: Readonly<
     choice: { logprobs: { content: [{ token: words, logprob: -1, bytes: null, top_logprobs: [] }] } },
     counted: true,
   },
+  'logprobs of a refusal': {
+    delta: { content: '' },
+    choice: { logprobs: { refusal: [{ token: words, logprob: -1, bytes: null, top_logprobs: [] }] } },
+    counted: true,
+  },
+  'text of a completion': { delta: {}, choice: { text: words }, counted: true },
 };
 
 /** Asks with a new key, and leaves once the client has got `count` chunks. */
@@ -90,6 +110,7 @@ describe.each(Object.entries(outputs))('%s', (_, { delta, choice, counted }) => 
     const { state, tokens, cost } = await leaveAfter(counted ? 20 : 5);
     expect(state).toBe('cancelled');
     expect(tokens?.completionTokens).toBeGreaterThanOrEqual(counted ? 40 : 1);
+    if (!counted) expect(tokens?.completionTokens).toBe(1);
     expect(tokens?.promptTokens).toBeGreaterThan(0);
     expect(cost).toBeGreaterThan(0n);
   });
@@ -105,19 +126,40 @@ describe.each(Object.entries(outputs))('%s', (_, { delta, choice, counted }) => 
   });
 });
 
-it('audio is read on for its report after the client has left', async () => {
-  const audio = chunk({ audio: { data: 'AAAA' } });
+it.each([
+  ['audio', { audio: { data: 'AAAA' } }],
+  ['audio as a text', { audio: base64 }],
+  ['audio by its address', { audio: { url: 'https://example.com/a.wav' } }],
+  ['a list of images', { images: [picture] }],
+])('%s is read on for its report after the client has left', async (_, delta) => {
+  const output = chunk(delta);
   const usage = { prompt_tokens: 9, completion_tokens: 700, total_tokens: 709 };
   const end = [chunk({}, { finish_reason: 'stop' }), { ...chunk({}), choices: [], usage }];
-  upstream.answer(path, events([opening, ...Array(20).fill(audio), ...end], { everyMs: 20 }));
+  upstream.answer(path, events([opening, ...Array(20).fill(output), ...end], { everyMs: 20 }));
   const { state, tokens } = await leaveAfter(3);
   expect([state, tokens?.completionTokens, tokens?.source]).toEqual(['cancelled', 700, 'reported']);
+});
+
+it('a signature is no text', async () => {
+  const opaque = { provider_specific_fields: { thought_signature: base64 } };
+  upstream.answer(path, events([chunk({ content: words, ...opaque }), chunk({}, { finish_reason: 'stop' })]));
+  const answer = await parley.postJson(path, { ...question, stream: true });
+  await answer.text();
+  expect((await parley.recordOf(answer)).tokens?.completionTokens).toBe(3);
+});
+
+it('numbers alone are output', async () => {
+  upstream.answer(path, events([opening, chunk({ token_ids: [17, 4] })], { ...stalling, everyMs: 5 }));
+  expect(await leaveAfter(2)).toMatchObject({ state: 'cancelled', tokens: { completionTokens: 1 } });
 });
 
 it('a chunk with only a role is free', async () => {
   upstream.answer(
     path,
-    events([chunk({ role: 'assistant', content: '', audio: null, images: [] })], stalling),
+    events(
+      [chunk({ role: 'assistant', content: '', audio: null, images: [], reasoning_details: [{ index: 0 }] })],
+      stalling,
+    ),
   );
   expect(await leaveAfter(1)).toMatchObject({ state: 'cancelled', cost: undefined });
 });

@@ -98,6 +98,18 @@ describe('arguments that arrive as an object', () => {
     expect(parts[0]).toMatchObject({ choices: [{ delta: { tool_calls: expected } }] });
   });
 
+  it('are JSON in a legacy function call', async () => {
+    const message = { role: 'assistant', content: null, function_call: called };
+    upstream.answer(
+      '/chat/completions',
+      json(completion('', { choices: [{ index: 0, message, finish_reason: 'function_call' }] })),
+    );
+    const answer = await (await parley.postJson('/chat/completions', question)).json();
+    expect(answer).toMatchObject({
+      choices: [{ message: { function_call: { name: 'f', arguments: text } } }],
+    });
+  });
+
   it('are JSON in a response', async () => {
     const item = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: text };
     expect(await (await ask('/responses', false)).json()).toMatchObject({ output: [item] });
