@@ -17,7 +17,7 @@ import { ParleyError, toParleyError } from '../core/values/errors.ts';
 import { logFailure } from '../core/values/failure-log.ts';
 import { newRequestId, type RequestId } from '../core/values/ids.ts';
 import type { Log } from '../core/values/log.ts';
-import type { Signal, TimeLimit } from '../core/values/signal.ts';
+import { mayHaveRun, type Signal, type TimeLimit } from '../core/values/signal.ts';
 import { andThen, type Soon } from '../core/values/soon.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { CallTrace } from './call-trace.ts';
@@ -240,6 +240,13 @@ export class ServedCall {
   /** The error for the client. An error that the operator must look into is logged, once for each request. */
   errorOf(thrown: unknown): ParleyError {
     const error = toParleyError(this.signal.aborted ? this.signal.reason : thrown);
+    if ('call' in this.#state) {
+      const { attempts } = this.#state.call.metering;
+      // The time limit ends an engine that works.
+      error.hasRun ||= attempts.some(
+        (made) => mayHaveRun(made) || (this.signal.aborted && !made.error?.hasNotRun),
+      );
+    }
     if (this.#error === undefined) logFailure(this.#deps.log, this.#loggedRequest(), error);
     this.#error = error;
     return error;

@@ -48,10 +48,7 @@ export class StreamedAnswer implements ChatOutput {
     const last = isCut ? this.#choices.end(() => 'length') : undefined;
     last?.setHead(this.#head);
     if (last !== undefined) return last;
-    throw new ParleyError('upstream_error', {
-      cause: new Error('the answer has no finish reason'),
-      hasRun: true,
-    });
+    throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
   }
 
   #take(chunk: ChatChunk, ready: ChatChunk[]): void {

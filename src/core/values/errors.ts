@@ -188,7 +188,8 @@ export class ParleyError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly httpStatus: number;
   readonly hasNotRun: boolean;
-  readonly hasRun: boolean;
+  /** Also set where the call ends, for a failure after its engine has run. */
+  hasRun: boolean;
   readonly isTimeLimit: boolean;
   readonly upstream: UpstreamAnswer | undefined;
   readonly reached: ReachedLimit | undefined;

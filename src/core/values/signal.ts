@@ -1,15 +1,24 @@
 /** Signals that end a request, at a fraction of the cost of an AbortController with a timer. */
-import type { UpstreamAnswer } from './errors.ts';
+import type { ParleyError } from './errors.ts';
 
 /** An engine that has worked on a request, as the record of the request shows it. */
 export interface EngineAttempt {
   readonly engine: string;
   /** Undefined until the engine has failed. */
-  readonly error: { readonly code: string; readonly upstream?: UpstreamAnswer | undefined } | undefined;
+  readonly error: Pick<ParleyError, 'code' | 'upstream' | 'hasRun' | 'hasNotRun'> | undefined;
   /** From the call of the engine to its first output; undefined without output. */
   readonly firstOutputMs: number | undefined;
   /** Undefined while it works. */
   readonly durationMs: number | undefined;
+}
+
+/** Statuses of upstreams that gave up while they worked. */
+const lateStatuses: readonly unknown[] = [408, 504];
+
+/** Whether the engine has worked on the request, or may have, so that another attempt costs its operator again. */
+export function mayHaveRun({ error, firstOutputMs }: EngineAttempt): boolean {
+  if (error === undefined || firstOutputMs !== undefined) return true;
+  return error.hasRun || lateStatuses.includes(error.upstream?.status);
 }
 
 /** The part of an AbortSignal that work needs to stop in time. */

@@ -116,7 +116,7 @@ export class RunStream<E extends Engine, Part> implements AsyncIterableIterator<
       this.#attempt?.succeed();
     } else {
       this.#attempt?.fail(
-        new ParleyError('upstream_error', { cause: new Error('the answer is incomplete') }),
+        new ParleyError('upstream_error', { cause: new Error('the answer is incomplete'), hasRun: true }),
       );
     }
     return result;

@@ -4,7 +4,7 @@ import { servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { chunk, question, readEvents } from '../../support/chat-answers.ts';
 import { bearer, type Parley } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { events } from '../../support/upstream-answers.ts';
+import { events, pieces } from '../../support/upstream-answers.ts';
 
 const path = '/chat/completions';
 const limitMs = 1_000;
@@ -59,6 +59,17 @@ it('a stream without output fails', async () => {
     const { last, isDone, record } = await ask(parley);
     expect([last.error.code, isDone]).toEqual([code, false]);
     expect(record).toMatchObject({ state: 'failed', code, cost: undefined });
+  }
+});
+
+it('a plain answer fails, and must not be asked for again', async () => {
+  upstream.answer(path, pieces(['{'], { ending: 'stall' }));
+  for (const parley of [hurried, behindHurried]) {
+    const answer = await parley.postJson(path, question);
+    expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([
+      parley === hurried ? 503 : 502,
+      'false',
+    ]);
   }
 });
 
