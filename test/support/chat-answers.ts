@@ -42,7 +42,7 @@ export async function readEvents(response: Response) {
   const text = await response.text();
   const data = text
     .split('\n\n')
-    .filter((event) => event !== '')
+    .filter((event) => event !== '' && !event.startsWith(':'))
     .map((event) => event.replace(/^data: /, ''));
   const isDone = data.at(-1) === '[DONE]';
   // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape.

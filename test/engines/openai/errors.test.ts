@@ -7,7 +7,7 @@ import { makeCertificate } from '../../support/certificates.ts';
 import { chunk, chunks, completion, question, readEvents } from '../../support/chat-answers.ts';
 import { path, quick, startImpatient, text } from '../../support/impatient-parley.ts';
 import { startMuteServer } from '../../support/mute-server.ts';
-import { errorOf } from '../../support/parley.ts';
+import { type ErrorBody, errorOf } from '../../support/parley.ts';
 import { type Answer, startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import {
   endless,
@@ -298,8 +298,6 @@ describe('a malformed answer', () => {
     ['what is no object', ['data: 7\n\n']],
     ['nothing but comments', [': ping\n\n', ': ping\n\n']],
     ['nothing but [DONE]', ['data: [DONE]\n\n']],
-    ['a line without an end', [`data: ${'x'.repeat(34_000_000)}`]],
-    ['an event without an end', Array.from({ length: 34 }, () => `data: ${'x'.repeat(1_000_000)}\n`)],
   ])('a stream of %s is a 502', async (_, parts) => {
     upstream.answer(path, eventText(parts));
     const response = await ask({ stream: true });
@@ -314,7 +312,31 @@ describe('a malformed answer', () => {
     expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
     expectOurWords(error.message);
   });
+
+  it.each([
+    ['a line', [`data: ${'x'.repeat(34_000_000)}`]],
+    ['an event', Array.from({ length: 34 }, () => `data: ${'x'.repeat(1_000_000)}\n`)],
+  ])(
+    'a stream of %s without an end is a 502, or an error event if its headers have left',
+    async (_, parts) => {
+      upstream.answer(path, eventText(parts));
+      const response = await ask({ stream: true });
+      // They leave after two seconds, in which a busy machine does not read 34 MB.
+      const error = response.status === 200 ? await errorEventOf(response) : await errorOf(response);
+      expect(error).toMatchObject({
+        code: 'upstream_error',
+        ...(response.status !== 200 && { status: 502 }),
+      });
+      expectOurWords(error.message);
+    },
+  );
 });
+
+async function errorEventOf(response: Response): Promise<ErrorBody['error']> {
+  const { events: got, isDone } = await readEvents(response);
+  expect(isDone).toBe(false);
+  return got.at(-1).error;
+}
 
 describe('a stream that fails after it has begun', () => {
   const begun = text(chunk({ role: 'assistant' }), chunk({ content: 'so far' }));
