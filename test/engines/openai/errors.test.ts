@@ -301,13 +301,6 @@ describe('a malformed answer', () => {
   ])('a stream of %s is a 502', async (_, parts) => {
     upstream.answer(path, eventText(parts));
     const response = await ask({ stream: true });
-    // The head leaves before an event that takes long to read.
-    if (response.status === 200) {
-      expect(await response.text()).toMatch(
-        /^(: waiting\n\n)*data: \{"error":.*"code":"upstream_error"\}\}\n\n$/,
-      );
-      return;
-    }
     const error = await errorOf(response);
     expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
     expectOurWords(error.message);
