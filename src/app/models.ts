@@ -2,7 +2,7 @@
 import type { ModelConfig } from '../config/config.ts';
 import { contextTokensDefault } from '../config/schema/models.ts';
 import type { Engine } from '../core/entities/engine.ts';
-import type { CatalogModel } from '../core/entities/model.ts';
+import type { CatalogModel, Fallback } from '../core/entities/model.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { runChat } from '../engines/run/chat.ts';
 import type { EngineCounts } from '../engines/run/engine-counts.ts';
@@ -14,6 +14,8 @@ interface FoundEngine {
   readonly set: EngineSet;
   readonly counts: EngineCounts;
 }
+
+type ChatModelConfig = Extract<ModelConfig, { type: 'chat' }>;
 
 /** @param name of an engine in the configuration */
 type FindEngine = (name: string) => FoundEngine | undefined;
@@ -52,6 +54,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
         price,
         thinking,
         systemMessages,
+        fallback: fallbackOf(model),
         // An upstream may report another context for each request.
         get contextTokens() {
           return contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
@@ -62,6 +65,16 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
       };
     }
   }
+}
+
+function fallbackOf({ fallback, fallbackOn, fallbackPrice }: ChatModelConfig): Fallback | undefined {
+  return (
+    fallback && {
+      models: fallback,
+      on: new Set(fallbackOn ?? ['connect', 429, 402]),
+      price: fallbackPrice ?? 'answering',
+    }
+  );
 }
 
 /**

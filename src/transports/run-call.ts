@@ -88,9 +88,15 @@ export class ServedCall {
     return this.#isClosed;
   }
 
-  /** Whether the answer repeats that of an earlier request with the same Idempotency-Key. Known once the answer begins. */
-  get isReplay(): boolean {
-    return this.#state.kind === 'running' && this.#state.call.isReplay;
+  /**
+   * Headers that tell whether the answer repeats that of an earlier request with the same Idempotency-Key, and which model answers in
+   * place of the one that was asked for. Known once the answer begins.
+   */
+  get answerHeaders(): Headers {
+    if (this.#state.kind !== 'running') return noHeaders;
+    const { isReplay, metering } = this.#state.call;
+    const model = metering.answering?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent);
+    return { ...(isReplay && { 'idempotent-replayed': 'true' }), ...(model && { 'x-parley-model': model }) };
   }
 
   /** Headers of the answer with the remaining limits of the minute. */

@@ -44,6 +44,7 @@ export function checkModels(tree: SettingsTree): void {
     refuseUnlistedVoices(model, tree);
     refuseUnusedModel(model, tree);
     refuseOutputOverContext(model, tree);
+    refuseFallback(model, models, tree);
   }
   checkConversations(models, tree);
 }
@@ -181,6 +182,50 @@ function refuseUnusedModel({ id, path, settings, engines }: WrittenModel, tree: 
   if (settings['model'] === undefined || isUsed) return;
   const message = `\`model\` is for engines of the kind \`local\`, and \`${id}\` has none.`;
   tree.refuseName([...path, 'model'], message);
+}
+
+function refuseFallback(model: WrittenModel, models: readonly WrittenModel[], tree: SettingsTree): void {
+  const { id, path, settings } = model;
+  for (const setting of ['fallbackOn', 'fallbackPrice']) {
+    if (settings[setting] === undefined || settings['fallback'] !== undefined) continue;
+    tree.refuseName(
+      [...path, setting],
+      `\`${setting}\` needs \`fallback\`, which the model \`${id}\` has not.`,
+    );
+  }
+  const others = fallbacksOf(model);
+  for (const [index, other] of others.entries()) {
+    const at = [...path, 'fallback', index];
+    if (other === id) tree.refuse(at, `The model \`${id}\` falls back to itself. Name another one.`);
+    else if (others.indexOf(other) < index) {
+      tree.refuse(at, `\`${other}\` is in the list of the model \`${id}\` already. Keep it once.`);
+    } else refuseOtherModel(at, other, 'chat', models, tree);
+  }
+  const cycle = cycleOf(id, models);
+  if (cycle.length > 2) {
+    const way = cycle.map((one) => `\`${one}\``).join(' to ');
+    tree.refuse([...path, 'fallback'], `These models fall back to each other: ${way}. Remove one of them.`);
+  }
+}
+
+function fallbacksOf(model: WrittenModel | undefined): string[] {
+  const written = model?.settings['fallback'];
+  return Array.isArray(written) ? written.filter((id) => typeof id === 'string') : [];
+}
+
+/** The way from a model over fallbacks to itself; empty if there is none. */
+function cycleOf(id: string, models: readonly WrittenModel[]): string[] {
+  const ways = [[id]];
+  const seen = new Set<string>();
+  for (const way of ways) {
+    const last = models.find((model) => model.id === way.at(-1));
+    for (const next of fallbacksOf(last)) {
+      if (next === id) return [...way, next];
+      if (!seen.has(next)) ways.push([...way, next]);
+      seen.add(next);
+    }
+  }
+  return [];
 }
 
 function refuseOutputOverContext({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {

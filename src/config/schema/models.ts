@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { fallbackReasons } from '../../core/entities/model.ts';
 import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 
@@ -60,6 +61,10 @@ const words = text(/\S/, 'a text that is not blank (in quotes if it is all digit
 
 const engineAllowed = 'the name of an engine, or a list of at least one';
 const voicesAllowed = 'a map of at least one public voice name to a voice of the engine';
+
+const fallbackAllowed = 'a list of at least one chat model';
+const reasonAllowed = `one of ${fallbackReasons.join(', ')}`;
+const reasonsAllowed = `a list of at least one of ${fallbackReasons.join(', ')}`;
 
 const common = {
   id: name.describe('The id that clients send as `model`. You choose it.'),
@@ -128,6 +133,25 @@ const chatModel = group({
     .optional()
     .describe(
       'How system and developer messages reach the model: in the number and order in which they are sent (as-sent), or joined into one at the beginning (one-first), for servers that refuse others, as DeepSeek and many chat templates of vLLM do. Default: one-first for POST /responses and POST /messages, as-sent for POST /chat/completions. `developer` becomes `system` unless the server is OpenAI, Azure or another Parley.',
+    ),
+  fallback: z
+    .array(name, { error: fallbackAllowed })
+    .min(1, { error: fallbackAllowed })
+    .optional()
+    .describe(
+      'Other chat models of this catalog, such as [small-local], which are tried in this order if this one fails before any output. The client gets the answer and its `model`, and pays for the model that answers. A key gets only models that it may call. Default: none.',
+    ),
+  fallbackOn: z
+    .array(z.literal(fallbackReasons, { error: reasonAllowed }), { error: reasonsAllowed })
+    .min(1, { error: reasonsAllowed })
+    .optional()
+    .describe(
+      'The failures after which the models of `fallback` are tried: no connection, or one that closes without an answer (connect); no answer in time (timeout); these statuses of the upstream (429, 5xx, 402); a prompt that is too long for the model (context). After timeout and 5xx the upstream may have run, and charge you for it. Default: [connect, 429, 402].',
+    ),
+  fallbackPrice: oneOf(['answering', 'first'])
+    .optional()
+    .describe(
+      'The price that the client pays if a model of `fallback` answers: that of the model that answers (answering), or that of this model (first). Default: answering.',
     ),
   contextTokens: wholeNumber(1, 10_000_000)
     .optional()

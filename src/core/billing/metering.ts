@@ -9,7 +9,7 @@ import type { RequestObserver } from '../entities/request-observer.ts';
 import type { Hold, LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
 import { ratedTokens } from '../entities/shared-rates.ts';
 import type { Store } from '../entities/store.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../entities/usage.ts';
+import { answered, type RecordEnd, type RecordStart, type TokenUsage } from '../entities/usage.ts';
 import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import { limitError } from '../limits/refusals.ts';
@@ -66,6 +66,8 @@ export class Metering {
   #claim: IdempotencyClaim | undefined;
   #answer: Uint8Array | undefined;
   #firstOutputMs: number | undefined;
+  /** The model that works in place of the one that was asked for. */
+  #answering: string | undefined;
   readonly #beganMs = performance.now();
   #isStream = false;
   /** The write of a stream's started record. */
@@ -85,7 +87,12 @@ export class Metering {
 
   /** As the client named it, cut if it is very long. */
   get model(): string | undefined {
-    return this.#start.model;
+    return this.#answering ?? this.#start.model;
+  }
+
+  /** The model that answers, if it is not the one that was asked for. */
+  get answering(): string | undefined {
+    return this.#answering;
   }
 
   get hasOutput(): boolean {
@@ -100,6 +107,11 @@ export class Metering {
   noteModel(name: string | undefined): void {
     const model = name?.slice(0, modelNameMax);
     if (model && model !== this.#start.model) this.#start = { ...this.#start, model };
+  }
+
+  /** Notes the model that works on the reserved request now. @param model undefined for the one that was asked for */
+  noteAnswering(model: string | undefined): void {
+    this.#answering = model;
   }
 
   /** Checks that key and account may call the noted model. @throws `insufficient_scope` */
@@ -240,7 +252,7 @@ export class Metering {
     } catch (reason) {
       this.#state = 'ended';
       this.#limits?.end(0);
-      this.#deps.observer.ended(this.#start, end, this.#hold);
+      this.#deps.observer.ended(answered(this.#start, end), end, this.#hold);
       this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
     }
   }
@@ -265,7 +277,7 @@ export class Metering {
     }
     this.#limits?.end(ratedTokens(recorded));
     this.#reportOverrun(recorded);
-    this.#deps.observer.ended(this.#start, recorded, this.#hold);
+    this.#deps.observer.ended(answered(this.#start, recorded), recorded, this.#hold);
   }
 
   /** For a record without a reservation. Totals have the model of any request that is not refused, and stay for good. */
@@ -297,6 +309,7 @@ export class Metering {
     const returnedUnits = spends ? undefined : this.#units;
     return {
       ...outcome,
+      model: this.#answering,
       // A plain answer has its first output at its end.
       firstOutputMs: this.#firstOutputMs ?? (outcome.code === undefined ? durationMs : undefined),
       durationMs,

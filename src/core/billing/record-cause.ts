@@ -17,16 +17,22 @@ const attemptsMax = 16;
 export function causeOf({ attempts, reached, returnedUnits }: Facts): RecordCause | undefined {
   const hasFailed = attempts.some(({ error }) => error !== undefined);
   if (!hasFailed && reached === undefined && !returnedUnits) return undefined;
+  const isMixed = attempts.some(({ model }) => model !== attempts[0]?.model);
   return {
-    ...(hasFailed && { attempts: attempts.slice(-attemptsMax).map(recorded) }),
+    ...(hasFailed && { attempts: attempts.slice(-attemptsMax).map((attempt) => recorded(attempt, isMixed)) }),
     ...(reached && { limit: limitOf(reached) }),
     ...(returnedUnits && { returnedUnits }),
   };
 }
 
-function recorded({ engine, error, firstOutputMs, durationMs }: EngineAttempt): RecordedAttempt {
+/** @param isMixed whether attempts were for several models */
+function recorded(
+  { engine, model, error, firstOutputMs, durationMs }: EngineAttempt,
+  isMixed: boolean,
+): RecordedAttempt {
   return {
     engine,
+    model: isMixed ? model : undefined,
     code: error?.code,
     upstreamStatus: error?.upstream?.status,
     upstreamCode: error?.upstream?.code,

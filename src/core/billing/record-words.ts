@@ -6,7 +6,7 @@ import type { EngineAttempt, ReachedLimit } from '../../../gen/parley/account/v1
  * @param spanText writes milliseconds
  */
 export function attemptText(
-  { engine, code, upstreamStatus, upstreamCode, durationMs }: Omit<EngineAttempt, '$typeName'>,
+  { engine, model, code, upstreamStatus, upstreamCode, durationMs }: Omit<EngineAttempt, '$typeName'>,
   spanText: (ms: number) => string,
 ): string {
   const name = upstreamCode === undefined ? '' : ` (${upstreamCode})`;
@@ -14,7 +14,8 @@ export function attemptText(
   const reported =
     upstreamStatus === undefined && name !== '' ? `, its upstream reported an error${name}` : '';
   const after = durationMs === undefined ? '' : `, after ${spanText(durationMs)}`;
-  return `${engine}: ${code ?? 'answered'}${answered}${reported}${after}`;
+  const forModel = model === undefined ? '' : ` for ${model}`;
+  return `${engine}${forModel}: ${code ?? 'answered'}${answered}${reported}${after}`;
 }
 
 /**

@@ -37,8 +37,8 @@ export interface Dialect<Params, Event, Answer> {
 
 /** Builds an answer from the chunks of a chat. The other functions than `whole` emit the events of a stream. */
 export interface AnswerBuilder<Answer> {
-  /** Emits the events before those of the first chunks. */
-  begin?(): void;
+  /** Emits the events before those of the first chunks. @param model that works on the answer, as far as is known then */
+  begin?(model: string): void;
   take(chunk: ChatCompletionChunk): void;
   finish?(): void;
   /** Emits the last events of a stream that has begun and failed. */
@@ -92,7 +92,9 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     const params = named(asked);
     const answer = this.#build(params, call, () => undefined);
     try {
-      return answer.whole(asChunk(await this.#deps.chat.complete(this.#toChat(params, call), call)));
+      const { chat } = this.#deps;
+      const paramsFor = (model: ChatModel) => this.#toChat(params, call, model);
+      return answer.whole(asChunk(await chat.complete(this.#toChat(params, call), call, paramsFor)));
     } catch (error) {
       throw this.#errorOf(error);
     }
@@ -105,8 +107,9 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     const answer = this.#build(params, call, (event) => events.push(event));
     let hasBegun = false;
     try {
-      for await (const chunks of this.#deps.chat.stream(this.#toChat(params, call), call)) {
-        if (!hasBegun) answer.begin?.();
+      const paramsFor = (model: ChatModel) => this.#toChat(params, call, model);
+      for await (const chunks of this.#deps.chat.stream(this.#toChat(params, call), call, { paramsFor })) {
+        if (!hasBegun) answer.begin?.(call.metering.answering ?? params.model ?? '');
         hasBegun = true;
         for (const { message } of chunks) answer.take(message);
         if (isNews(events, chunks)) yield events.splice(0);
@@ -130,9 +133,13 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     return this.#dialect.build(params, call, emit, reasoning);
   }
 
-  #toChat(params: Params, call: Call): ChatCompletionParams {
-    const { thinking, systemMessages } = this.#deps.chat.modelOf(params.model) ?? {};
-    const open = this.#deps.reasoning.opening(call.caller.account.id, params.model);
+  #toChat(
+    params: Params,
+    call: Call,
+    model = this.#deps.chat.modelOf(params.model),
+  ): ChatCompletionParams {
+    const { thinking, systemMessages } = model ?? {};
+    const open = this.#deps.reasoning.opening(call.caller.account.id, model?.id ?? params.model);
     const chat = this.#dialect.toChat(params, thinking, open);
     if (systemMessages !== 'as-sent') chat.messages = systemFirst(chat.messages);
     return chat;

@@ -45,9 +45,9 @@ export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldP
   );
 }
 
-function planFor({ model, params }: PromptFacts, promptTokens: number, outputLimit: number): HoldPlan {
+function planFor({ price, params }: PromptFacts, promptTokens: number, outputLimit: number): HoldPlan {
   const completionTokens = outputLimit * (params.n ?? 1);
-  const amount = cost(highestPrice(model.price), { promptTokens, completionTokens });
+  const amount = cost(highestPrice(price), { promptTokens, completionTokens });
   return { amount, outputLimit, tokens: promptTokens + completionTokens };
 }
 
@@ -69,7 +69,7 @@ async function planCounted(
   affordable: Affordable,
   outputTokens: number,
 ): Promise<HoldPlan> {
-  const { model, params } = facts;
+  const { price, params } = facts;
   const choices = params.n ?? 1;
   const byBytes = promptBound(facts, facts.requestBytes);
   const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countRequest(), params)));
@@ -78,7 +78,7 @@ async function planCounted(
   const byCredits =
     counted.amount <= affordable.credits
       ? outputTokens
-      : affordableTokens(highestPrice(model.price), promptTokens, choices, affordable.credits);
+      : affordableTokens(highestPrice(price), promptTokens, choices, affordable.credits);
   if (byCredits < 1) throw affordable.creditsError(planFor(facts, promptTokens, 1).amount);
   return planFor(
     facts,

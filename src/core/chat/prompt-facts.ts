@@ -6,11 +6,23 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { promptBytes, promptText } from '../entities/chat-text.ts';
 import type { ChatModel } from '../entities/model.ts';
-import { takeLimit } from './output-limit.ts';
+import type { Price } from '../values/money.ts';
 import { refersElsewhere } from './references.ts';
 
 /** Counts the tokens of a text, up to the context of the model. */
 type CountTokens = (text: string) => Promise<number>;
+
+interface KnownFacts {
+  readonly model: ChatModel;
+  /** The price that the client pays. */
+  readonly price: Price;
+  readonly params: ChatCompletionParams;
+  /** The client's limit for each choice, which is no longer in `params`; Infinity without one. */
+  readonly requestedLimit: number;
+  /** Bytes of the request. No tokenizer makes more tokens than bytes. */
+  readonly requestBytes: number;
+  readonly count: CountTokens;
+}
 
 /**
  * Facts about a prompt for its hold, for all attempts to hold credits. Most requests need few of them, so each is found at its first
@@ -18,10 +30,9 @@ type CountTokens = (text: string) => Promise<number>;
  */
 export class PromptFacts {
   readonly model: ChatModel;
+  readonly price: Price;
   readonly params: ChatCompletionParams;
-  /** The client's limit for each choice; Infinity without one. */
   readonly requestedLimit: number;
-  /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
   readonly #count: CountTokens;
   #textBytes: number | undefined;
@@ -30,11 +41,11 @@ export class PromptFacts {
   #textTokens: Promise<number> | undefined;
   #roomTokens: Promise<number> | undefined;
 
-  /** Takes the client's limit out of `params`. */
-  constructor(model: ChatModel, params: ChatCompletionParams, requestBytes: number, count: CountTokens) {
+  constructor({ model, price, params, requestedLimit, requestBytes, count }: KnownFacts) {
     this.model = model;
+    this.price = price;
     this.params = params;
-    this.requestedLimit = takeLimit(params);
+    this.requestedLimit = requestedLimit;
     this.requestBytes = requestBytes;
     this.#count = count;
   }

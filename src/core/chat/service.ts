@@ -9,7 +9,7 @@ import {
   type Usage,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
-import { isPossible, largerTokens, readReport, type TokenBounds, usageOf } from '../billing/token-report.ts';
+import { isPossible, largerTokens, readReport, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
 import type { ChatOutput } from '../entities/chat-output.ts';
@@ -32,8 +32,9 @@ import type { Soon } from '../values/soon.ts';
 import { systemFirst } from './chat-messages.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
-import { planHold } from './hold.ts';
-import { setOutputLimit } from './output-limit.ts';
+import { type Candidate, type Candidates, candidatesFor, planAll, type Runnable } from './fallback.ts';
+import { ChatJob, type ParamsFor } from './job.ts';
+import { takeLimit } from './output-limit.ts';
 import { PromptFacts } from './prompt-facts.ts';
 import { refersElsewhere } from './references.ts';
 import { ReportWarnings } from './report-warnings.ts';
@@ -51,11 +52,10 @@ const keptForm: AnswerForm<ChatAnswer> = {
     messageAnswer(responseForm.fromBytes(bytes).completion ?? create(ChatCompletionSchema)),
 };
 
-interface ChatJob {
-  readonly model: ChatModel;
-  readonly params: ChatCompletionParams;
-  readonly call: Call;
-  readonly bounds: TokenBounds;
+interface StreamOptions {
+  /** Whether the text leaves with its speech: then the caller notes the first output. Default: false. */
+  readonly isSpoken?: boolean;
+  readonly paramsFor?: ParamsFor;
 }
 
 export interface ChatDeps {
@@ -101,10 +101,17 @@ export class ChatOperations {
     return this.#deps.catalog.chatModel(id);
   }
 
-  /** Runs a chat for any RPC: holds, answers, and meters. Changes `params`. */
-  async complete(params: ChatCompletionParams | undefined, call: Call): Promise<ChatAnswer> {
-    const job = await this.#begin(params, call);
-    const answer = await job.model.engine.complete(job.params, call.signal);
+  /**
+   * Runs a chat for any RPC: holds, answers, and meters. Changes `params`.
+   * @param paramsFor converts the request again for a model that answers in place of the first one. Default: `params` are sent
+   */
+  async complete(
+    params: ChatCompletionParams | undefined,
+    call: Call,
+    paramsFor?: ParamsFor,
+  ): Promise<ChatAnswer> {
+    const job = await this.#begin(params, call, paramsFor);
+    const answer = await job.complete();
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
     const metered = this.#meter(job, answer.takeUsage(), answer);
@@ -119,22 +126,15 @@ export class ChatOperations {
     return this.#deps.tokens.count(promptText(params), { signal: call.signal, tokensMax });
   }
 
-  /**
-   * The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart.
-   * @param isSpoken whether the text leaves with its speech: then the caller notes the first output
-   */
+  /** The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart. */
   async *stream(
     params: ChatCompletionParams | undefined,
     call: Call,
-    isSpoken = false,
+    { isSpoken = false, paramsFor }: StreamOptions = {},
   ): AsyncGenerator<readonly ChatChunk[]> {
-    const job = await this.#begin(params, call);
-    const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
-    const source = new DetachableChunks(
-      (signal) => job.model.engine.stream(job.params, signal),
-      call.signal,
-      this.#deps.streamPingMs,
-    );
+    const job = await this.#begin(params, call, paramsFor);
+    const answer = new StreamedAnswer(() => headOf(job, 'chat.completion.chunk'));
+    const source = new DetachableChunks((signal) => job.stream(signal), call.signal, this.#deps.streamPingMs);
     if (refersElsewhere(job.params)) source.detach();
     call.cutShort = (reason) => (call.metering.hasOutput ? source.cutShort(reason) : undefined);
     let failure: unknown;
@@ -190,40 +190,56 @@ export class ChatOperations {
     return tokens;
   }
 
-  async #begin(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
+  async #begin(
+    params = create(ChatCompletionParamsSchema),
+    call: Call,
+    paramsFor: ParamsFor | undefined,
+  ): Promise<ChatJob> {
     const pause = breathe(call.requestBytes);
     if (pause) await pause;
-    const model = checkChatParams(params, this.#deps.catalog);
-    if (model.systemMessages === 'one-first') params.messages = systemFirst(params.messages);
-    const { guard } = this.#deps;
-    if (guard) await guard.check(guarded(model.id, params, call), call.signal);
-    const facts = this.#factsOf(model, params, call);
+    const { guard, catalog } = this.#deps;
+    const asked = checkChatParams(params, catalog);
+    if (asked.systemMessages === 'one-first') params.messages = systemFirst(params.messages);
+    if (guard) await guard.check(guarded(asked.id, params, call), call.signal);
+    const planned = await this.#reserve(candidatesFor(asked, catalog, call), params, call);
+    const another = breathe(call.requestBytes);
+    if (another) await another;
+    return new ChatJob(planned, { asked, params, paramsFor, call });
+  }
+
+  /** Holds what the dearest of the models can cost. @returns the models that can run, at least one */
+  async #reserve(candidates: Candidates, params: ChatCompletionParams, call: Call): Promise<Runnable> {
+    const requestedLimit = takeLimit(params);
+    const known = new Map<Candidate, PromptFacts>();
+    const factsOf = (candidate: Candidate) => {
+      const facts = known.get(candidate) ?? this.#factsOf(candidate, { params, requestedLimit, call });
+      known.set(candidate, facts);
+      return facts;
+    };
     // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
     // the next attempt, other requests may take the rest.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
     for (let attempt = 1; ; attempt++) {
-      const planning = planHold(facts, affordable);
-      const plan = planning instanceof Promise ? await planning : planning;
-      const hold = { amount: plan.amount, price: model.price };
-      const shortage = await call.metering.reserve({ hold, tokens: plan.tokens });
-      if (shortage === undefined) {
-        setOutputLimit(params, plan.outputLimit);
-        const another = breathe(call.requestBytes);
-        if (another) await another;
-        const completionTokens = plan.outputLimit * (params.n ?? 1);
-        return { model, params, call, bounds: { promptTokens: model.contextTokens, completionTokens } };
-      }
+      const planning = planAll(candidates, factsOf, affordable, attempt > 1);
+      const planned = planning instanceof Promise ? await planning : planning;
+      const { metering } = call;
+      const shortage = await metering.reserve(reservationOf(planned));
+      if (shortage === undefined) return planned;
       const available = await this.#deps.ledger.available(call.caller.account.id);
-      affordable = await call.metering.affordable(available);
-      if (attempt === holdAttemptsMax) throw call.metering.errorOf(shortage);
+      affordable = await metering.affordable(available);
+      if (attempt === holdAttemptsMax) throw metering.errorOf(shortage);
     }
   }
 
-  #factsOf(model: ChatModel, params: ChatCompletionParams, call: Call): PromptFacts {
+  #factsOf(
+    { model, price }: Candidate,
+    { params, requestedLimit, call }: Pick<ChatJob, 'params' | 'call'> & { readonly requestedLimit: number },
+  ): PromptFacts {
     // Every prompt longer than the context is refused in the same way, so its exact length does not matter.
     const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
     const count = (text: string) => this.#deps.tokens.count(text, bounds);
-    return new PromptFacts(model, params, call.requestBytes, count);
+    const { requestBytes } = call;
+    return new PromptFacts({ model, price, params, requestedLimit, requestBytes, count });
   }
 
   /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
@@ -283,7 +299,18 @@ function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerH
   return { id, object, created: Math.floor(call.startedAtMs / 1000), model: model.id };
 }
 
-function noteTokens({ model, call: { metering } }: ChatJob, tokens: TokenUsage): void {
+/** The most of all models. The record keeps the price of the first one. */
+function reservationOf(planned: Runnable) {
+  const [{ price }] = planned;
+  let { amount, tokens } = planned[0].plan;
+  for (const { plan } of planned.slice(1)) {
+    if (plan.amount > amount) amount = plan.amount;
+    tokens = Math.max(tokens, plan.tokens);
+  }
+  return { hold: { amount, price }, tokens };
+}
+
+function noteTokens({ price, call: { metering } }: ChatJob, tokens: TokenUsage): void {
   metering.used.tokens = tokens;
-  metering.used.cost = cost(model.price, tokens);
+  metering.used.cost = cost(price, tokens);
 }

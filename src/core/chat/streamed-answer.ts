@@ -12,7 +12,8 @@ const piecesMax = 256;
  * is held until the usage is known and settled.
  */
 export class StreamedAnswer implements ChatOutput {
-  readonly #head: AnswerHead;
+  readonly #headOf: () => AnswerHead;
+  #head: AnswerHead | undefined;
   #text = '';
   #pieces: string[] = [];
   #held: ChatChunk | undefined;
@@ -22,9 +23,9 @@ export class StreamedAnswer implements ChatOutput {
   /** Whether some output cannot be counted. */
   isOpaque = false;
 
-  /** @param head for chunks without one */
-  constructor(head: AnswerHead) {
-    this.#head = head;
+  /** @param headOf returns the head for chunks without one, once the first of them is there */
+  constructor(headOf: () => AnswerHead) {
+    this.#headOf = headOf;
   }
 
   get text(): string {
@@ -46,12 +47,13 @@ export class StreamedAnswer implements ChatOutput {
   finish(isCut = false): ChatChunk {
     if (this.#held !== undefined) return this.#held;
     const last = isCut ? this.#choices.end(() => 'length') : undefined;
-    last?.setHead(this.#head);
+    if (this.#head) last?.setHead(this.#head);
     if (last !== undefined) return last;
     throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
   }
 
   #take(chunk: ChatChunk, ready: ChatChunk[]): void {
+    this.#head ??= this.#headOf();
     chunk.setHead(this.#head);
     this.usage = chunk.takeUsage() ?? this.usage;
     const { text, hasOutput } = chunk;

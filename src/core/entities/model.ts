@@ -33,9 +33,23 @@ export interface ChatModel extends ModelFacts {
    * that is converted to a chat.
    */
   readonly systemMessages: 'as-sent' | 'one-first' | undefined;
+  /** The models that answer in its place if it fails before any output; undefined if none do. */
+  readonly fallback?: Fallback | undefined;
   /** @throws `engine_unavailable` while the engine does not know its context, as does `outputTokensMax` */
   readonly contextTokens: number;
   readonly outputTokensMax: number;
+}
+
+export const fallbackReasons = ['connect', 'timeout', 429, '5xx', 402, 'context'] as const;
+/** No connection or no answer on it, an upstream that is too slow, one of its statuses, or a prompt that is too long. */
+export type FallbackReason = (typeof fallbackReasons)[number];
+
+export interface Fallback {
+  /** Ids of chat models, in their order. Their own fallbacks are not tried. */
+  readonly models: readonly string[];
+  readonly on: ReadonlySet<FallbackReason>;
+  /** Whether the client pays the price of the model that answers, or that of the first one. */
+  readonly price: 'answering' | 'first';
 }
 
 export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;

@@ -46,6 +46,8 @@ export interface RecordStart {
 /** The facts of a request at its end. */
 export interface RecordEnd {
   readonly state: Exclude<RecordState, 'started'>;
+  /** The model that answered, if it is not that of the start. Default: that of the start. */
+  readonly model?: string | undefined;
   readonly httpStatus: number;
   readonly code: string | undefined;
   readonly firstOutputMs: number | undefined;
@@ -65,6 +67,14 @@ export interface RecordEnd {
   readonly cause?: RecordCause | undefined;
 }
 
+/** The start of a request as its record has it at the end: with the model that answered. */
+export function answered<Start extends Pick<RecordStart, 'model'>>(
+  start: Start,
+  { model }: RecordEnd,
+): Start {
+  return model === undefined ? start : { ...start, model };
+}
+
 /** Why a request failed, was refused or moved to another engine. */
 export interface RecordCause {
   /** The engines that worked on it, in their order, if one of them failed. */
@@ -77,6 +87,8 @@ export interface RecordCause {
 
 export interface RecordedAttempt {
   readonly engine: string;
+  /** Undefined if all attempts were for one model. */
+  readonly model?: string | undefined;
   /** The code of its error; undefined if it has answered. */
   readonly code?: string | undefined;
   /** The HTTP status of the upstream, and its name of the error. */

@@ -51,7 +51,8 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
     this.#blocks = new Blocks(`toolu_${id}`, reasoning, (event) => this.#add(event));
   }
 
-  begin(): void {
+  begin(model: string): void {
+    this.#head.model = model;
     this.#add({ type: 'message_start', message: this.#head });
   }
 
@@ -73,6 +74,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   /** A chat of this API has one choice. */
   take({ choices, usage, model }: ChatCompletionChunk): void {
     this.#reasoning.model = model;
+    this.#head.model = model || this.#head.model;
     this.#usage = usage ?? this.#usage;
     for (const { index, delta, finishReason, other } of choices) {
       if (index !== 0) continue;

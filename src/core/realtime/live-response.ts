@@ -142,7 +142,7 @@ export class LiveResponse {
     this.#chat.noteModel(models.chat);
     this.#chatId = call.id;
     call.requestBytes = toBinary(ChatCompletionParamsSchema, params).length;
-    for await (const chunks of meteredParts(call, chat.stream(params, call, isSpoken), () => false)) {
+    for await (const chunks of meteredParts(call, chat.stream(params, call, { isSpoken }), () => false)) {
       for (const chunk of chunks) this.#take(chunk);
       if (this.#textUnits > textUnitsMax) this.#incomplete = 'max_output_tokens';
       if (this.#textUnits > textUnitsMax) break;

@@ -53,7 +53,8 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
     this.#output = new Output(id, tools, reasoning, (event) => this.#add(event));
   }
 
-  begin(): void {
+  begin(model: string): void {
+    this.#head.model = model;
     for (const type of ['response.created', 'response.in_progress']) {
       this.#add({ type, response: this.#response({ status: 'in_progress' }) });
     }
@@ -96,6 +97,7 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   /** A chat of this API has one choice. */
   take({ choices, usage, serviceTier, model }: ChatCompletionChunk): void {
     this.#reasoning.model = model;
+    this.#head.model = model || this.#head.model;
     this.#usage = usage ?? this.#usage;
     this.#serviceTier = serviceTier ?? this.#serviceTier;
     for (const { index, delta, logprobs, finishReason } of choices) {

@@ -174,6 +174,8 @@ export interface ErrorDetails {
   readonly hasRun?: boolean;
   /** Whether the server's own time limit ended the work: a chat's stream that has sent output ends whole. Default: false. */
   readonly isTimeLimit?: boolean;
+  /** Whether an engine did not answer, or not go on, in time. Default: false. */
+  readonly isLate?: boolean;
   readonly upstream?: UpstreamAnswer | undefined;
   readonly reached?: ReachedLimit | undefined;
   /** For the operator's log; never reaches the caller. */
@@ -191,6 +193,7 @@ export class ParleyError extends Error {
   /** Also set where the call ends, for a failure after its engine has run. */
   hasRun: boolean;
   readonly isTimeLimit: boolean;
+  readonly isLate: boolean;
   readonly upstream: UpstreamAnswer | undefined;
   readonly reached: ReachedLimit | undefined;
   readonly #grpcCode: GrpcCode | undefined;
@@ -205,6 +208,7 @@ export class ParleyError extends Error {
     this.hasNotRun = details.hasNotRun ?? false;
     this.hasRun = details.hasRun ?? false;
     this.isTimeLimit = details.isTimeLimit ?? false;
+    this.isLate = details.isLate ?? false;
     this.upstream = details.upstream;
     this.reached = details.reached;
     this.#grpcCode = details.grpcCode;

@@ -4,6 +4,7 @@ import type { ParleyError } from './errors.ts';
 /** An engine that has worked on a request, as the record of the request shows it. */
 export interface EngineAttempt {
   readonly engine: string;
+  readonly model: string;
   /** Undefined until the engine has failed. */
   readonly error: Pick<ParleyError, 'code' | 'upstream' | 'hasRun' | 'hasNotRun'> | undefined;
   /** From the call of the engine to its first output; undefined without output. */

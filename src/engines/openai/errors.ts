@@ -63,6 +63,7 @@ export class ConnectionError extends Error {
       message: stageMessages[stage],
       hasNotRun: stage === 'connecting',
       hasRun: stage === 'late' || stage === 'reading' || stage === 'idle',
+      isLate: stage === 'late' || stage === 'idle',
       cause:
         stage === 'waiting' && cause instanceof Error ? new LostCallError(cause.message, { cause }) : cause,
     });
@@ -102,6 +103,7 @@ export function timeUp(totalMs: number): ParleyError {
     message: upstreamMessages.tooSlow,
     hasRun: true,
     isTimeLimit: true,
+    isLate: true,
     cause: new Error(`the call took longer than ${totalMs} ms`),
   });
 }

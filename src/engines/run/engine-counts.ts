@@ -38,7 +38,7 @@ export class EngineCounts {
   /** @param attempts takes the request, for its record */
   begin(model: string, attempts?: EngineAttempt[]): Attempt {
     this.#running++;
-    const attempt = new Attempt(this.#deps.engine, (end) => this.#end(model, end));
+    const attempt = new Attempt(this.#deps.engine, model, (end) => this.#end(model, end));
     attempts?.push(attempt);
     return attempt;
   }
@@ -70,14 +70,16 @@ interface AttemptEnd extends Omit<EndedEngineRequest, 'engine' | 'model'> {
 /** A request on one engine. The first of its ends counts. */
 export class Attempt implements EngineAttempt {
   readonly engine: string;
+  readonly model: string;
   firstOutputMs: number | undefined;
   durationMs: number | undefined;
   error: ParleyError | undefined;
   readonly #onEnd: (end: AttemptEnd) => void;
   #startedMs = performance.now();
 
-  constructor(engine: string, onEnd: (end: AttemptEnd) => void) {
+  constructor(engine: string, model: string, onEnd: (end: AttemptEnd) => void) {
     this.engine = engine;
+    this.model = model;
     this.#onEnd = onEnd;
   }
 

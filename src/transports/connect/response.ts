@@ -12,7 +12,7 @@ export async function answer(rpc: AnyRpc, sent: Sent, context: HandlerContext): 
   const { served, messageBytes = 0, release } = take(context);
   try {
     const response = await answerRpc(rpc, sent, served, () => messageBytes);
-    markReplay(context, served.isReplay);
+    setAnswerHeaders(context, served);
     return response;
   } catch (error) {
     throw connectError(error, context, served);
@@ -28,7 +28,7 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
   try {
     const { batches, toMessage } = streamRpc(rpc, sent, served, () => messageBytes);
     for await (const parts of batches) {
-      markReplay(context, served.isReplay);
+      setAnswerHeaders(context, served);
       served.signal.addEventListener('abort', giveUp);
       for (const part of parts) {
         // The source throws the reason when the next part is requested.
@@ -87,8 +87,8 @@ function cut(response: Response): void {
   else response.destroy();
 }
 
-function markReplay({ responseHeader }: HandlerContext, isReplay: boolean): void {
-  if (isReplay) responseHeader.set('idempotent-replayed', 'true');
+function setAnswerHeaders({ responseHeader }: HandlerContext, { answerHeaders }: ServedCall): void {
+  for (const [name, value] of Object.entries(answerHeaders)) responseHeader.set(name, value);
 }
 
 /** The error for a client of Connect or gRPC-Web. If the client's own deadline has passed, keeps connect-node's error. */

@@ -272,11 +272,10 @@ type WritableCall =
   | ServerWritableStream<Received | ParleyError, Buffer>
   | ServerDuplexStream<Message, Buffer>;
 
-function answerHead({ id, isReplay, rateHeaders }: ServedCall): Metadata {
+function answerHead({ id, answerHeaders, rateHeaders }: ServedCall): Metadata {
   const head = new Metadata();
   head.set('x-request-id', id);
-  for (const [name, value] of Object.entries(rateHeaders)) head.set(name, value);
-  if (isReplay) head.set('idempotent-replayed', 'true');
+  for (const [name, value] of Object.entries({ ...rateHeaders, ...answerHeaders })) head.set(name, value);
   return head;
 }
 

@@ -9,7 +9,7 @@ import type { PortHandler } from './server.ts';
 const maxAgeSeconds = 7_200;
 /** Response headers that a page may read. */
 const exposed = [
-  ...['x-request-id', 'retry-after', 'x-should-retry', 'idempotent-replayed'],
+  ...['x-request-id', 'retry-after', 'x-should-retry', 'idempotent-replayed', 'x-parley-model'],
   ...rateHeaderNames,
   ...['grpc-status', 'grpc-message', 'grpc-status-details-bin'],
 ].join(', ');

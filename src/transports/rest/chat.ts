@@ -13,7 +13,7 @@ import type { ErrorCode } from '../../core/values/errors.ts';
 import { withDoubles } from '../../core/values/long-integers.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
-import { replayHeaders, sendChunks } from './response.ts';
+import { sendChunks } from './response.ts';
 
 /**
  * The members that Parley itself uses. All others reach the model unchanged, as it may accept more types than the
@@ -47,7 +47,7 @@ export function chatHandler(
       createChatCompletion,
       create(CreateChatCompletionRequestSchema, { params }),
     );
-    exchange.sendJson(200, answerCodec.encode(answer), replayHeaders(served));
+    exchange.sendJson(200, answerCodec.encode(answer));
   };
 }
 

@@ -13,7 +13,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
-import { replayHeaders, sendChunks } from './response.ts';
+import { sendChunks } from './response.ts';
 
 const paramsCodec = jsonCodec(CompletionParamsSchema);
 const completionCodec = jsonCodec(CompletionSchema);
@@ -32,7 +32,7 @@ export function completionsHandler(
       return exchange.end();
     }
     const answer = await served.answer(createCompletion, create(CreateCompletionRequestSchema, { params }));
-    exchange.sendJson(200, encode(answer.completion), replayHeaders(served));
+    exchange.sendJson(200, encode(answer.completion));
   };
 }
 

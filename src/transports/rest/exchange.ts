@@ -104,7 +104,7 @@ export class Exchange {
   /** The headers of every answer, and these. */
   #head(headers: Readonly<Record<string, string>>): string[] {
     const head: string[] = [...noSniff, 'x-request-id', this.served.id];
-    for (const more of [this.served.rateHeaders, headers]) {
+    for (const more of [this.served.rateHeaders, this.served.answerHeaders, headers]) {
       for (const name in more) head.push(name, more[name] ?? '');
     }
     return head;

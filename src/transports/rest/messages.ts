@@ -13,7 +13,7 @@ import type { RpcTable } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
-import { replayHeaders, sendNamedEvents, sseEvent } from './response.ts';
+import { sendNamedEvents, sseEvent } from './response.ts';
 
 const paramsCodec = jsonCodec(MessageParamsSchema);
 
@@ -28,7 +28,7 @@ export function messagesHandler({ createMessage, streamMessage }: RpcTable, limi
       return exchange.end();
     }
     const answer = await served.answer(createMessage, create(CreateMessageRequestSchema, { params }));
-    exchange.sendJson(200, encode(answer.message), replayHeaders(served));
+    exchange.sendJson(200, encode(answer.message));
   };
 }
 

@@ -1,8 +1,7 @@
-/** Sends server-sent events, and the header of a repeated answer. */
+/** Sends server-sent events. */
 import type { StreamOptions } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../../core/values/batches.ts';
 import type { ParleyError } from '../../core/values/errors.ts';
-import type { ServedCall } from '../run-call.ts';
 import { errorBody } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -18,11 +17,6 @@ const sseDone = 'data: [DONE]\n\n';
 
 /** A comment, which parsers of events skip. */
 const waitingComment = ': waiting\n\n';
-
-/** Marks an answer that repeats that of an earlier request with the same Idempotency-Key. */
-export function replayHeaders({ isReplay }: ServedCall): Record<string, string> {
-  return isReplay ? { 'idempotent-replayed': 'true' } : {};
-}
 
 /** Events as text. */
 interface EventForm<T> {

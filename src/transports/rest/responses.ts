@@ -15,7 +15,7 @@ import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { errorBody } from './errors.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
-import { replayHeaders, sendNamedEvents, sseEvent } from './response.ts';
+import { sendNamedEvents, sseEvent } from './response.ts';
 
 const lastEvents: ReadonlySet<string> = new Set([
   'response.completed',
@@ -39,7 +39,7 @@ export function responsesHandler(
       return exchange.end();
     }
     const answer = await served.answer(createResponse, create(CreateResponseRequestSchema, { params }));
-    exchange.sendJson(200, encode(answer.response), replayHeaders(served));
+    exchange.sendJson(200, encode(answer.response));
   };
 }
 

@@ -7,7 +7,6 @@ import type { Call } from '../../core/access/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, requireMembers } from './request.ts';
-import { replayHeaders } from './response.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
 /** The contract's four fields. Any other has no effect. */
@@ -24,7 +23,7 @@ export function speechHandler(
     const request = await served.read((call) => readSpeech(exchange, call, limits));
     for await (const parts of served.stream(synthesizeSpeech, request)) {
       for (const { audio, contentType } of parts) {
-        if (contentType !== '') exchange.begin({ 'content-type': contentType, ...replayHeaders(served) });
+        if (contentType !== '') exchange.begin({ 'content-type': contentType });
         await exchange.write(audio);
       }
     }

@@ -18,7 +18,7 @@ import type { Batches } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
-import { replayHeaders, sendEvents } from './response.ts';
+import { sendEvents } from './response.ts';
 
 /** SDKs send lists under a name with brackets; some clients omit the brackets. */
 const listFields = (name: string) => [`${name}[]`, name];
@@ -68,7 +68,7 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
     const wanted = transcription.timestampGranularities;
     const withSegments = wanted.length === 0 || wanted.includes('segment');
     const { contentType, text } = renderTranscript(transcript, format, withSegments);
-    exchange.sendText(200, contentType, text, replayHeaders(served));
+    exchange.sendText(200, contentType, text);
   };
 }
 

@@ -7,6 +7,7 @@ const attempt = { engine: 'azure', code: 'upstream_error' };
 it.each([
   [{ engine: 'azure', durationMs: 5 }, 'azure: answered, after 5 ms'],
   [attempt, 'azure: upstream_error'],
+  [{ ...attempt, model: 'gpt' }, 'azure for gpt: upstream_error'],
   [
     { ...attempt, upstreamCode: 'overloaded' },
     'azure: upstream_error, its upstream reported an error (overloaded)',

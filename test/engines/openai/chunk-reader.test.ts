@@ -38,7 +38,7 @@ const asMessage: Write = ({ message }) =>
 /** Reads a stream in these pieces. Returns the chunks for the client, and the facts that core knows at its end. */
 function passed(pieces: readonly Uint8Array[], read: Read, write: Write) {
   const sse = new SseReader();
-  const answer = new StreamedAnswer(head);
+  const answer = new StreamedAnswer(() => head);
   const sent: string[] = [];
   const outcome = () => {
     for (const events of [...pieces.map((piece) => () => sse.read(piece)), () => sse.end()]) {

@@ -55,7 +55,7 @@ function readAnswer(chunks: readonly JsonValue[]): void {
     );
   const answer = begin();
   const decoded = chunks.map((chunk) => chunkCodec.decodeLeniently(chunk));
-  answer.begin();
+  answer.begin('');
   for (const chunk of decoded) answer.take(chunk);
   answer.finish();
   checkEvents(events);

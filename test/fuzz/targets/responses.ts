@@ -67,7 +67,7 @@ function eventsOf(chunks: readonly JsonValue[]): ResponseEvent[] {
     (event) => events.push(event),
     reasoning,
   );
-  answer.begin();
+  answer.begin('');
   for (const chunk of chunks) answer.take(chunkCodec.decodeLeniently(chunk));
   answer.finish();
   return events;

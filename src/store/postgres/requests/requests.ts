@@ -10,7 +10,7 @@ import type {
   Reservation,
   ReserveOutcome,
 } from '../../../core/entities/reservation.ts';
-import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import { answered, type RecordEnd, type RecordStart } from '../../../core/entities/usage.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { RequestId } from '../../../core/values/ids.ts';
 import { countedToText, countsOfOwners } from '../../entities/counts.ts';
@@ -239,11 +239,12 @@ function endRecord(
   { end, claim }: { readonly end: RecordEnd; readonly claim: ClaimEnd | undefined },
 ): RecordEnd {
   const recorded = settle(rows, record.reserved, end);
-  const debit = debitOf(start, recorded);
+  const ended = answered(start, recorded);
+  const debit = debitOf(ended, recorded);
   if (debit) writes.insertedEntries.push(debit);
   record.state = recorded.state;
-  writes.endedRecords.push({ id: start.id, ...endRow(recorded) });
-  writes.addSum(start, recorded);
+  writes.endedRecords.push({ id: start.id, ...endRow(recorded), model: recorded.model });
+  writes.addSum(ended, recorded);
   if (claim) writes.claimEnds.push(claim);
   return recorded;
 }

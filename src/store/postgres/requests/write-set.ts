@@ -52,7 +52,7 @@ function insertInto(table: string, all: readonly Column[]): string {
 }
 
 const newRecordColumns = columns(...recordColumns, 'node_epoch', 'counted', 'rate_uses');
-const endedColumns = columns('id', ...endColumns);
+const endedColumns = columns('id', ...endColumns, 'model');
 const extendedColumns = columns('id', 'counted');
 const keyColumns = columns('id', 'last_used_at_ms');
 const fundsColumns = columns('id', 'balance', 'held');
@@ -72,7 +72,7 @@ const summedColumns = columns(...sumKey, ...sumColumns);
 const keyOfSum = sumKey.join(', ');
 
 const endRecords = `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
-    hold_nano_credits = 0, counted = null, rate_uses = null
+    model = coalesce(new.model, record.model), hold_nano_credits = 0, counted = null, rate_uses = null
     from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`;
 
 const texts = {
@@ -107,7 +107,7 @@ const texts = {
 /** The writes of a group, beside the rows that it has read and changed. */
 export class WriteSet {
   readonly insertedRecords: NewRow[] = [];
-  readonly endedRecords: (EndRow & { readonly id: RequestId })[] = [];
+  readonly endedRecords: (EndRow & Pick<RecordEnd, 'model'> & { readonly id: RequestId })[] = [];
   /** Counted amounts of running requests, as text. */
   readonly extendedRecords = new Map<RequestId, string | null>();
   readonly #sums: SumRow[] = [];

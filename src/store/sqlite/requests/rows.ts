@@ -69,9 +69,15 @@ function insertInto(columns: readonly string[]): Statement<UsageRow> {
   });
 }
 
-const endUsage = statement((p: Numbered<EndRow> & { readonly id: RequestId }) => {
+interface EndedRow extends Numbered<EndRow> {
+  readonly id: RequestId;
+  /** Null: that of the start. */
+  readonly model: bigint | string | null;
+}
+
+const endUsage = statement((p: EndedRow) => {
   const ended = endColumns.map((column) => sql`${sql.ref(column)} = ${p[column]}`);
-  return sql`update usage_rows set ${sql.join(ended)}, hold_nano_credits = 0
+  return sql`update usage_rows set ${sql.join(ended)}, model = coalesce(${p.model}, model), hold_nano_credits = 0
     where id = ${bytesOf(p.id)} and state = ${sql.lit(startedNumber)}`;
 });
 const insertLedger = statement(
@@ -108,7 +114,8 @@ export class Rows {
   /** Ends a started record. */
   endStarted(id: RequestId, recorded: RecordEnd): Step[] {
     const row = endRow(recorded);
-    return this.#steps(endUsage, { id, ...row, ...this.#numbered(row) });
+    const model = recorded.model === undefined ? null : this.#numbers.word(recorded.model);
+    return this.#steps(endUsage, { id, ...row, ...this.#numbered(row), model });
   }
 
   /** Goes with `addCredits` of the same amount. The primary key prevents a second debit of a request. */

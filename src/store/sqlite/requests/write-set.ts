@@ -3,7 +3,7 @@
 import type { HeldAmounts } from '../../../core/books/books.ts';
 import { debitOf, interruptedEnd, usedOf } from '../../../core/books/settle.ts';
 import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
-import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import { answered, type RecordEnd, type RecordStart } from '../../../core/entities/usage.ts';
 import type { Price } from '../../../core/values/money.ts';
 import { addUsed, openCount } from '../../entities/counts.ts';
 import { endClaim } from '../../entities/idempotency.ts';
@@ -28,10 +28,11 @@ interface EndingDeps {
 
 /** The end of a request: its record, its debit, and the used amounts of its counts. */
 export function ending(
-  { start, reserved, price, isStarted }: RunningRequest,
+  { start: begun, reserved, price, isStarted }: RunningRequest,
   end: RecordEnd,
   { claim, readSet, rows }: EndingDeps,
 ): Job {
+  const start = answered(begun, end);
   const steps: Step[] = isStarted ? rows.endStarted(start.id, end) : rows.insertEnded(start, end, price);
   const debit = debitOf(start, end);
   if (debit) steps.push(...rows.insertEntry(debit));

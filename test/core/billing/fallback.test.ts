@@ -1,0 +1,347 @@
+/** Models that answer in place of one that fails: what the client gets and pays, and what the record shows. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { CreateKeyRequestSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { cliCall } from '../../../src/core/access/call.ts';
+import { completion, chunks as pieces, readEvents } from '../../support/chat-answers.ts';
+import { bearer, errorOf, startParley } from '../../support/parley.ts';
+import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { events, failure, json, resetAtOnce, silence } from '../../support/upstream-answers.ts';
+
+const [one, two, three] = [
+  await startScriptedUpstream(),
+  await startScriptedUpstream(),
+  await startScriptedUpstream(),
+];
+const limits = { contextTokens: 2_000, outputTokensMax: 100 };
+const model = (id: string, engine: string, price: number, more = {}) => ({
+  id,
+  type: 'chat',
+  engine,
+  price: { input: price, output: 2 * price },
+  ...limits,
+  ...more,
+});
+const all = ['connect', 'timeout', 429, '5xx', 402, 'context'];
+const folder = mkdtempSync(join(tmpdir(), 'parley-fallback-'));
+const file = join(folder, 'parley.yaml');
+const engineOf = (baseUrl: string) => ({
+  kind: 'openai',
+  baseUrl,
+  retriesMax: 0,
+  firstByteMs: 400,
+  breakerFailures: 1_000,
+});
+writeFileSync(
+  file,
+  JSON.stringify({
+    engines: {
+      one: engineOf(one.baseUrl),
+      two: engineOf(two.baseUrl),
+      three: engineOf(three.baseUrl),
+      nowhere: engineOf('http://127.0.0.1:9/v1'),
+    },
+    models: [
+      model('plain', 'one', 1_000),
+      model('m', 'one', 1_000, { fallback: ['other', 'third'], fallbackOn: all }),
+      model('default', 'one', 1_000, { fallback: ['other'] }),
+      model('at-first-price', 'one', 1_000, { fallback: ['other'], fallbackOn: all, fallbackPrice: 'first' }),
+      model('unreachable', 'nowhere', 1_000, { fallback: ['other'] }),
+      model('short', 'one', 1_000, {
+        fallback: ['other'],
+        fallbackOn: all,
+        contextTokens: 20,
+        outputTokensMax: 10,
+      }),
+      model('to-free', 'one', 1_000, { fallback: ['free'], fallbackOn: all }),
+      model('to-dear', 'one', 1_000, { fallback: ['dear'], fallbackOn: all }),
+      model('other', 'two', 2_000),
+      model('third', 'three', 4_000),
+      model('free', 'two', 0),
+      model('dear', 'two', 1_000_000 / 4),
+    ],
+  }),
+);
+const parley = await startParley({ file });
+rmSync(folder, { recursive: true });
+afterAll(async () => {
+  await parley.close();
+  for (const upstream of [one, two, three]) await upstream.stop();
+});
+
+/** What an answer of 9 tokens for the prompt and 4 of output costs, in nano-credits. */
+const costAt = (price: number) => BigInt(price) * 1_000n * (9n + 2n * 4n);
+
+const path = '/chat/completions';
+const question = { messages: [{ role: 'user', content: 'say hello' }] };
+const ask = (id: string, more = {}, key = parley.apiKey) =>
+  parley.postJson(path, { model: id, ...question, ...more }, bearer(key));
+const asked = () => [one, two, three].map(({ requests }) => requests.length);
+let before: readonly number[];
+const tried = () => asked().map((count, at) => count - (before[at] ?? 0));
+
+beforeEach(() => {
+  before = asked();
+  one.answer(path, failure(500));
+  two.answer(path, json(completion('from two')));
+  three.answer(path, json(completion('from three')));
+});
+
+/** The record, the debit and the balance of an answer, which must agree. */
+async function paidFor(
+  response: Response,
+  wanted: { readonly model: string; readonly cost: bigint | undefined },
+) {
+  const record = await parley.recordOf(response);
+  expect({ model: record.model, cost: record.cost }).toEqual(wanted);
+  const { faults, entries, accounts } = await parley.books();
+  expect(faults).toEqual([]);
+  expect(accounts.every(({ held }) => held === 0n)).toBe(true);
+  const debits = entries.filter(({ reference }) => reference === record.id);
+  expect(debits.map(({ amount }) => amount)).toEqual(wanted.cost ? [-wanted.cost] : []);
+  return record;
+}
+
+describe.each([false, true])('with stream: %s', (stream) => {
+  beforeEach(() => {
+    if (!stream) return;
+    two.answer(path, events(pieces('from', ' two')));
+    three.answer(path, events(pieces('from', ' three')));
+  });
+
+  const read = async (response: Response) => {
+    if (!stream) return (await response.json()) as { model: string; text?: string };
+    const { events: parts, isDone, text } = await readEvents(response);
+    expect(isDone).toBe(true);
+    return { model: parts[0].model, text };
+  };
+
+  it.each([
+    ['a status of 500', failure(500), 500],
+    ['a status of 503', failure(503), 503],
+    ['a status of 429', failure(429), 429],
+    ['a status of 402', failure(402), 402],
+    ['a connection that closes', resetAtOnce, undefined],
+    ['an answer that takes too long', silence, undefined],
+    [
+      'a prompt that is too long',
+      json({ error: { code: 'context_length_exceeded', message: 'too long' } }, { status: 400 }),
+      400,
+    ],
+  ])('answers with the next model after %s, at its price', async (_, answer, upstreamStatus) => {
+    one.answer(path, answer);
+    const response = await ask('m', { stream });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-parley-model')).toBe('other');
+    expect((await read(response)).model).toBe('other');
+    const record = await paidFor(response, { model: 'other', cost: costAt(2_000) });
+    expect(record).toMatchObject({ state: 'ok', engine: 'two' });
+    const [first, second] = record.cause?.attempts ?? [];
+    expect(first).toMatchObject({ engine: 'one', model: 'm', durationMs: expect.any(Number) });
+    expect(first?.upstreamStatus).toBe(upstreamStatus);
+    expect(second).toMatchObject({ engine: 'two', model: 'other' });
+    expect(second?.code).toBeUndefined();
+    expect(tried()).toEqual([1, 1, 0]);
+  });
+
+  it('goes on to a third model, and lets the client pay for that one alone', async () => {
+    two.answer(path, failure(429));
+    const response = await ask('m', { stream });
+    expect((await read(response)).model).toBe('third');
+    const record = await paidFor(response, { model: 'third', cost: costAt(4_000) });
+    expect(record.cause?.attempts?.map(({ engine }) => engine)).toEqual(['one', 'two', 'three']);
+  });
+
+  it('answers with the next model if nothing listens at the first', async () => {
+    const response = await ask('unreachable', { stream });
+    expect((await read(response)).model).toBe('other');
+    await paidFor(response, { model: 'other', cost: costAt(2_000) });
+  });
+
+  it('lets the client pay the price of the first model if it is set so', async () => {
+    const response = await ask('at-first-price', { stream });
+    expect((await read(response)).model).toBe('other');
+    await paidFor(response, { model: 'other', cost: costAt(1_000) });
+  });
+
+  it('answers as ever while the first model works, and names no other', async () => {
+    one.answer(path, stream ? events(pieces('from', ' one')) : json(completion('from one')));
+    const response = await ask('m', { stream });
+    expect(response.headers.get('x-parley-model')).toBeNull();
+    expect((await read(response)).model).toBe('m');
+    await paidFor(response, { model: 'm', cost: costAt(1_000) });
+    expect(tried()).toEqual([1, 0, 0]);
+  });
+
+  it.each([
+    ['never by itself', 'plain', failure(429), 429],
+    ['after a reason that is not listed', 'default', failure(500), 500],
+    ['after a refusal of the request', 'm', failure(400), 400],
+    ['after a key that is refused', 'm', failure(401), 401],
+  ])('does not fall back %s', async (_, id, answer, status) => {
+    one.answer(path, answer);
+    const response = await ask(id, { stream });
+    expect(response.status).toBe(status);
+    await paidFor(response, { model: id, cost: undefined });
+    expect(tried()).toEqual([1, 0, 0]);
+  });
+
+  it('reports the error of the first model if all fail, and charges nothing', async () => {
+    one.answer(path, failure(429, { 'retry-after': '7' }));
+    two.answer(path, failure(503));
+    three.answer(path, failure(400));
+    const response = await ask('m', { stream });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('retry-after')).toBe('7');
+    expect(response.headers.get('x-parley-model')).toBeNull();
+    const record = await paidFor(response, { model: 'm', cost: undefined });
+    expect(record.cause?.attempts?.map(({ upstreamStatus }) => upstreamStatus)).toEqual([429, 503, 400]);
+  });
+
+  it('says not to repeat the request if one of the models ran', async () => {
+    one.answer(path, failure(429));
+    two.answer(path, silence);
+    three.answer(path, failure(429));
+    const response = await ask('m', { stream });
+    expect(response.status).toBe(502);
+    expect(response.headers.get('x-should-retry')).toBe('false');
+    await paidFor(response, { model: 'm', cost: undefined });
+  });
+
+  it('passes over a model that the key may not call', async () => {
+    const key = await keyWith({ models: ['m', 'third'] });
+    const response = await ask('m', { stream }, key);
+    expect((await read(response)).model).toBe('third');
+    expect(tried()).toEqual([1, 0, 1]);
+  });
+
+  it('takes a prompt that is too long for the first model to the next one', async () => {
+    const messages = [{ role: 'user', content: 'word '.repeat(300) }];
+    one.answer(
+      path,
+      json({ error: { code: 'context_length_exceeded', message: 'too long' } }, { status: 400 }),
+    );
+    const response = await ask('short', { stream, messages });
+    expect((await read(response)).model).toBe('other');
+    const sent = two.requests.at(-1)?.json;
+    expect(sent).toMatchObject({ model: 'other', max_tokens: 100 });
+    await paidFor(response, { model: 'other', cost: costAt(2_000) });
+  });
+
+  it("keeps the client's limit", async () => {
+    await read(await ask('m', { stream, max_completion_tokens: 7 }));
+    expect(two.requests.at(-1)?.json).toMatchObject({ max_tokens: 7 });
+  });
+
+  it('ends in the error of the first model if the credits do not cover the next one', async () => {
+    const key = await parley.newKey({ credits: '0.5' });
+    const response = await ask('to-dear', { stream }, key);
+    expect(response.status).toBe(500);
+    await paidFor(response, { model: 'to-dear', cost: undefined });
+    expect(tried()).toEqual([1, 0, 0]);
+  });
+
+  it('falls back to a free model however few credits are left', async () => {
+    const key = await parley.newKey({ credits: '0.15' });
+    const response = await ask('to-free', { stream }, key);
+    expect((await read(response)).model).toBe('free');
+    await paidFor(response, { model: 'free', cost: 0n });
+  });
+
+  it('never holds or spends more than the account has, however many requests fall back at once', async () => {
+    const key = await parley.newKey({ credits: '2' });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask('m', { stream }, key)));
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    expect(texts.length).toBe(12);
+    const answered = answers.filter(({ status }) => status === 200).length;
+    expect(answered).toBeGreaterThan(0);
+    expect(answers.every(({ status }) => [200, 402, 500].includes(status))).toBe(true);
+    const { faults, accounts, records } = await parley.books();
+    expect(faults).toEqual([]);
+    expect(accounts.every(({ held, balance }) => held === 0n && balance >= 0n)).toBe(true);
+    expect(records.length).toBeGreaterThan(12);
+  });
+});
+
+it('does not fall back after output', async () => {
+  one.answer(path, events(pieces('from', ' one').slice(0, 2), { done: false, ending: 'reset' }));
+  const response = await ask('m', { stream: true });
+  const { isDone, text } = await readEvents(response);
+  expect({ isDone, text }).toEqual({ isDone: false, text: 'from' });
+  await paidFor(response, { model: 'm', cost: undefined });
+  expect(tried()).toEqual([1, 0, 0]);
+});
+
+it('charges a client that leaves after some output of the second model its price', async () => {
+  two.answer(path, events(pieces('from', ' two').slice(0, 3), { done: false, ending: 'stall' }));
+  const left = new AbortController();
+  const response = await fetch(parley.baseUrl + path, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'm', ...question, stream: true }),
+    ...bearer(parley.apiKey),
+    signal: left.signal,
+  });
+  await response.body?.getReader().read();
+  left.abort();
+  await expect
+    .poll(async () => (await parley.recordOf(response)).state, { timeout: 60_000 })
+    .toBe('cancelled');
+  const { model: answering, cost, tokens } = await parley.recordOf(response);
+  expect(answering).toBe('other');
+  const { promptTokens = 0, completionTokens = 0 } = tokens ?? {};
+  expect(cost).toBe(2_000_000n * BigInt(promptTokens + 2 * completionTokens));
+  expect((await parley.books()).faults).toEqual([]);
+});
+
+it('tries no other model once the client has left', async () => {
+  one.answer(path, silence);
+  const left = new AbortController();
+  const answer = fetch(parley.baseUrl + path, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'm', ...question }),
+    ...bearer(parley.apiKey),
+    signal: left.signal,
+  });
+  await expect.poll(() => tried()[0], { timeout: 60_000 }).toBe(1);
+  left.abort();
+  await expect(answer).rejects.toThrow();
+  await one.requests.at(-1)?.aborted;
+  expect(tried()).toEqual([1, 0, 0]);
+});
+
+describe('other APIs', () => {
+  it.each([
+    ['/responses', { input: 'say hello' }],
+    ['/messages', { ...question, max_tokens: 50 }],
+    ['/completions', { prompt: 'say hello' }],
+  ])('%s names the model that answers, whole and in a stream', async (api, body) => {
+    const whole = await parley.postJson(api, { model: 'm', ...body });
+    expect(whole.headers.get('x-parley-model')).toBe('other');
+    expect(await whole.json()).toMatchObject({ model: 'other' });
+    await paidFor(whole, { model: 'other', cost: costAt(2_000) });
+    two.answer(path, events(pieces('from', ' two')));
+    const streamed = await parley.postJson(api, { model: 'm', ...body, stream: true });
+    expect(streamed.headers.get('x-parley-model')).toBe('other');
+    const text = await streamed.text();
+    expect(text).toContain('"model":"other"');
+    expect(text).not.toContain('"model":"m"');
+    await paidFor(streamed, { model: 'other', cost: costAt(2_000) });
+  });
+
+  it('tells it in an error of the first model, if none answers', async () => {
+    for (const upstream of [one, two, three]) upstream.answer(path, failure(429));
+    const response = await parley.postJson('/responses', { model: 'm', input: 'say hello' });
+    expect(await errorOf(response)).toMatchObject({ status: 429, code: 'upstream_error' });
+  });
+});
+
+/** A key of the account with limits. */
+async function keyWith(wanted: { readonly models: string[] }): Promise<string> {
+  const { accounts } = parley.app.services;
+  const request = { accountId: parley.accountId, name: 'limited', limits: wanted };
+  const { secret } = await accounts.createKey(create(CreateKeyRequestSchema, request), cliCall);
+  return secret;
+}
