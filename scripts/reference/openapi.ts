@@ -107,4 +107,9 @@ const headers: JsonObject = {
     schema: { const: 'true' },
     example: 'true',
   },
+  'x-parley-model': {
+    description: 'The id of the model that answers, if it does so in place of the one that was asked for.',
+    schema: { type: 'string' },
+    example: 'qwen3-8b',
+  },
 };

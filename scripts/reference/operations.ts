@@ -56,7 +56,7 @@ export function restOperation(method: DescMethod, components: Components, regist
   const body = facts.hasBody
     ? { requestBody: form.requestBody ?? requestBody(components, method, others, kind) }
     : {};
-  const success = { '200': successResponse(components, method, form, idempotent.has(kind)) };
+  const success = { '200': successResponse(components, method, form, kind) };
   return {
     path: restPath(method),
     verb: rule.verb === 'GET' ? 'get' : 'post',
@@ -206,9 +206,13 @@ function successResponse(
   components: Components,
   method: DescMethod,
   { content, moreContent }: RestForm,
-  isIdempotent: boolean,
+  kind: Operation,
 ): JsonObject {
-  const headers = ['x-request-id', ...(isIdempotent ? ['idempotent-replayed'] : [])];
+  const headers = [
+    'x-request-id',
+    ...(idempotent.has(kind) ? ['idempotent-replayed'] : []),
+    ...(kind === 'chat' ? ['x-parley-model'] : []),
+  ];
   return {
     description: 'The answer.',
     headers: Object.fromEntries(headers.map((name) => [name, headerRef(name)])),

@@ -190,7 +190,7 @@ function refuseFallback(model: WrittenModel, models: readonly WrittenModel[], tr
     if (settings[setting] === undefined || settings['fallback'] !== undefined) continue;
     tree.refuseName(
       [...path, setting],
-      `\`${setting}\` needs \`fallback\`, which the model \`${id}\` has not.`,
+      `\`${setting}\` needs \`fallback\`, which the model \`${id}\` does not have.`,
     );
   }
   const others = fallbacksOf(model);

@@ -1,10 +1,15 @@
 /** Models that answer in place of one that fails: what the client gets and pays, and what the record shows. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { create } from '@bufbuild/protobuf';
+import { dirname, join } from 'node:path';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
 import { CreateKeyRequestSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
+import { ConfigError, loadConfig } from '../../../src/config/config.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { completion, chunks as pieces, readEvents } from '../../support/chat-answers.ts';
 import { bearer, errorOf, startParley } from '../../support/parley.ts';
@@ -251,6 +256,22 @@ describe.each([false, true])('with stream: %s', (stream) => {
     await paidFor(response, { model: 'free', cost: 0n });
   });
 
+  it('answers within what the first model holds if a budget covers no more', async () => {
+    const response = await ask('m', { stream }, await keyWith({ budgets: { day: '0.4' } }));
+    expect((await read(response)).model).toBe('other');
+    await paidFor(response, { model: 'other', cost: costAt(2_000) });
+    const limit = two.requests.at(-1)?.json.max_tokens;
+    expect(limit).toBeGreaterThan(0);
+    expect(limit).toBeLessThan(100);
+  });
+
+  it('ends in the error of the first model if the minute has too few tokens for the next one', async () => {
+    const response = await ask('short', { stream }, await keyWith({ tokensPerMinute: 35 }));
+    expect(response.status).toBe(500);
+    await paidFor(response, { model: 'short', cost: undefined });
+    expect(tried()).toEqual([1, 0, 0]);
+  });
+
   it('never holds or spends more than the account has, however many requests fall back at once', async () => {
     const key = await parley.newKey({ credits: '2' });
     const answers = await Promise.all(Array.from({ length: 12 }, () => ask('m', { stream }, key)));
@@ -331,6 +352,34 @@ describe('other APIs', () => {
     await paidFor(streamed, { model: 'other', cost: costAt(2_000) });
   });
 
+  it('names it in the headers of gRPC and Connect, whole and in a stream', async () => {
+    const messages = [{ role: 'user', content: { value: { case: 'text' as const, value: 'say hello' } } }];
+    const baseUrl = new URL(parley.baseUrl).origin;
+    for (const transport of [
+      createGrpcTransport({ baseUrl }),
+      createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+    ]) {
+      const client = createClient(ChatService, transport);
+      let named: string | null = null;
+      const options = {
+        headers: { authorization: `Bearer ${parley.apiKey}` },
+        onHeader: (headers: Headers) => {
+          named = headers.get('x-parley-model');
+        },
+      };
+      two.answer(path, json(completion('from two')));
+      const whole = await client.createChatCompletion({ params: { model: 'm', messages } }, options);
+      expect([named, whole.completion?.model]).toEqual(['other', 'other']);
+      two.answer(path, events(pieces('from', ' two')));
+      named = null;
+      const models = new Set<string | undefined>();
+      for await (const part of client.streamChatCompletion({ params: { model: 'm', messages } }, options)) {
+        models.add(part.chunk?.model);
+      }
+      expect([named, ...models]).toEqual(['other', 'other']);
+    }
+  });
+
   it('tells it in an error of the first model, if none answers', async () => {
     for (const upstream of [one, two, three]) upstream.answer(path, failure(429));
     const response = await parley.postJson('/responses', { model: 'm', input: 'say hello' });
@@ -338,8 +387,84 @@ describe('other APIs', () => {
   });
 });
 
+describe('the settings', () => {
+  const findings = (models: readonly object[]) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'parley-fallback-settings-')), 'parley.yaml');
+    const speech = { id: 'voice', type: 'speech', engine: 'builtin' };
+    writeFileSync(file, JSON.stringify({ models: [...models, speech] }));
+    try {
+      loadConfig({ env: {}, file });
+      return [];
+    } catch (error) {
+      if (error instanceof ConfigError) return error.findings.map(({ message }) => message);
+      throw error;
+    } finally {
+      rmSync(dirname(file), { recursive: true });
+    }
+  };
+  const chat = (id: string, more: object = {}) => model(id, 'builtin', 1, more);
+
+  it('of models that name others are taken', () =>
+    expect(
+      findings([chat('a', { fallback: ['b', 'c'] }), chat('b', { fallback: ['c'] }), chat('c')]),
+    ).toEqual([]));
+
+  it.each([
+    [['d'], 'There is no chat model `d`. There are: a, b.'],
+    [['voice'], 'There is no chat model `voice`. There are: a, b.'],
+    [['a'], 'The model `a` falls back to itself. Name another one.'],
+    [['b', 'b'], '`b` is in the list of the model `a` already. Keep it once.'],
+    [[], '`models[0].fallback` is a list, but must be a list of at least one chat model.'],
+  ])('refuse %o', (fallback, message) =>
+    expect(findings([chat('a', { fallback }), chat('b')])).toEqual([message]),
+  );
+
+  it('refuse models that fall back to each other', () => {
+    const [first, ...others] = findings([
+      chat('a', { fallback: ['b'] }),
+      chat('b', { fallback: ['c'] }),
+      chat('c', { fallback: ['a'] }),
+    ]);
+    expect(first).toBe('These models fall back to each other: `a` to `b` to `c` to `a`. Remove one of them.');
+    expect(others.length).toBe(2);
+  });
+
+  it.each([
+    [{ fallbackOn: [429] }, '`fallbackOn` needs `fallback`, which the model `a` does not have.'],
+    [{ fallbackPrice: 'first' }, '`fallbackPrice` needs `fallback`, which the model `a` does not have.'],
+    [
+      { fallback: ['b'], fallbackOn: [500] },
+      '`models[0].fallbackOn[0]` is 500, but must be one of connect, timeout, 429, 5xx, 402, context.',
+    ],
+  ])('refuse %o', (more, message) => expect(findings([chat('a', more), chat('b')])).toEqual([message]));
+});
+
+it('works as the page on upstreams shows it', async () => {
+  const page = readFileSync(new URL('../../../docs/upstreams.md', import.meta.url), 'utf8');
+  const example = /```yaml fallback\n(.*?)```/s.exec(page)?.[1] ?? '';
+  const shown = mkdtempSync(join(tmpdir(), 'parley-fallback-page-'));
+  writeFileSync(join(shown, 'hosted.key'), 'sk-hosted');
+  writeFileSync(
+    join(shown, 'parley.yaml'),
+    example
+      .replace('https://api.example.com/v1', one.baseUrl)
+      .replace('http://127.0.0.1:8000/v1', two.baseUrl)
+      .replace('hosted.key', join(shown, 'hosted.key')),
+  );
+  const server = await startParley({ file: join(shown, 'parley.yaml') });
+  try {
+    const response = await server.postJson(path, { model: 'large', ...question });
+    expect(await response.json()).toMatchObject({ model: 'qwen3-8b' });
+    // 9 tokens at 0.05 and 4 at 0.2 credits per million.
+    expect((await server.recordOf(response)).cost).toBe(1_250n);
+  } finally {
+    await server.close();
+    rmSync(shown, { recursive: true });
+  }
+});
+
 /** A key of the account with limits. */
-async function keyWith(wanted: { readonly models: string[] }): Promise<string> {
+async function keyWith(wanted: MessageInitShape<typeof LimitsSchema>): Promise<string> {
   const { accounts } = parley.app.services;
   const request = { accountId: parley.accountId, name: 'limited', limits: wanted };
   const { secret } = await accounts.createKey(create(CreateKeyRequestSchema, request), cliCall);
