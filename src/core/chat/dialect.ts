@@ -133,11 +133,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     return this.#dialect.build(params, call, emit, reasoning);
   }
 
-  #toChat(
-    params: Params,
-    call: Call,
-    model = this.#deps.chat.modelOf(params.model),
-  ): ChatCompletionParams {
+  #toChat(params: Params, call: Call, model = this.#deps.chat.modelOf(params.model)): ChatCompletionParams {
     const { thinking, systemMessages } = model ?? {};
     const open = this.#deps.reasoning.opening(call.caller.account.id, model?.id ?? params.model);
     const chat = this.#dialect.toChat(params, thinking, open);
