@@ -99,8 +99,7 @@ function errorResponse(own: readonly ErrorCode[], mayBePassedOn: boolean, facts:
 function passedOnResponse(facts: OperationFacts): JsonObject {
   const description =
     'The engine answered with an error of its own: its status, with the code `upstream_error`, and its `Retry-After`.';
-  const headers = { 'retry-after': headerRef('retry-after') };
-  return { description, ...errorContent(['upstream_error'], headers, facts) };
+  return { description, ...errorContent(['upstream_error'], headersOf('upstream_error'), facts) };
 }
 
 function errorContent(
