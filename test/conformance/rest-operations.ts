@@ -178,9 +178,13 @@ interface Events {
   readonly isDone: boolean;
 }
 
-/** The server-sent events of an answer. An incomplete one is left out. */
+/** The server-sent events of an answer. An incomplete one is left out, and so are comments. */
 export function readEvents({ body }: HttpAnswer): Events {
-  const blocks = body.toString().split('\n\n').slice(0, -1);
+  const blocks = body
+    .toString()
+    .split('\n\n')
+    .slice(0, -1)
+    .filter((block) => !block.startsWith(':'));
   const names = blocks.map((block) => /^event: (.*)\n/.exec(block)?.[1] ?? '');
   const data = blocks.map((block) => block.replace(/^(event: .*\n)?data: /, ''));
   const isDone = data.at(-1) === '[DONE]';

@@ -162,7 +162,8 @@ export class PayingClients {
     const body = { ...this.#conversation(), ...options, stream: true };
     const response = await this.#post(server, '/chat/completions', server.apiKey, body);
     if (this.#random.onceIn(5)) return leaveAfterOnePart(response);
-    const events = (await response.text()).split('\n\n').filter(Boolean);
+    const isEvent = (text: string) => text !== '' && !text.startsWith(':');
+    const events = (await response.text()).split('\n\n').filter(isEvent);
     if (events.at(-1) !== 'data: [DONE]') throw new Error('terminated');
     const chunks = events.slice(0, -1).map((event) => JSON.parse(event.slice('data: '.length)));
     const usages: Usage[] = chunks.flatMap(({ usage }) => usage ?? []);

@@ -27,7 +27,7 @@ async function readEvents(response: Response) {
   const text = await response.text();
   const data = text
     .split('\n\n')
-    .filter(Boolean)
+    .filter((event) => event !== '' && !event.startsWith(':'))
     .map((event) => event.replace(/^data: /, ''));
   const isDone = data.at(-1) === '[DONE]';
   const events = (isDone ? data.slice(0, -1) : data).map((event) => JSON.parse(event));
