@@ -81,7 +81,7 @@ async function planSeveral(
   return [first, ...others];
 }
 
-/** What the first model holds. */
+/** The credits and tokens that another model may hold: at most those of the first one. */
 function within({ amount, tokens }: HoldPlan, affordable: Affordable): Affordable {
   const { credits, tokens: rate } = affordable;
   return {

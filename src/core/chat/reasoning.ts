@@ -1,6 +1,6 @@
 /**
- * What a model needs of its own reasoning in the next turn, such as `reasoning_content` beside calls, or the thought signatures of
- * calls. Other forms of a chat have no place for it, and nothing is stored: it travels in the conversation of the client, signed.
+ * Reasoning that a model wants back in the next turn, such as `reasoning_content` beside calls, or the thought signatures of calls.
+ * The Responses and Messages APIs have no place for it, and nothing is stored: it travels in the conversation of the client, signed.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';

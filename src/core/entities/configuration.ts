@@ -55,7 +55,7 @@ export interface FileChangeResult {
 }
 
 export interface ConfigurationEditor {
-  /** Of the file. */
+  /** The path of the file. */
   readonly path: string;
   read(): EditableFile;
   /**

@@ -21,7 +21,7 @@ export interface ReportedValueOptions<Value> {
   readonly names: { readonly engine: string; readonly model: string };
 }
 
-/** What a model needs to know before it can be called: its voices, or its context. */
+/** A fact that Parley must know before it can call a model: its voices, or its context. */
 export interface Known<Value> {
   availability(): Availability;
   /** @throws `engine_unavailable` while it is not known */
