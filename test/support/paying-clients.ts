@@ -52,6 +52,7 @@ export class PayingClients {
   readonly surprises: string[] = [];
   /** Answers that `mayRefuse` allows. */
   refusals = 0;
+  lastRefusal = 'none was refused';
   /** Chats that the rest of a budget did not cover. */
   overBudget = 0;
   readonly #mayRefuse: (status: number) => boolean;
@@ -247,6 +248,7 @@ export class PayingClients {
   #refused(status: number, message: string): never {
     if (this.#mayRefuse(status)) this.refusals++;
     else this.surprises.push(`${status} ${message}`);
+    this.lastRefusal = `${status} ${message}`;
     throw new Refused();
   }
 }

@@ -131,6 +131,8 @@ export class Nodes {
       await until(async () => {
         await clients.finishErrands({ ...this.keys, baseUrl });
         return clients.open('load') + clients.open('careful') === 0;
+      }).catch((cause) => {
+        throw new Error(`errands are not answered: ${clients.lastRefusal}`, { cause });
       });
     }
     const books = await this.settledBooks();
