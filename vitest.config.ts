@@ -14,7 +14,7 @@ const onPostgres = [
   'test/core/{accounts,alerts}/**/*.test.ts',
   'test/core/limits/**/*.test.ts',
   'test/core/idempotency/**/*.test.ts',
-  'test/core/billing/{fallback,money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
+  'test/core/billing/{fallback,images,money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
   'test/identity/sign-in.test.ts',
   'test/core/realtime/{endings,turns}.test.ts',
   'test/transports/realtime/**/*.test.ts',

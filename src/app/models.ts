@@ -44,7 +44,8 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
-      const { price, thinking = 'effort', systemMessages, contextTokens, outputTokensMax = Infinity } = model;
+      const { price, thinking = 'effort', systemMessages, imageTokens } = model;
+      const { contextTokens, outputTokensMax = Infinity } = model;
       const needsContext = contextTokens === undefined;
       const engine = runChat(enginesOf(model, engines, (set) => set.chat?.(id, needsContext)));
       return {
@@ -54,6 +55,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
         price,
         thinking,
         systemMessages,
+        imageTokens,
         fallback: fallbackOf(model),
         // An upstream may report another context for each request.
         get contextTokens() {

@@ -161,6 +161,11 @@ const chatModel = group({
   outputTokensMax: wholeNumber(1, 10_000_000)
     .optional()
     .describe('Tokens of one completion, at most `contextTokens`. Default: `contextTokens`.'),
+  imageTokens: wholeNumber(1, 10_000_000)
+    .optional()
+    .describe(
+      'Tokens that are held for an image of unknown size: one behind a URL, or in another format than PNG, JPEG, GIF and WebP. The size of others tells how many they may have. Default: 16384.',
+    ),
 }).describe('A chat model. It costs prepaid credits.');
 
 const modelTypes = ['speech', 'transcription', 'chat'] as const;

@@ -39,7 +39,7 @@ export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldP
   if (least.amount > affordable.credits) throw affordable.creditsError(least.amount);
   return andThen(mayBeTooLong(facts) ? refuseTooLong(facts) : undefined, () =>
     andThen(longestAnswer(facts), (outputTokens) => {
-      const whole = planFor(facts, promptBound(facts, facts.requestBytes), outputTokens);
+      const whole = planFor(facts, promptBound(facts, textBound(facts)), outputTokens);
       return fits(whole, affordable) ? whole : planCounted(facts, affordable, outputTokens);
     }),
   );
@@ -71,7 +71,7 @@ async function planCounted(
 ): Promise<HoldPlan> {
   const { price, params } = facts;
   const choices = params.n ?? 1;
-  const byBytes = promptBound(facts, facts.requestBytes);
+  const byBytes = promptBound(facts, textBound(facts));
   const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countRequest(), params)));
   const counted = planFor(facts, promptTokens, outputTokens);
   if (fits(counted, affordable)) return counted;
@@ -122,7 +122,8 @@ async function refuseTooLong(facts: PromptFacts): Promise<void> {
  * prompt close to the context gets half of the remaining tokens by its count.
  */
 function roomForAnswer(facts: PromptFacts): Soon<number> {
-  const { params, refers } = facts;
+  const { params } = facts;
+  const refers = facts.references.length > 0;
   const { contextTokens, outputTokensMax } = facts.model;
   // Uses the bytes of the text, not of the request, so that the limit is the same on every wire.
   const bytes = facts.textBytes + templateBound(params);
@@ -135,9 +136,17 @@ function roomForAnswer(facts: PromptFacts): Soon<number> {
   });
 }
 
-/** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */
-function promptBound({ model, refers }: PromptFacts, tokens: number): number {
-  return refers ? model.contextTokens : Math.min(model.contextTokens, tokens);
+/** Bounds the prompt. One that refers to more than images can be as long as the model's context. @param tokens those of its text */
+function promptBound({ model, references }: PromptFacts, tokens: number): number {
+  return references.reduce(
+    (sum, { tokens: more }) => Math.min(model.contextTokens, sum + more),
+    Math.min(model.contextTokens, tokens),
+  );
+}
+
+/** No tokenizer makes more tokens than bytes. */
+function textBound({ requestBytes, references }: PromptFacts): number {
+  return references.reduce((left, { bytes }) => left - bytes, requestBytes);
 }
 
 function withMargin(tokens: number, params: ChatCompletionParams): number {

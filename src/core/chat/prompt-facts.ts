@@ -7,7 +7,7 @@ import {
 import { promptBytes, promptText } from '../entities/chat-text.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { Price } from '../values/money.ts';
-import { refersElsewhere } from './references.ts';
+import { type Reference, referencesOf, withoutImages } from './references.ts';
 
 /** Counts the tokens of a text, up to the context of the model. */
 type CountTokens = (text: string) => Promise<number>;
@@ -36,7 +36,7 @@ export class PromptFacts {
   readonly requestBytes: number;
   readonly #count: CountTokens;
   #textBytes: number | undefined;
-  #refers: boolean | undefined;
+  #references: readonly Reference[] | undefined;
   #requestTokens: Promise<number> | undefined;
   #textTokens: Promise<number> | undefined;
   #roomTokens: Promise<number> | undefined;
@@ -56,15 +56,17 @@ export class PromptFacts {
     return this.#textBytes;
   }
 
-  /** Whether the prompt refers to content of unknown length. */
-  get refers(): boolean {
-    this.#refers ??= refersElsewhere(this.params);
-    return this.#refers;
+  /** Content whose tokens cannot be counted here: images, and content of unknown length. */
+  get references(): readonly Reference[] {
+    this.#references ??= referencesOf(this.params, this.model.imageTokens);
+    return this.#references;
   }
 
-  /** Counts the tokens of the whole request. For a prompt whose bound by bytes is not affordable. */
+  /** Counts the tokens of the whole request, but those of its images. For a prompt whose bound by bytes is not affordable. */
   countRequest(): Promise<number> {
-    this.#requestTokens ??= this.#count(toJsonString(ChatCompletionParamsSchema, this.params));
+    const { params, references } = this;
+    const texts = references.length === 0 ? params : withoutImages(params);
+    this.#requestTokens ??= this.#count(toJsonString(ChatCompletionParamsSchema, texts));
     return this.#requestTokens;
   }
 

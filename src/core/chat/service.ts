@@ -36,7 +36,7 @@ import { type Candidate, type Candidates, candidatesFor, planAll, type Runnable 
 import { ChatJob, type ParamsFor } from './job.ts';
 import { takeLimit } from './output-limit.ts';
 import { PromptFacts } from './prompt-facts.ts';
-import { refersElsewhere } from './references.ts';
+import { referencesOf } from './references.ts';
 import { ReportWarnings } from './report-warnings.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 
@@ -135,7 +135,7 @@ export class ChatOperations {
     const job = await this.#begin(params, call, paramsFor);
     const answer = new StreamedAnswer(() => headOf(job, 'chat.completion.chunk'));
     const source = new DetachableChunks((signal) => job.stream(signal), call.signal, this.#deps.streamPingMs);
-    if (refersElsewhere(job.params)) source.detach();
+    if (referencesOf(job.params).length > 0) source.detach();
     call.cutShort = (reason) => (call.metering.hasOutput ? source.cutShort(reason) : undefined);
     let failure: unknown;
     try {

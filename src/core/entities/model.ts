@@ -35,6 +35,8 @@ export interface ChatModel extends ModelFacts {
   readonly systemMessages: 'as-sent' | 'one-first' | undefined;
   /** The models that answer in its place if it fails before any output; undefined if none do. */
   readonly fallback?: Fallback | undefined;
+  /** Tokens that are held for an image whose size is unknown. Default: those of the largest image. */
+  readonly imageTokens?: number | undefined;
   /** @throws `engine_unavailable` while the engine does not know its context, as does `outputTokensMax` */
   readonly contextTokens: number;
   readonly outputTokensMax: number;

@@ -93,14 +93,20 @@ function greedy(kind: Kind, heldNow: () => Promise<bigint>, note: (given: Given)
   };
 }
 
-/** A prompt with references counts as the whole context. */
+/** The largest image of an upstream. */
+const imageTokens = 16_384;
+
+/** A prompt with other references than images counts as the whole context. */
 async function promptTokens(messages: readonly Json[]): Promise<number> {
   const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Json[]) : []));
-  if (parts.some((part) => 'image_url' in part || 'video_url' in part)) return contextTokens;
+  const images = parts.filter((part) => typeof part['image_url'] === 'object');
+  if (parts.some((part) => 'video_url' in part || typeof part['image_url'] === 'string'))
+    return contextTokens;
   const texts = messages.map(({ content }) =>
     typeof content === 'string' ? content : JSON.stringify(content),
   );
-  return 4 + (await tokens.count(texts.join('\n')));
+  const counted = 4 + (await tokens.count(texts.join('\n')));
+  return Math.min(contextTokens, counted + imageTokens * images.length);
 }
 
 const limit = fc.constantFrom(null, 0, -1, 1, 7, 100, 3_000, 4_000, 5_000, 1_000_000);
