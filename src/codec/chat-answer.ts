@@ -133,11 +133,12 @@ class JsonForm<M extends Message> implements ChatForm<M> {
 
   takeUsage(): Usage | undefined {
     const { usage, ...others } = this.json;
-    if (usage === undefined) return undefined;
     // A copy costs a fifth of `delete`, which would slow down the object from then on.
-    this.json = others;
+    if (usage !== undefined) this.json = others;
+    // Moonshot reports it in the choice that ends.
+    const reported = usage ?? this.#choices.find((choice) => choice['usage'] != null)?.['usage'];
     // Usage that is not an object is dropped, as clients read the metered usage here.
-    return isObject(usage) ? usageCodec.decodeLeniently(withDoubles(usage)) : undefined;
+    return isObject(reported) ? usageCodec.decodeLeniently(withDoubles(reported)) : undefined;
   }
 
   addOther(members: JsonObject): void {

@@ -12,11 +12,12 @@ const root = new URL('../..', import.meta.url).pathname;
 const fixedNames = join(root, 'examples/fixed-names.yaml');
 const needsDocker = 'it downloads an image of a gigabyte or more';
 const needsPackages = 'test/slow installs the same packages and calls them';
+const isAgent = 'test/slow plays the whole page, before upstreams that call tools';
 const isServer = 'the test starts the server in its own process, with the same settings';
 
 /** By page, the blocks that are not run here, with the reason. */
 const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'claude-code': { serve: isServer, claude: 'it needs the program, and a model that calls tools' },
+  'claude-code': { serve: isServer, key: isServer, install: isAgent, task: isAgent, continue: isAgent },
   'open-webui': { serve: isServer, 'open-webui': needsDocker },
   'home-assistant': { serve: isServer, install: needsPackages, bridge: needsPackages },
   livekit: {

@@ -84,6 +84,12 @@ describe('a chunk', () => {
     expect(chunk.other).toBeUndefined();
   });
 
+  it('reports usage from the choice that ends', () => {
+    const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
+    const chunk = asJson({ ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] });
+    expect(chunk.takeUsage()).toMatchObject({ promptTokens: 9, completionTokens: 4, totalTokens: 13 });
+  });
+
   it('that is JSON changes only where core writes', () => {
     const chunk = asJson({ ...chunks['a text'], big: 1e300, deep: { list: [null, { a: null }] } });
     chunk.setHead(ours);

@@ -21,13 +21,26 @@ export async function installClient(
   versions: string,
   install: (folder: string) => Promise<void>,
 ): Promise<Installed> {
-  const name = basename(source);
-  const hash = createHash('sha256')
-    .update(readFileSync(join(source, versions)))
-    .digest('hex');
+  const copied = async (folder: string) => {
+    cpSync(source, folder, { recursive: true });
+    await install(folder);
+  };
+  const installed = await installOnce(basename(source), readFileSync(join(source, versions)), copied);
+  // The programs in it may have changed meanwhile.
+  if ('folder' in installed) cpSync(source, installed.folder, { recursive: true });
+  return installed;
+}
+
+/** The same for a client without files of the tests, such as one that a page installs: `versions` is the page's command. */
+export async function installOnce(
+  name: string,
+  versions: string | Buffer,
+  install: (folder: string) => Promise<void>,
+): Promise<Installed> {
+  const hash = createHash('sha256').update(versions).digest('hex');
   const folder = join(cache, `${name}-${hash.slice(0, 16)}`);
   try {
-    if (!existsSync(folder)) await installInto(folder, source, install);
+    if (!existsSync(folder)) await installInto(folder, install);
   } catch (error) {
     const lines = String(error).trim().split('\n');
     // npm's reason is not on its last line.
@@ -35,20 +48,13 @@ export async function installClient(
     process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
     return { missing };
   }
-  // The programs in it may have changed meanwhile.
-  cpSync(source, folder, { recursive: true });
   return { folder };
 }
 
-async function installInto(
-  folder: string,
-  source: string,
-  install: (folder: string) => Promise<void>,
-): Promise<void> {
+async function installInto(folder: string, install: (folder: string) => Promise<void>): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true });
   const begun = mkdtempSync(`${folder}-`);
   try {
-    cpSync(source, begun, { recursive: true });
     await install(begun);
     renameSync(begun, folder);
   } finally {
