@@ -39,6 +39,8 @@ if (!hasPostgres) {
 
 // Each server of a test starts threads, whose sources would be stripped and compiled anew.
 process.env['NODE_COMPILE_CACHE'] ??= compileCache;
+// A worker starts hundreds of threads, and glibc would keep memory for each.
+if (isFirstTier) process.env['MALLOC_ARENA_MAX'] ??= '2';
 
 export default defineConfig({
   test: {
@@ -47,8 +49,9 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    // Each file starts servers, worker threads and children of its own; two cores run two of them well.
-    maxWorkers: 2,
+    // Each file starts servers, worker threads and children of its own; two cores run two of them well. Files of the first tier wait a
+    // third of the time, for limits of time and for children.
+    maxWorkers: isFirstTier ? 3 : 2,
     // Files share their worker's modules: importing the server anew for each file costs most of a second.
     isolate: false,
     projects: [

@@ -40,7 +40,7 @@ import {
 } from './money-steps.ts';
 import type { TestClock } from './parley.ts';
 import { ScriptedEngines } from './scripted-engines.ts';
-import { newStoreFolder, type StoreFolder } from './store-folder.ts';
+import { newStoreFolder, type StoreFolder, writingHere } from './store-folder.ts';
 
 const noObserver: RequestObserver = {
   began: () => undefined,
@@ -236,7 +236,7 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
     file,
     overrides: { server: { port: 0 }, ...folder.settings, log: { level: 'silent' } },
   });
-  const app = await createApp(config, { clock, log: silent, engines: script.engines });
+  const app = await createApp(config, { clock, log: silent, engines: script.engines, ...writingHere });
   const { store, services } = app;
   const gate = new Gate({
     store,

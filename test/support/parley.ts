@@ -4,15 +4,17 @@ import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import type { ConfigSource } from '../../src/app/configuration-file.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app/create-app.ts';
+import { readPageFiles } from '../../src/app/page-files.ts';
 import { type ConfigOptions, type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
 import { cliCall } from '../../src/core/access/call.ts';
 import type { UsageRecord } from '../../src/core/entities/usage.ts';
 import type { Clock } from '../../src/core/values/clock.ts';
 import type { AccountId } from '../../src/core/values/ids.ts';
+import type { PageFiles } from '../../src/transports/rest/page-routes.ts';
 import { type Books, readBooks } from './books.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
 import { sharedThreads } from './shared-threads.ts';
-import { newStoreFolder, type StoreFolder } from './store-folder.ts';
+import { newStoreFolder, type StoreFolder, writingHere } from './store-folder.ts';
 
 /** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
@@ -118,6 +120,15 @@ function sourceOf(options: ConfigOptions, path: string, reload: () => Promise<vo
   };
 }
 
+let pages: PageFiles | undefined;
+
+/** All servers of a test process share the files of the last build. */
+function pagesOfBuild(): PageFiles {
+  // A test may build them.
+  if (!pages?.size) pages = readPageFiles();
+  return pages;
+}
+
 interface Started {
   readonly app: App;
   readonly dataDir: string;
@@ -145,7 +156,13 @@ async function startInside({ settings, file, folder: given, ...overrides }: Parl
   const config = loadConfig(options);
   const reload = () => app.reload(loadConfig(options));
   const source = file === undefined ? {} : { source: sourceOf(options, file, reload) };
-  const app: App = await createApp(config, { ...sharedThreads(config, overrides), ...source, ...overrides });
+  const app: App = await createApp(config, {
+    ...sharedThreads(config, overrides),
+    ...writingHere,
+    pages: pagesOfBuild(),
+    ...source,
+    ...overrides,
+  });
   const { accounts } = app.services;
   const { secret: adminKey } = await accounts.createAdminKey(
     create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),

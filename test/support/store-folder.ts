@@ -1,16 +1,46 @@
 /** The store of a test: an SQLite database in a folder, or a PostgreSQL database. Runs of vitest differ in `PARLEY_TEST_STORE`. */
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import type { AppOverrides } from '../../src/app/create-app.ts';
 import type { ConfigOverrides } from '../../src/config/config.ts';
 import type { Store, StoreObserver } from '../../src/core/entities/store.ts';
 import { databaseName } from '../../src/store/sqlite/database/connection.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { type Books, readBooks } from './books.ts';
 import type { TestDatabase } from './postgres/database.ts';
+import { isFirstTier } from './tier.ts';
 
 export const testsPostgres = process.env['PARLEY_TEST_STORE'] === 'postgres';
+
+/**
+ * Overrides for a server of the first tier, which writes without a thread: starting that takes half of the CPU time of a start. With all
+ * tests, writes run in a thread, as in a server.
+ */
+export const writingHere: Pick<AppOverrides, 'openStore'> =
+  isFirstTier && !testsPostgres
+    ? { openStore: (dataDir, options) => openStore(dataDir, { ...options, writes: 'here' }) }
+    : {};
+
+const inMemory = '/dev/shm';
+const bytesMin = 2 * 2 ** 30;
+/** Databases of the first tier are in memory if there is room, as SQLite waits for the disk after each commit. */
+const folders = isFirstTier && hasRoom(inMemory) ? inMemory : tmpdir();
+
+function hasRoom(folder: string): boolean {
+  if (!existsSync(folder)) return false;
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize >= bytesMin;
+}
 
 export interface StoreFolder {
   /** A folder for other files, with the database of SQLite. */
@@ -51,7 +81,7 @@ async function makeDatabase(): Promise<Buffer> {
 }
 
 function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'parley-store-'));
+  return mkdtempSync(join(folders, 'parley-store-'));
 }
 
 function sqliteFolder(path: string): StoreFolder {
