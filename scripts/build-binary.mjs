@@ -15,6 +15,7 @@ import { packed } from './binary/packed.mjs';
 import { targetFor } from './binary/target.mjs';
 import { consoleFiles } from './console/files.mjs';
 import { root, run, SetupFailure, say } from './setup/run.mjs';
+import { doStep } from './setup/steps.mjs';
 
 const compiler = fileURLToPath(new URL('binary/compile.mjs', import.meta.url));
 
@@ -24,24 +25,47 @@ async function gitRevision() {
   return ok ? output : 'unknown';
 }
 
+const steps = 4;
+
+/**
+ * Prints the step with its time, and a line now and then while it runs.
+ *
+ * @template Result
+ * @param {number} at @param {string} doing @param {() => Promise<Result>} work @returns {Promise<Result>}
+ */
+async function step(at, doing, work) {
+  const started = performance.now();
+  const progress = () => `${Math.round((performance.now() - started) / 1000)} s so far`;
+  /** @type {Result[]} */
+  const results = [];
+  const keep = async () => void results.push(await work());
+  await doStep({ doing: `${at} of ${steps}: ${doing}`, work: keep, progress }, undefined);
+  return /** @type {Result} */ (results[0]);
+}
+
 /** Writes the assets of the executable to a folder and returns their names. @param {string} folder @param {import('./binary/target.mjs').Target} target */
 async function writeAssets(folder, target) {
-  const bundles = await bundleAll({ commit: await gitRevision(), nativeFileName: nativeCode(target).name });
-  const boot = await bundleBoot();
-  const pages = Object.entries(await consoleFiles()).map(([path, content]) => [`console/${path}`, content]);
-  const files = {
+  const commit = await gitRevision();
+  const { boot, bundles, pages } = await step(1, 'Bundling the program and its pages', async () => ({
+    bundles: await bundleAll({ commit, nativeFileName: nativeCode(target).name }),
+    boot: await bundleBoot(),
+    pages: Object.entries(await consoleFiles()).map(([path, content]) => [`console/${path}`, content]),
+  }));
+  const files = await step(2, 'Packing it with its models and modules', async () => ({
     ...assets(target),
     ...Object.fromEntries(pages),
     'boot.js': boot,
     ...Object.fromEntries(Object.entries(bundles).map(([name, code]) => [`${name}.js.zst`, packed(code)])),
-  };
+  }));
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), content);
   }
   writeFileSync(join(folder, 'start.js'), `${boot}\nboot.boot('main', 'main.cache.zst');\n`);
   writeFileSync(join(folder, 'main.js'), bundles['main'] ?? '');
-  await tool(folder, ...target.run, '--predictable', compiler, folder);
+  await step(3, 'Running it once, for the cache of compiled code', () =>
+    tool(folder, ...target.run, '--predictable', compiler, folder),
+  );
   return [...Object.keys(files), 'main.cache.zst'].sort();
 }
 
@@ -54,13 +78,8 @@ async function buildBinary(output, arch) {
   // Not beside the output: what the program finds above its folder as it runs decides what V8 caches.
   const folder = mkdtempSync(join(tmpdir(), 'parley-binary-'));
   try {
-    await makeExecutable({
-      folder,
-      main: 'start.js',
-      assets: await writeAssets(folder, target),
-      output,
-      target,
-    });
+    const parts = { folder, main: 'start.js', assets: await writeAssets(folder, target), output, target };
+    await step(4, 'Putting it into a copy of Node', () => makeExecutable(parts));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -6,6 +6,7 @@ import { openPostgresSide } from '../store/copy/postgres-side.ts';
 import { openSqliteSide } from '../store/copy/sqlite-side.ts';
 import type { TableFacts } from '../store/copy/table-digest.ts';
 import { firstRecordMs } from '../store/entities/usage-steps.ts';
+import type { OnMigration } from '../store/migrations/migrations.ts';
 import { migrateUrl } from '../store/postgres/migrate.ts';
 import { migrateFolder, pendingMigrations } from '../store/sqlite/open-store.ts';
 
@@ -56,8 +57,10 @@ export async function copyConfiguredStore(
 export async function migrateConfiguredStore(
   { dataDir, store, storeUrl }: Config,
   isDry: boolean,
+  onMigration: OnMigration,
 ): Promise<readonly string[]> {
-  if (store.kind === 'sqlite') return isDry ? pendingMigrations(dataDir) : migrateFolder(dataDir);
+  if (store.kind === 'sqlite')
+    return isDry ? pendingMigrations(dataDir) : migrateFolder(dataDir, onMigration);
   if (storeUrl === undefined) throw new Error('there is no URL of the database');
-  return migrateUrl(storeUrl.reveal(), isDry);
+  return migrateUrl(storeUrl.reveal(), isDry, onMigration);
 }

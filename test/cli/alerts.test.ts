@@ -46,6 +46,17 @@ describe('parley alerts', () => {
     const { code, stderr } = await parley(['alerts', 'set', '--webhook', 'ftp://example.com', ...holder]);
     expect([code, stderr]).toEqual([1, expect.stringContaining('`--webhook`')]);
     expect(stderr).not.toContain('settings.');
+    const alone = [
+      'alerts',
+      'set',
+      'acme',
+      '--webhook',
+      'http://example.com',
+      '--data-dir',
+      folder.file('alone'),
+    ];
+    await printed(['account', 'create', 'acme', '--data-dir', folder.file('alone')]);
+    expect((await parley(alone)).stderr).toMatch(/^`--webhook` must begin with `https:/);
   });
 
   it('are set by an administrator for any account', async () => {

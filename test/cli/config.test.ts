@@ -66,10 +66,6 @@ const groups = {
     'config',
     'health',
     'doctor',
-    'backup',
-    'restore',
-    'migrate',
-    'store',
     'completion',
     'notices',
     'account',
@@ -82,10 +78,14 @@ const groups = {
     'statement',
     'usage',
     'prices',
-    'prune',
     'models',
     'engines',
     'runtimes',
+    'backup',
+    'restore',
+    'migrate',
+    'store',
+    'prune',
     'speak',
     'transcribe',
     'listen',
@@ -147,6 +147,9 @@ describe('every command', () => {
   });
 
   it.each([
+    [['usage', '--state', 'faild'], / \(Did you mean failed\?\) See `parley usage --help`\.\n$/],
+    [['usage', 'totals', '--by', 'key,acount'], / \(Did you mean account\?\) See /],
+    [['usage', '--state', 'xyzzy'], / replayed\. See `parley usage --help`\.\n$/],
     [['acount'], /^error: unknown command 'acount'\. \(Did you mean account\?\) See `parley --help`\.\n$/],
     [
       ['account', 'show'],

@@ -32,6 +32,10 @@ describe('parley prune and parley usage totals', () => {
       ]);
       expect(pruned).toMatchObject({ complete: true });
       expect(pruned.records_removed).toBeGreaterThan(0);
+      await printed(['speak', 'Hello.', '-o', join(dataDir, 'a.mp3'), ...folder], { cwd: dataDir });
+      const { stdout, stderr } = await command(['prune', '--keep-days', '0', '--yes', ...folder]);
+      expect(stderr).toMatch(/^removing usage records: (\d+) of \1 rows\n$/);
+      expect(stdout).toMatch(/^Removed [1-9]/);
     } finally {
       await server.close();
     }
@@ -45,7 +49,7 @@ describe('parley prune and parley usage totals', () => {
       ...folder,
     ]);
     expect(table).toMatch(/^ACCOUNT +OPERATION +REQUESTS/);
-    expect(table).toMatch(/^demo +speech +1 +6 /m);
+    expect(table).toMatch(/^demo +speech +2 +12 /m);
     const both = await command(['prune', '--keep-days', '1', '--before', '2026-01-01', ...folder]);
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--before or --keep-days')]);
   });

@@ -22,6 +22,17 @@ describe('a table', () => {
     expect(table(rows, columns, 15)).toBe('name     acme\ncredits  10\n\nname     another\ncredits  2.5\n');
   });
 
+  it('clips a column that may be clipped, before it becomes a block of lines', () => {
+    const long = [{ name: 'a', value: 'x'.repeat(30) }];
+    const two = [
+      { title: 'NAME', cell: (row: (typeof long)[number]) => row.name },
+      { title: 'VALUE', cell: (row: (typeof long)[number]) => row.value, mayClip: true },
+    ];
+    expect(table(long, two, 20)).toBe(`NAME  VALUE\na     ${'x'.repeat(13)}…\n`);
+    expect(table(long, two, 40)).toContain('x'.repeat(30));
+    expect(table(long, two, 17)).toMatch(/^name /);
+  });
+
   it('has its titles where there are no rows, on any terminal', () => {
     expect(table([], columns, 1)).toBe('NAME  CREDITS\n');
   });

@@ -40,20 +40,26 @@ interface AreaOptions {
   readonly leftOut?: readonly string[];
   /** Checks the ports. Default: they are not checked. */
   readonly ports?: Check;
+  /** Called when a check begins. */
+  readonly onStep?: (what: string) => void;
 }
 
 export async function diagnoseAreas(
   config: Config,
-  { pid, checksPages, leftOut = [], ports }: AreaOptions,
+  { pid, checksPages, leftOut = [], ports, onStep = () => undefined }: AreaOptions,
 ): Promise<DiagnosedArea[]> {
   const { dataDir } = config;
   const isLeftOut = (setting: string) =>
     leftOut.some((path) => path === setting || path.startsWith(`${setting}.`));
+  const started = (name: string, check: Check) => {
+    onStep(name);
+    return diagnoseArea(name, check);
+  };
   const area = (name: string, settings: readonly string[], check: Check) =>
-    settings.some(isLeftOut) ? notChecked(name) : diagnoseArea(name, check);
+    settings.some(isLeftOut) ? notChecked(name) : started(name, check);
   const engines = Promise.all(
     diagnosedEngines(config).map((name) =>
-      diagnoseArea(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
+      started(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
     ),
   );
   const machine = Promise.all([
@@ -67,7 +73,8 @@ export async function diagnoseAreas(
   if (checksPages) await Promise.all([engines, machine]);
   let newestRecordMs: number | undefined;
   const database = await area('database', ['dataDir', 'store'], async (signal) => {
-    const found = await diagnoseStore(config, { signal, checksPages });
+    const onTable = (name: string, place: string) => onStep(`database, table ${name} (${place})`);
+    const found = await diagnoseStore(config, { signal, checksPages, onTable });
     newestRecordMs = found.newestRecordMs;
     return found.diagnostics;
   });

@@ -1,6 +1,7 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Alert, AlertSettings, WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { CliError, newCommand, ServerError, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -151,9 +152,13 @@ const options: Readonly<Record<string, string>> = {
 };
 
 function namingOptions(error: unknown): never {
-  const option = error instanceof ServerError ? options[error.param ?? ''] : undefined;
-  if (!(error instanceof ServerError) || option === undefined) throw error;
-  throw new CliError(error.message.replaceAll(`\`${error.param}\``, `\`${option}\``), error);
+  if (!(error instanceof CliError)) throw error;
+  // Without a server, its cause has the field.
+  const source = error instanceof ServerError ? error : error.cause;
+  const param = source instanceof ServerError || source instanceof ParleyError ? source.param : undefined;
+  const option = options[param ?? ''];
+  if (option === undefined) throw error;
+  throw new CliError(error.message.replaceAll(`\`${param}\``, `\`${option}\``), error);
 }
 
 interface ConfirmFlags extends AdminCommandFlags {

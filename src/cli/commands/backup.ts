@@ -6,6 +6,7 @@ import { fileReason, systemCode } from '../../files/reason.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
+import { StepProgress } from '../terminal/status-bar.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 interface BackupFlags extends ConfigFlags, JsonFlag {
@@ -26,8 +27,12 @@ export function backupCommand(): Command {
 async function backup(file: string, flags: BackupFlags): Promise<void> {
   const { dataDir } = await filesOf(flags);
   const { backUp } = await import('../../app/administration.ts');
+  const progress = new StepProgress('bytes');
   try {
-    const facts = await backUp(dataDir, file, flags.force);
+    const facts = await backUp(dataDir, file, flags.force, {
+      copied: (bytes, bytesTotal) => progress.show(`copying to ${file}`, bytes, bytesTotal),
+      verifying: (what) => progress.step(`verifying its ${what}`),
+    }).finally(() => progress.close());
     if (flags.json) await printJson({ file, ...factsJson(facts) });
     else await printData(`${file} is written and verified: ${factsText(facts)}.\n`);
   } catch (error) {

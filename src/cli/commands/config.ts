@@ -48,7 +48,7 @@ async function showConfig(flags: ConfigCommandFlags): Promise<void> {
   await printData(
     table(settings, [
       { title: 'SETTING', cell: ({ name }) => name },
-      { title: 'VALUE', cell: ({ value }) => String(value) },
+      { title: 'VALUE', cell: ({ value }) => String(value), mayClip: true },
       { title: 'FROM', cell: ({ source }) => source },
     ]),
   );

@@ -6,6 +6,7 @@ import { ConfigError, type Finding, sourceText } from '../../config/reader/findi
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
+import { StepProgress } from '../terminal/status-bar.ts';
 import { stateColored } from '../terminal/table.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 
@@ -52,12 +53,14 @@ async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea
   const { config, leftOut } = valid;
   const { readServerFile } = await import('../client/server-file.ts');
   const { diagnosePorts } = await import('./doctor/ports.ts');
+  const progress = new StepProgress('rows');
   return diagnoseAreas(config, {
     pid: readServerFile(config.dataDir)?.pid,
     checksPages: true,
     leftOut,
     ports: (signal) => diagnosePorts(config, signal),
-  });
+    onStep: (what) => progress.shortStep(`checking: ${what}`),
+  }).finally(() => progress.close());
 }
 
 function readFrom({ file }: LoadedConfig): Diagnostic {

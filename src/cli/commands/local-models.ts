@@ -11,7 +11,7 @@ import { dataFolderError } from '../client/data-folder.ts';
 import { type AdminFlags, type ConfigFlags, type JsonFlag, withAdminKey, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
-import { PullProgress, sizeText } from '../terminal/status-bar.ts';
+import { StepProgress, sizeText } from '../terminal/status-bar.ts';
 import { printJson, printStatus } from '../terminal/terminal.ts';
 
 type Flags = ConfigFlags & JsonFlag;
@@ -178,7 +178,7 @@ async function pullByName(
 async function add(urls: readonly string[], flags: NewModelFlags): Promise<void> {
   const models = await localModels(flags);
   await models.change(async (signal) => {
-    const progress = new PullProgress();
+    const progress = new StepProgress('bytes');
     const options = { ...sourceOptions(urls[0], flags), signal, onProgress: progress.show };
     const manifest = await models
       .manifestOfUrls(models.store, urls, factsOf(flags), options)
@@ -207,7 +207,7 @@ async function bring(
   flags: PullFlags,
   asked: Pick<PullOptions, 'signal' | 'askLicence'>,
 ): Promise<void> {
-  const progress = new PullProgress();
+  const progress = new StepProgress('bytes');
   const onStart = (bytes: number, free: number) => {
     if (bytes === 0) return;
     printStatus(

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { dataFolderError } from '../client/data-folder.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
+import { StepProgress } from '../terminal/status-bar.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 
 interface MigrateFlags extends ConfigFlags, JsonFlag {
@@ -22,9 +23,12 @@ async function migrate(flags: MigrateFlags): Promise<void> {
   const { configOf } = await import('../configuration.ts');
   const config = configOf(flags);
   const { migrateConfiguredStore } = await import('../../app/store-tools.ts');
+  const progress = new StepProgress('rows');
   try {
     const isDry = flags.dryRun ?? false;
-    const migrations = await migrateConfiguredStore(config, isDry);
+    const migrations = await migrateConfiguredStore(config, isDry, (name, place) =>
+      progress.step(`applying ${name}, ${place}`),
+    ).finally(() => progress.close());
     if (flags.json) return await printJson({ dry_run: isDry, migrations: [...migrations] });
     const done = isDry ? 'Would apply' : 'Applied';
     const text = migrations.map((name) => `${done} ${name}.\n`).join('');

@@ -3,7 +3,7 @@ import type { PruneUsageRecordsResponse } from '../../../gen/parley/admin/v1/adm
 import type { AdminConnection } from '../client/admin-server.ts';
 import { usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
-import { printStatus } from '../terminal/terminal.ts';
+import { StepProgress } from '../terminal/status-bar.ts';
 import { dayMs, parseMoment, timestampOf } from '../terminal/times.ts';
 import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
 
@@ -37,30 +37,37 @@ function prune(flags: PruneFlags, command: Command): Promise<void> {
   }
   const end = before ?? new Date(Date.now() - (keepDays ?? 0) * dayMs);
   return withAdmin(flags, async (admin) => {
-    const request = { before: timestampOf(end.getTime()), dryRun: flags.dryRun ?? false };
-    if (!flags.dryRun) await confirmPruning(admin, end, flags);
-    const all = await admin.invoke('pruneUsageRecords', request);
-    // Each call removes a limited number of records, so that no call takes long.
-    while (!all.complete && !flags.dryRun) {
-      printStatus(`${all.recordsRemoved} records removed so far`);
-      const part = await admin.invoke('pruneUsageRecords', request);
-      all.recordsRemoved += part.recordsRemoved;
-      all.answersRemoved += part.answersRemoved;
-      all.complete = part.complete;
+    const before = timestampOf(end.getTime());
+    const all = await admin.invoke('pruneUsageRecords', { before, dryRun: true });
+    if (!flags.dryRun) {
+      const records = `${all.recordsRemoved} usage records that started before ${end.toISOString()}`;
+      await confirm(`Remove ${records} for good? Their totals and the ledger stay.`, flags);
+      await remove(admin, before, all);
     }
     await show(flags, 'pruneUsageRecords', all, (done) => pruneText(done, end, flags));
   });
 }
 
-/** Counts the records only where the answer is not given yet. */
-async function confirmPruning(admin: AdminConnection, end: Date, flags: YesFlag): Promise<void> {
-  if (flags.yes) return;
-  const counted = await admin.invoke('pruneUsageRecords', {
-    before: timestampOf(end.getTime()),
-    dryRun: true,
-  });
-  const records = `${counted.recordsRemoved} usage records that started before ${end.toISOString()}`;
-  await confirm(`Remove ${records} for good? Their totals and the ledger stay.`, flags);
+/** @param counted gets the numbers of what was removed */
+async function remove(
+  admin: AdminConnection,
+  before: ReturnType<typeof timestampOf>,
+  counted: PruneUsageRecordsResponse,
+): Promise<void> {
+  const total = Number(counted.recordsRemoved);
+  Object.assign(counted, { recordsRemoved: 0n, answersRemoved: 0n, complete: false });
+  const progress = new StepProgress('rows');
+  // Each call removes a limited number of records, so that no call takes long.
+  while (!counted.complete) {
+    const part = await admin.invoke('pruneUsageRecords', { before, dryRun: false });
+    counted.recordsRemoved += part.recordsRemoved;
+    counted.answersRemoved += part.answersRemoved;
+    counted.complete = part.complete;
+    // Requests may have ended since they were counted.
+    const removed = Number(counted.recordsRemoved);
+    if (removed > 0) progress.show('removing usage records', removed, Math.max(total, removed));
+  }
+  progress.close();
 }
 
 function pruneText(

@@ -4,7 +4,7 @@ import type { Copied, StoreKind } from '../../app/store-tools.ts';
 import { dataFolderError } from '../client/data-folder.ts';
 import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
-import { StatusBar } from '../terminal/status-bar.ts';
+import { StepProgress } from '../terminal/status-bar.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
@@ -42,19 +42,19 @@ async function copy(flags: CopyFlags): Promise<void> {
   }
   const { copyConfiguredStore } = await import('../../app/store-tools.ts');
   await interruptible(async (signal) => {
-    const bar = new StatusBar();
+    const progress = new StepProgress('rows');
     try {
       const copied = await copyConfiguredStore(config, flags.to, {
         onProgress: ({ step, table: name, rows, rowsTotal }) =>
-          bar.show(`${verbs[step]} ${name}: ${rows} of ${rowsTotal} rows`, rows >= rowsTotal),
+          progress.show(`${verbs[step]} ${name}`, rows, rowsTotal),
         signal,
       });
-      bar.close();
+      progress.close();
       await report(copied, flags);
     } catch (error) {
       throw dataFolderError(error, dataDir);
     } finally {
-      bar.close();
+      progress.close();
     }
   });
 }

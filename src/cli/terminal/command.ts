@@ -42,12 +42,37 @@ export function newCommand(name: string, description: string, examples: readonly
   const command: Command = new Command(name).description(description).exitOverride(leave);
   command.configureOutput({
     outputError: (text, write) => {
-      const [line, ...hints] = text.trim().split('\n');
-      write(`${[line?.replace(/\.?$/, '.'), ...hints].join(' ')} See \`${fullName(command)} --help\`.\n`);
+      const [line = '', ...hints] = text.trim().split('\n');
+      hints.push(...choiceMeant(line));
+      write(`${[line.replace(/\.?$/, '.'), ...hints].join(' ')} See \`${fullName(command)} --help\`.\n`);
     },
   });
   if (examples.length === 0) return command;
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
+}
+
+/** The allowed value that was probably meant, from the parser's message about an invalid one. */
+function choiceMeant(line: string): string[] {
+  const [, given = '', list] =
+    /'([^']*)' is invalid\. (?:Allowed choices are|Write one or more of) (.+)\.$/.exec(line) ?? [];
+  const choices = list?.split(/, ?/) ?? [];
+  const wrong = given.split(',').find((one) => /^\w/.test(one) && !choices.includes(one));
+  return wrong === undefined ? [] : parserHints(wrong, choices);
+}
+
+/** The hints of the parser, which knows similar names of commands: loading a package for this would slow down `--help`. */
+function parserHints(wrong: string, names: readonly string[]): string[] {
+  const hints: string[] = [];
+  const parser = new Command()
+    .exitOverride()
+    .configureOutput({ outputError: (text) => hints.push(...text.trim().split('\n').slice(1)) });
+  for (const name of names) parser.command(name);
+  try {
+    parser.parse(['--', wrong], { from: 'user' });
+  } catch {
+    // The word is unknown.
+  }
+  return hints;
 }
 
 /** Path such as `parley key create`. */

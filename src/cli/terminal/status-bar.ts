@@ -4,20 +4,26 @@ import { spanText } from './times.ts';
 
 const redrawMs = 200;
 const lineMs = 5_000;
+/** The width of a terminal that does not report it. */
+const columnsDefault = 80;
 const clearLine = '\r\u001b[K';
 
 export class StatusBar {
   readonly #isTerminal = process.stderr.isTTY === true;
-  #shownAtMs = Number.NEGATIVE_INFINITY;
+  /** Elsewhere, steps that end soon have one line. */
+  #shownAtMs = this.#isTerminal ? Number.NEGATIVE_INFINITY : performance.now();
   #isDrawn = false;
 
   /** @param isLast whether a part is complete */
   show(line: string, isLast: boolean): void {
     const nowMs = performance.now();
     const isDue = nowMs - this.#shownAtMs >= (this.#isTerminal ? redrawMs : lineMs);
-    if (!isDue && (this.#isTerminal || !isLast)) return;
+    if (!isDue && !isLast) return;
     this.#shownAtMs = nowMs;
-    if (this.#isTerminal) process.stderr.write(clearLine + printable(line));
+    if (this.#isTerminal)
+      process.stderr.write(
+        clearLine + printable(line).slice(0, (process.stderr.columns || columnsDefault) - 1),
+      );
     else printStatus(printable(line));
     this.#isDrawn = this.#isTerminal;
   }
@@ -28,22 +34,40 @@ export class StatusBar {
   }
 }
 
-/** Progress of files that are being pulled, with rate and time left. */
-export class PullProgress {
-  readonly #bar = new StatusBar();
-  /** Since this file's first bytes of this run. */
-  #since = { name: '', bytes: 0, atMs: 0 };
+const units = {
+  bytes: { total: sizeText, done: sizeText },
+  rows: { total: (rows: number) => `${rows} rows`, done: String },
+};
 
-  readonly show = (name: string, bytes: number, bytesTotal: number): void => {
+/** Progress of steps such as files that are being pulled, with rate and time left. */
+export class StepProgress {
+  readonly #bar = new StatusBar();
+  readonly #unit: keyof typeof units;
+  /** Since the first amount of this step in this run. */
+  #since = { name: '', done: 0, atMs: 0 };
+
+  constructor(unit: keyof typeof units) {
+    this.#unit = unit;
+  }
+
+  readonly show = (name: string, done: number, total: number): void => {
     const nowMs = performance.now();
-    if (name !== this.#since.name || bytes < this.#since.bytes) this.#since = { name, bytes, atMs: nowMs };
-    const bytesPerMs = (bytes - this.#since.bytes) / (nowMs - this.#since.atMs);
-    const rate =
-      bytesPerMs > 0
-        ? `, ${sizeText(bytesPerMs * 1_000)}/s, ${spanText((bytesTotal - bytes) / bytesPerMs)} left`
-        : '';
-    this.#bar.show(`${name}: ${sizeText(bytes)} of ${sizeText(bytesTotal)}${rate}`, bytes === bytesTotal);
+    if (name !== this.#since.name || done < this.#since.done) this.#since = { name, done, atMs: nowMs };
+    const unit = units[this.#unit];
+    const perMs = (done - this.#since.done) / (nowMs - this.#since.atMs);
+    const perSecond = unit.total(Math.round(perMs * 1_000));
+    const rate = perMs > 0 ? `, ${perSecond}/s, ${spanText((total - done) / perMs)} left` : '';
+    this.#bar.show(
+      `${name}: ${unit.done(done)} of ${unit.total(total)}${done < total ? rate : ''}`,
+      done >= total,
+    );
   };
+
+  /** Shows a step whose amounts are unknown. */
+  readonly step = (line: string): void => this.#bar.show(line, true);
+
+  /** Shows one of many short steps: each at a terminal, elsewhere one every few seconds. */
+  readonly shortStep = (line: string): void => this.#bar.show(line, process.stderr.isTTY === true);
 
   close(): void {
     this.#bar.close();

@@ -11,7 +11,12 @@ export interface Column<Row> {
   readonly cell: (row: Row) => string | undefined;
   /** For numbers. Default: left */
   readonly align?: 'right';
+  /** Whether a terminal that is too narrow may get only the beginning of each cell. Default: false */
+  readonly mayClip?: boolean;
 }
+
+/** Less of a cell says nothing. */
+const clippedMin = 12;
 
 /**
  * Rows in aligned columns under a line of titles. A terminal that is too narrow gets a block of lines for each row.
@@ -24,10 +29,15 @@ export function table<Row>(
   columns: readonly Column<Row>[],
   lineMax = process.stdout.columns ?? Number.POSITIVE_INFINITY,
 ): string {
-  const cells = columns.map(({ title, cell }) => [title, ...rows.map((row) => shown(cell(row)))]);
-  const widths = cells.map((column) => Math.max(...column.map((text) => text.length)));
-  const gaps = 2 * (columns.length - 1);
-  if (rows.length > 0 && widths.reduce((sum, width) => sum + width, gaps) > lineMax) {
+  const whole = columns.map(({ title, cell }) => [title, ...rows.map((row) => shown(cell(row)))]);
+  const wanted = whole.map((column) => Math.max(...column.map((text) => text.length)));
+  const excess = wanted.reduce((sum, width) => sum + width, 2 * (columns.length - 1)) - lineMax;
+  const clipped = (width: number, at: number) =>
+    columns[at]?.mayClip === true && excess > 0 ? Math.max(clippedMin, width - excess) : width;
+  const widths = wanted.map(clipped);
+  const cells = whole.map((column, at) => column.map((text) => clip(text, widths[at] ?? 0)));
+  const saved = wanted.reduce((sum, width, at) => sum + width - (widths[at] ?? 0), 0);
+  if (rows.length > 0 && excess > saved) {
     return rows
       .map((row) => facts(columns.map(({ title, cell }) => [title.toLowerCase(), cell(row)])))
       .join('\n');
@@ -44,6 +54,10 @@ export function table<Row>(
       .join('  ')
       .trimEnd();
   return [undefined, ...rows].map((_, index) => `${line(index)}\n`).join('');
+}
+
+function clip(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text;
 }
 
 /** One line per fact, with aligned values. */

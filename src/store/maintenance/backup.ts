@@ -1,4 +1,6 @@
 /** Backups of the database, also while a server runs. */
+
+import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
@@ -10,7 +12,10 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
+import { systemCode } from '../../files/reason.ts';
+import { siblingWorker } from '../../threads/pool.ts';
 import { appliedMigrations, checkKnown } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { sync } from '../sqlite/database/data-folder.ts';
@@ -33,7 +38,14 @@ export interface BackupFacts {
   readonly newestRecordMs: number | undefined;
 }
 
+/** Called with the steps of a backup. */
+export interface BackupProgress {
+  readonly copied: (bytes: number, bytesTotal: number) => void;
+  readonly verifying: (what: string) => void;
+}
+
 const busyMs = 5_000;
+const progressMs = 200;
 
 /**
  * Writes the database of a data folder to a file, as of one moment. A running server goes on: in WAL mode, readers and
@@ -43,7 +55,12 @@ const busyMs = 5_000;
  * @param mayReplace whether to replace an existing file. Default: false
  * @throws BackupError; NewerSchemaError
  */
-export async function backUp(dataDir: string, file: string, mayReplace = false): Promise<BackupFacts> {
+export async function backUp(
+  dataDir: string,
+  file: string,
+  mayReplace = false,
+  progress?: BackupProgress,
+): Promise<BackupFacts> {
   checkTarget(dataDir, file, mayReplace);
   const partial = `${file}.partial`;
   // A killed run may have left one.
@@ -52,9 +69,9 @@ export async function backUp(dataDir: string, file: string, mayReplace = false):
   const own = openSync(partial, 'wx', 0o600);
   const isOwn = () => statSync(partial, { throwIfNoEntry: false })?.ino === fstatSync(own).ino;
   try {
-    copyDatabase(join(dataDir, databaseName), partial);
+    await copyDatabase(join(dataDir, databaseName), partial, progress?.copied);
     sync(partial);
-    const facts = await verified(partial);
+    const facts = await verified(partial, partial, progress?.verifying);
     if (!isOwn()) throw new BackupError(`Another backup to ${file} has started and continues.`);
     renameSync(partial, file);
     sync(dirname(file));
@@ -84,31 +101,52 @@ function checkTarget(dataDir: string, file: string, mayReplace: boolean): void {
   if (!mayReplace) throw new BackupError(`The file ${file} exists. Replace it with --force.`);
 }
 
-function copyDatabase(path: string, target: string): void {
+async function copyDatabase(path: string, target: string, copied?: BackupProgress['copied']): Promise<void> {
   try {
-    const source = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
-    try {
-      checkKnown(source);
-      // One statement reads one moment. SQLite's backup API is not faster, and also copies free pages.
-      source.prepare('vacuum into ?').run(target);
-    } finally {
-      source.close();
-    }
+    const bytesTotal = bytesToCopy(path);
+    const thread = new Worker(siblingWorker(import.meta.url, 'copy-thread'), {
+      workerData: { path, target },
+    });
+    const show = () => copied?.(Math.min(statSync(target).size, bytesTotal), bytesTotal);
+    const timer = setInterval(show, progressMs);
+    await once(thread, 'exit').finally(() => clearInterval(timer));
+    copied?.(bytesTotal, bytesTotal);
   } catch (error) {
-    if (!(error instanceof Sqlite.SqliteError)) throw error;
+    if (!isSqliteError(error)) throw error;
     throw new BackupError(`The database ${path} cannot be copied (${error.message}).`, error);
   }
 }
 
+/** Without free pages. @throws NewerSchemaError; OlderSchemaError */
+function bytesToCopy(path: string): number {
+  const source = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
+  const value = (name: string) => Number(source.pragma(name, { simple: true }));
+  try {
+    checkKnown(source);
+    return (value('page_count') - value('freelist_count')) * value('page_size');
+  } finally {
+    source.close();
+  }
+}
+
+/** An error of a thread is a copy, of no class. */
+function isSqliteError(error: unknown): error is Error {
+  return error instanceof Error && /^SQLITE_/.test(systemCode(error) ?? '');
+}
+
 /** @throws BackupError if the file is not a database of Parley, or is damaged; NewerSchemaError */
-export async function verified(file: string, name = file): Promise<BackupFacts> {
+export async function verified(
+  file: string,
+  name = file,
+  onStep?: (what: string) => void,
+): Promise<BackupFacts> {
   try {
     const connection = new Sqlite(file, { fileMustExist: true });
     try {
       const schema = appliedMigrations(connection).at(-1);
       if (schema === undefined) throw new BackupError(`${name} is not a database of Parley.`);
       checkKnown(connection, name);
-      const faults = await databaseFaults(connection);
+      const faults = await databaseFaults(connection, onStep);
       if (faults.length > 0) throw new BackupError(`${name} cannot be used. ${faults.join(' ')}`);
       return { ...factsOf(connection), bytes: statSync(file).size, schema };
     } finally {

@@ -84,11 +84,16 @@ export async function bookFaults(
   return faults;
 }
 
-/** Whole sentences; empty if the database is intact. */
-export async function databaseFaults(connection: Connection): Promise<string[]> {
+/** Whole sentences; empty if the database is intact. @param onStep called before each step, which blocks this thread */
+export async function databaseFaults(
+  connection: Connection,
+  onStep: (what: string) => void = () => undefined,
+): Promise<string[]> {
+  onStep('pages');
   const damage = connection.prepare<[], string>('pragma integrity_check(5)').pluck().all();
   if (damage[0] !== 'ok') return damage.map((fault) => `The file is damaged: ${fault}.`);
   const faults: string[] = [];
+  onStep('references');
   if (connection.prepare('pragma foreign_key_check').get() !== undefined) {
     faults.push('A row refers to a missing one.');
   }
@@ -96,6 +101,7 @@ export async function databaseFaults(connection: Connection): Promise<string[]> 
     await nextTurn();
     return connection.prepare<[], { id: string }>(sql).get()?.id;
   };
+  onStep('books');
   const hasRollups = connection.prepare("select 1 from sqlite_schema where name = 'usage_rollups'").get();
   const sums = hasRollups === undefined ? 'all' : 'of pruned';
   return [...faults, ...(await bookFaults('sqlite', find, { sums }))];

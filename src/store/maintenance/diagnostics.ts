@@ -19,11 +19,13 @@ export interface StoreDiagnosis {
   readonly signal: AbortSignal;
   /** Whether to check the pages of each table, which blocks this process meanwhile. */
   readonly checksPages: boolean;
+  /** Called before the check of each table. */
+  readonly onTable?: ((name: string, place: string) => void) | undefined;
 }
 
 export async function diagnoseStore(
   dataDir: string,
-  { signal, checksPages }: StoreDiagnosis,
+  { signal, checksPages, onTable }: StoreDiagnosis,
 ): Promise<StoreDiagnostics> {
   const path = join(dataDir, databaseName);
   if (!existsSync(path)) {
@@ -38,7 +40,7 @@ export async function diagnoseStore(
       connection.exec('begin');
       const contents = await diagnoseContents(schema, queriesOf(connection));
       connection.exec('commit');
-      const integrity = checksPages ? [await diagnosePages(connection, path, signal)] : [];
+      const integrity = checksPages ? [await diagnosePages(connection, path, { signal, onTable })] : [];
       const readable = ok('database', `${path} can be read.`);
       return { ...contents, diagnostics: [readable, ...contents.diagnostics, ...integrity, ...log] };
     } finally {
@@ -111,7 +113,7 @@ function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>
 async function diagnosePages(
   connection: Sqlite.Database,
   path: string,
-  signal: AbortSignal,
+  { signal, onTable }: Pick<StoreDiagnosis, 'signal' | 'onTable'>,
 ): Promise<Diagnostic> {
   const advice = `Check a copy of it: sqlite3 ${path} ".backup copy.db"; sqlite3 copy.db "pragma quick_check"`;
   const unchecked = (found: string) => warning('integrity', found, advice);
@@ -119,7 +121,8 @@ async function diagnosePages(
     return unchecked('The database is too large for this check (over 1 GiB).');
   }
   const tables = tableNames(connection);
-  for (const name of tables) {
+  for (const [at, name] of tables.entries()) {
+    onTable?.(name, `${at + 1} of ${tables.length}`);
     if (signal.aborted) return unchecked('There was no time to check all tables.');
     const damage = damageOf(connection, name);
     if (damage !== undefined) {

@@ -97,5 +97,26 @@ export function checkKnown(connection: Sqlite.Database, path = connection.name):
   checkSchema(schemaState(connection), path);
 }
 
+/** Called before each migration. @param place such as `1 of 2` */
+export type OnMigration = (name: string, place: string) => void;
+
+/** The same migrations, which say when they begin. */
+export function announced(
+  migrations: Readonly<Record<string, Migration>>,
+  { pending }: SchemaState,
+  onMigration: OnMigration = () => undefined,
+): Record<string, Migration> {
+  const announce = (name: string, migration: Migration): Migration => ({
+    ...migration,
+    up: (db) => {
+      onMigration(name, `${pending.indexOf(name) + 1} of ${pending.length}`);
+      return migration.up(db);
+    },
+  });
+  return Object.fromEntries(
+    Object.entries(migrations).map(([name, migration]) => [name, announce(name, migration)]),
+  );
+}
+
 /** Forgets the migrations of the former schema, which Kysely would miss. In the transaction that carries it over. */
 export const forgetFormer = `delete from kysely_migration where name <= '${lastFormer}'`;

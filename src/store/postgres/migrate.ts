@@ -2,9 +2,11 @@ import { Kysely, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type { Pool, QueryResult } from 'pg';
 import {
+  announced,
   checkSchema,
   compared,
   forgetFormer,
+  type OnMigration,
   postgresMigrations,
   type SchemaState,
 } from '../migrations/migrations.ts';
@@ -44,7 +46,11 @@ export async function schemaState(
  * so one after the other. A newer schema stays as it is.
  * @throws NewerSchemaError, OlderSchemaError, and changes nothing, if the schema is too new or too old for this program
  */
-export async function migrate(pool: Pool, migrations: Migrations = postgresMigrations): Promise<string[]> {
+export async function migrate(
+  pool: Pool,
+  migrations: Migrations = postgresMigrations,
+  onMigration?: OnMigration,
+): Promise<string[]> {
   const { name, ...schema } = await schemaState(pool, migrations);
   checkSchema(schema, name);
   if (schema.pending.length === 0) return [];
@@ -53,7 +59,7 @@ export async function migrate(pool: Pool, migrations: Migrations = postgresMigra
   return db.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${sql.lit(lockId)})`.execute(transaction);
     if (schema.applied.length > 0) await sql.raw(forgetFormer).execute(transaction);
-    const provider = { getMigrations: async () => migrations };
+    const provider = { getMigrations: async () => announced(migrations, schema, onMigration) };
     const { error, results = [] } = await new Migrator({ db: transaction, provider }).migrateToLatest();
     if (error) throw error;
     return results.map(({ migrationName }) => migrationName);
@@ -84,10 +90,14 @@ class MigratingDialect extends PostgresDialect {
  * @param isDry whether to change nothing, and return the pending migrations
  * @throws NewerSchemaError; OlderSchemaError; DatabaseUnusableError
  */
-export async function migrateUrl(url: string, isDry = false): Promise<readonly string[]> {
+export async function migrateUrl(
+  url: string,
+  isDry = false,
+  onMigration?: OnMigration,
+): Promise<readonly string[]> {
   const pool = openPool({ url, connectionsMax: 1, name: 'parley migrate', mayTakeLong: true });
   try {
-    if (!isDry) return await migrate(pool);
+    if (!isDry) return await migrate(pool, postgresMigrations, onMigration);
     const schema = await schemaState(pool);
     checkSchema(schema, schema.name);
     return schema.pending;

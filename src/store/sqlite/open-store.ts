@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
-import { checkKnown, migrations, schemaState } from '../migrations/migrations.ts';
+import { checkKnown, migrations, type OnMigration, schemaState } from '../migrations/migrations.ts';
 import { step } from '../sql/job.ts';
 import { statement } from '../sql/statement.ts';
 import { type Connection, databaseName, prepareToRead } from './database/connection.ts';
@@ -104,9 +104,9 @@ export function pendingMigrations(dataDir: string): string[] {
  * Applies pending migrations, and returns their names. Creates the folder and the database if they are missing.
  * @throws DataInUseError; NewerSchemaError
  */
-export async function migrateFolder(dataDir: string): Promise<string[]> {
+export async function migrateFolder(dataDir: string, onMigration?: OnMigration): Promise<string[]> {
   const pending = pendingMigrations(dataDir);
-  const connection = await openDatabase(dataDir);
+  const connection = await openDatabase(dataDir, { onMigration });
   disown(connection);
   connection.close();
   return pending;

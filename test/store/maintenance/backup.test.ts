@@ -305,6 +305,10 @@ describe('parley backup and parley restore', () => {
     await withAccount('a');
     const missing = await parley(['restore', join(folder, 'none.db'), '--data-dir', dataDir]);
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringMatching(/^There is no file .*\n$/)]);
+    const { stderr } = await parley(['backup', file, '--data-dir', dataDir]);
+    expect(stderr.replace(/[\d.]+ kB/g, 'SIZE')).toBe(
+      `copying to ${file}: SIZE of SIZE\nverifying its pages\nverifying its references\nverifying its books\n`,
+    );
     const nowhere = await parley(['backup', '/proc/none.db', '--data-dir', dataDir]);
     expect([nowhere.code, nowhere.stderr]).toEqual([
       1,

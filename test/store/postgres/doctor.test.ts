@@ -204,9 +204,9 @@ describe('parley migrate', () => {
     await database.query('create schema public');
     const dry = await parley(['migrate', '--dry-run'], options());
     expect(dry.stdout).toBe(migrations.map((name) => `Would apply ${name}.\n`).join(''));
-    expect(JSON.parse((await parley(['migrate', '--json'], options())).stdout)).toMatchObject({
-      migrations: [...migrations],
-    });
+    const migrated = await parley(['migrate', '--json'], options());
+    expect(migrated.stderr).toMatch(/^applying 0020-initial, 1 of \d\n/);
+    expect(JSON.parse(migrated.stdout)).toMatchObject({ migrations: [...migrations] });
     expect((await parley(['migrate'], options())).stdout).toBe('The schema is up to date.\n');
     expect(await found('schema')).toMatchObject({ state: 'ok' });
   });

@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { checkKnown, forgetFormer, migrations, schemaState } from '../../migrations/migrations.ts';
+import {
+  announced,
+  checkKnown,
+  forgetFormer,
+  migrations,
+  type OnMigration,
+  schemaState,
+} from '../../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
 import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
 import { privateFile } from './data-folder.ts';
@@ -19,6 +26,7 @@ export interface DatabaseUse {
   readonly as?: 'owner' | 'guest';
   /** How long to wait for another owner to end. Default: 0 */
   readonly waitMs?: number;
+  readonly onMigration?: OnMigration | undefined;
 }
 
 const ownerRetryMs = 50;
@@ -31,14 +39,14 @@ const ownerRetryMs = 50;
  */
 export async function openDatabase(
   dataDir: string,
-  { as = 'owner', waitMs = 0 }: DatabaseUse = {},
+  { as = 'owner', waitMs = 0, onMigration }: DatabaseUse = {},
 ): Promise<Connection> {
   const path = privateFile(dataDir, databaseName);
   for (let waitedMs = 0; ; waitedMs += ownerRetryMs) {
     // Opens the database again each time, as an open connection would keep another process from owning it.
     const connection = new Sqlite(path);
     try {
-      await setUp(connection, dataDir, as);
+      await setUp(connection, dataDir, as, onMigration);
       return connection;
     } catch (error) {
       connection.close();
@@ -53,7 +61,12 @@ function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteErr
   return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['as']): Promise<void> {
+async function setUp(
+  connection: Connection,
+  dataDir: string,
+  as: DatabaseUse['as'],
+  onMigration: OnMigration | undefined,
+): Promise<void> {
   connection.pragma(`busy_timeout = ${openingBusyMs}`);
   checkKnown(connection);
   if (as === 'owner') {
@@ -62,7 +75,7 @@ async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['a
     own(connection, dataDir);
   }
   prepareToWrite(connection);
-  if (as === 'owner') await migrate(connection);
+  if (as === 'owner') await migrate(connection, onMigration);
   else checkNewest(connection, dataDir);
   connection.pragma('busy_timeout = 0');
   connection.defaultSafeIntegers(true);
@@ -75,14 +88,17 @@ function checkNewest(connection: Connection, dataDir: string): void {
 }
 
 /** All or nothing. */
-async function migrate(connection: Connection): Promise<void> {
-  const { applied, pending } = schemaState(connection);
-  if (pending.length === 0) return;
+async function migrate(connection: Connection, onMigration: OnMigration | undefined): Promise<void> {
+  const state = schemaState(connection);
+  if (state.pending.length === 0) return;
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => announced(migrations, state, onMigration) },
+  });
   // Kysely assumes that SQLite cannot change the schema in a transaction; it can.
   connection.exec('begin immediate');
-  if (applied.length > 0) connection.exec(forgetFormer);
+  if (state.applied.length > 0) connection.exec(forgetFormer);
   const { error } = await migrator.migrateToLatest();
   connection.exec(error === undefined ? 'commit' : 'rollback');
   if (error) throw error;
