@@ -18,6 +18,7 @@ const isServer = 'the test starts the server in its own process, with the same s
 /** By page, the blocks that are not run here, with the reason. */
 const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'claude-code': { serve: isServer, key: isServer, install: isAgent, task: isAgent, continue: isAgent },
+  codex: { serve: isServer, install: isAgent, settings: isAgent, task: isAgent, continue: isAgent },
   'open-webui': { serve: isServer, 'open-webui': needsDocker },
   'home-assistant': { serve: isServer, install: needsPackages, bridge: needsPackages },
   livekit: {
@@ -32,6 +33,7 @@ const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The blocks that are run here; files are checked. */
 const run: Readonly<Record<string, readonly string[]>> = {
   'claude-code': ['parley.yaml', 'settings', 'check'],
+  codex: ['parley.yaml', 'key', 'check'],
   'open-webui': ['check'],
   'home-assistant': ['check'],
   livekit: ['agent.mjs', 'check'],
@@ -52,9 +54,8 @@ const run: Readonly<Record<string, readonly string[]>> = {
 /** A command of a page, with the address of a server in place of the page's. */
 async function play(parley: Parley, commands: string): Promise<Ended> {
   const { origin } = new URL(parley.baseUrl);
-  const ended = await shell(commands.replaceAll('http://127.0.0.1:8080', origin), {
-    env: { KEY: parley.apiKey, ANTHROPIC_API_KEY: 'sk-other' },
-  });
+  const shown = commands.replaceAll('http://127.0.0.1:8080', origin).replace('pk_…', parley.apiKey);
+  const ended = await shell(shown, { env: { KEY: parley.apiKey, ANTHROPIC_API_KEY: 'sk-other' } });
   expect([ended.code, ended.code === 0 ? '' : ended.stderr]).toEqual([0, '']);
   return ended;
 }
@@ -87,13 +88,18 @@ describe.each(Object.keys(run))('docs/%s.md', (page) => {
   });
 });
 
-describe('the guide to Claude Code', () => {
+const agents = [
+  { page: 'claude-code', before: 'settings', answer: { type: 'message', model: 'coder' } },
+  { page: 'codex', before: 'key', answer: { object: 'response', model: 'coder' } },
+];
+
+describe.each(agents)('the guide to the agent $page', ({ page: name, before, answer }) => {
   it('has a configuration that is valid', () => {
-    const { models } = configOf('claude-code', 'parley.yaml');
+    const { models } = configOf(name, 'parley.yaml');
     expect(models.map(({ id, type }) => `${id} ${type}`)).toEqual(['coder chat']);
   });
 
-  it('has settings with which the Messages API answers', async () => {
+  it('has settings with which the server answers', async () => {
     const models = [
       {
         id: 'coder',
@@ -104,9 +110,9 @@ describe('the guide to Claude Code', () => {
       } as const,
     ];
     const parley = await startParley({ settings: { models } });
-    const page = readPage('../claude-code');
-    const { stdout } = await play(parley, `${page.command('settings')}\n${page.command('check')}`);
-    expect(JSON.parse(stdout)).toMatchObject({ type: 'message', model: 'coder' });
+    const page = readPage(`../${name}`);
+    const { stdout } = await play(parley, `${page.command(before)}\n${page.command('check')}`);
+    expect(JSON.parse(stdout)).toMatchObject(answer);
     await parley.close();
   });
 });

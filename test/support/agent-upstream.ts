@@ -159,6 +159,25 @@ const errorOfOpenAi = (message: string) => ({
   error: { message, type: 'invalid_request_error', param: null, code: null },
 });
 
+/** What most people run themselves. */
+export const openModel: Manner = {
+  name: 'vLLM with Qwen',
+  refusal: (body) => disorder(body, plainRoles) ?? systemElsewhere(body),
+  error: (message) => ({ object: 'error', message, type: 'BadRequestError', param: null, code: 400 }),
+  thinking: { reasoning: thought },
+  call: functionCall,
+  usage: (tokens) => ({ ...countsOfOpenAi(tokens), prompt_tokens_details: { cached_tokens: tokens.cached } }),
+  // The last chunk has only counts, and no role follows the first one.
+  pieces: (message, usage) => [
+    piece({ role: 'assistant', content: '' }, { logprobs: null }),
+    piece({ reasoning: message['reasoning'] }, { logprobs: null }),
+    ...textPieces(message),
+    ...callPieces(message, { id: null, type: null }),
+    piece({}, { finish_reason: finishOf(message), stop_reason: null, token_ids: null }),
+    { ...piece({}), choices: [], usage },
+  ],
+};
+
 export const manners: readonly Manner[] = [
   {
     name: 'DeepSeek',
@@ -181,26 +200,7 @@ export const manners: readonly Manner[] = [
       piece({ content: '', reasoning_content: null }, { finish_reason: finishOf(message) }, { usage }),
     ],
   },
-  {
-    name: 'vLLM with Qwen',
-    refusal: (body) => disorder(body, plainRoles) ?? systemElsewhere(body),
-    error: (message) => ({ object: 'error', message, type: 'BadRequestError', param: null, code: 400 }),
-    thinking: { reasoning: thought },
-    call: functionCall,
-    usage: (tokens) => ({
-      ...countsOfOpenAi(tokens),
-      prompt_tokens_details: { cached_tokens: tokens.cached },
-    }),
-    // The last chunk has only counts, and no role follows the first one.
-    pieces: (message, usage) => [
-      piece({ role: 'assistant', content: '' }, { logprobs: null }),
-      piece({ reasoning: message['reasoning'] }, { logprobs: null }),
-      ...textPieces(message),
-      ...callPieces(message, { id: null, type: null }),
-      piece({}, { finish_reason: finishOf(message), stop_reason: null, token_ids: null }),
-      { ...piece({}), choices: [], usage },
-    ],
-  },
+  openModel,
   {
     name: 'Kimi',
     refusal: (body) => disorder(body, plainRoles) ?? systemElsewhere(body) ?? withoutReasoning(body),

@@ -2,11 +2,19 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { type Page, readPage } from '../../clients/page.ts';
 import { mustRun, shell } from '../../clients/shell.ts';
-import { type AgentUpstream, type Manner, playAgent, type ToolCall } from '../../support/agent-upstream.ts';
+import {
+  type AgentUpstream,
+  finalWords,
+  type Manner,
+  manners,
+  openModel,
+  playAgent,
+  type ToolCall,
+} from '../../support/agent-upstream.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { serve } from '../../support/command-line.ts';
 import type { Parley } from '../../support/parley.ts';
@@ -32,6 +40,49 @@ export function installAgent(name: string, program: string): Promise<Installed> 
   );
 }
 
+const isFolder = (installed: Installed): installed is { readonly folder: string } => 'folder' in installed;
+
+/** The tests of an agent whose page has the blocks `settings`, `check`, `task` and `continue`. */
+export function describeAgent(agent: {
+  /** The name of the page. */
+  readonly name: string;
+  readonly installed: Installed;
+  /** Two commands that write `one` and `two` to steps.txt, and a third call. */
+  readonly task: readonly ToolCall[];
+  /** A part of the answer to the block `check`. */
+  readonly answer: Readonly<Record<string, string>>;
+  /** More tests. */
+  readonly more?: (program: string) => void;
+}): void {
+  const { name, installed, task, answer, more } = agent;
+  const missing = isFolder(installed) ? undefined : installed.missing;
+  const program = isFolder(installed) ? installed.folder : '';
+  describe.skipIf(missing !== undefined)(`docs/${name}.md${missing ? ` (${missing})` : ''}`, () => {
+    it.each(manners)(
+      'ends a task of three calls before $name, and another one when resumed',
+      async (manner) => {
+        const { run, work, played, checkBooks } = await startAgent(name, program, manner, task);
+        const steps = () => readFileSync(join(work, 'steps.txt'), 'utf8');
+        expect(await run('settings', 'task')).toContain(finalWords);
+        expect(steps()).toBe('one\ntwo\n');
+        expect(await run('settings', 'continue')).toContain(finalWords);
+        expect(steps()).toBe('one\ntwo\none\ntwo\n');
+        expect(played.refused).toEqual([]);
+        await checkBooks();
+      },
+    );
+
+    it('works as the page shows it, from the start of the server', async () => {
+      const run = await startPage(name, program, task);
+      expect(JSON.parse(await run('key', 'settings', 'check'))).toMatchObject(answer);
+      expect(await run('key', 'settings', 'task')).toContain(finalWords);
+      expect(await run('key', 'settings', 'continue')).toContain(finalWords);
+    });
+
+    more?.(program);
+  });
+}
+
 /** Runs blocks of a page where the agent works, and returns what they print. */
 type Run = (...blocks: readonly string[]) => Promise<string>;
 
@@ -50,7 +101,7 @@ function runner(page: Page, program: string, home: string, server: Pick<Parley, 
   return async (...blocks) => {
     const shown = blocks.map((block) => page.command(block)).join('\n');
     const command = shown.replaceAll('http://127.0.0.1:8080', origin).replace('pk_…', server.apiKey);
-    const { code, stdout, stderr } = await shell(`${command} && :`, { cwd: join(home, 'work'), env });
+    const { code, stdout, stderr } = await shell(`${command}\n:`, { cwd: join(home, 'work'), env });
     if (code !== 0) throw new Error(`${command}\nended with ${code}:\n${stdout}${stderr}`);
     return stdout;
   };
@@ -121,17 +172,12 @@ function modelsOf(page: Page, home: string): readonly Record<string, unknown>[] 
 }
 
 /** The page from its beginning, with the server as it starts it and an upstream in place of the one it names. */
-export async function startPage(
-  name: string,
-  program: string,
-  manner: Manner,
-  task: readonly ToolCall[],
-): Promise<Agent['run']> {
+async function startPage(name: string, program: string, task: readonly ToolCall[]): Promise<Run> {
   const page = readPage(`../${name}`);
   const { home } = newHome(name);
   const upstream = await startScriptedUpstream();
   onTestFinished(() => upstream.stop());
-  playAgent(upstream, manner, task);
+  playAgent(upstream, openModel, task);
   const shown = page.file('parley.yaml');
   const config = shown.replace('http://127.0.0.1:11434/v1', upstream.baseUrl);
   expect(config).not.toBe(shown);
