@@ -57,7 +57,7 @@ export async function openServices(
     guard,
   });
   const reasoning = new ReasoningSeal(await store.reasoningSecret());
-  const dialectDeps = { chat, idempotency, reasoning };
+  const dialectDeps = { chat, idempotency, reasoning, log };
   const speech = new SpeechOperations({ catalog, fairUse, idempotency });
   return {
     speech,

@@ -8,6 +8,9 @@ export const answerLimits: ElementLimits = { elementsMax: 250_000, levelsMax: 51
 /** A JSON text of this many bytes cannot exceed `answerLimits`, as each level takes two. */
 export const harmlessBytes = 1_024;
 
+/** Enough for the largest answer that is read whole: text with a minute of audio. */
+export const answerBytesMax = 33_554_432;
+
 /** Minimum bytes of a chat answer, whatever its limit: servers repeat prompts, and some ignore the limit. */
 const answerBytesBase = 4 * 1024 * 1024;
 /** Room for a token in a chunk of its own with the log probabilities of 20 others, or for 50 ms of audio. */

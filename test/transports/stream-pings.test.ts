@@ -1,7 +1,11 @@
 /** Streams of chats whose model takes long: they say that they live, and end as others do. */
 import { fromJson } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -152,29 +156,40 @@ it('settles once, whatever comes between pings and an upstream that breaks off',
   expect(await lastRecord()).toMatchObject({ state: 'failed', cost: undefined });
 });
 
-it.each([
-  ['an answer', events(chunks('one ', 'two')), 'one two', 'ok'],
-  ['an error', failure(429), /engine behind this model/, 'failed'],
-] as const)('has its head over gRPC before %s', async (_, answer, expected, state) => {
-  upstream.answer('/chat/completions', later(answer));
-  const { origin: baseUrl } = new URL(parley.baseUrl);
-  const params = fromJson(ChatCompletionParamsSchema, {
-    model: 'served',
-    messages: [{ role: 'user', content: { text: 'go' } }],
+const transports = {
+  gRPC: createGrpcTransport,
+  'gRPC-Web': (options: { baseUrl: string }) => createGrpcWebTransport({ ...options, httpVersion: '1.1' }),
+  'Connect over HTTP/1.1': (options: { baseUrl: string }) =>
+    createConnectTransport({ ...options, httpVersion: '1.1' }),
+  'Connect over HTTP/2': (options: { baseUrl: string }) =>
+    createConnectTransport({ ...options, httpVersion: '2', useBinaryFormat: false }),
+};
+
+describe.each(Object.entries(transports))('%s', (_wire, transportTo) => {
+  it.each([
+    ['an answer', events(chunks('one ', 'two')), 'one two', 'ok'],
+    ['an error', failure(429), /engine behind this model/, 'failed'],
+  ] as const)('has its head before %s', async (_, answer, expected, state) => {
+    upstream.answer('/chat/completions', later(answer));
+    const { origin: baseUrl } = new URL(parley.baseUrl);
+    const params = fromJson(ChatCompletionParamsSchema, {
+      model: 'served',
+      messages: [{ role: 'user', content: { text: 'go' } }],
+    });
+    const head = Promise.withResolvers<unknown>();
+    const client = createClient(ChatService, transportTo({ baseUrl }));
+    const read = async () => {
+      const headers = { authorization: `Bearer ${parley.apiKey}` };
+      let text = '';
+      for await (const part of client.streamChatCompletion({ params }, { headers, onHeader: head.resolve })) {
+        text += part.chunk?.choices[0]?.delta?.content ?? '';
+      }
+      return text;
+    };
+    const text = read().catch(({ message }: Error) => message);
+    await head.promise;
+    go.resolve();
+    expect(await text).toMatch(expected);
+    expect(await lastRecord()).toMatchObject({ state });
   });
-  const head = Promise.withResolvers<unknown>();
-  const client = createClient(ChatService, createGrpcTransport({ baseUrl }));
-  const read = async () => {
-    const headers = { authorization: `Bearer ${parley.apiKey}` };
-    let text = '';
-    for await (const part of client.streamChatCompletion({ params }, { headers, onHeader: head.resolve })) {
-      text += part.chunk?.choices[0]?.delta?.content ?? '';
-    }
-    return text;
-  };
-  const text = read().catch(({ message }: Error) => message);
-  await head.promise;
-  go.resolve();
-  expect(await text).toMatch(expected);
-  expect(await lastRecord()).toMatchObject({ state });
 });

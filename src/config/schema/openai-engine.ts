@@ -121,6 +121,11 @@ export const openaiEngine = group({
     .describe(
       'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens; a server that refuses it is asked again under the other name.',
     ),
+  eventCharactersMax: wholeNumber(1_024, 1_073_741_824)
+    .default(33_554_432)
+    .describe(
+      'The longest event of a streamed chat answer, such as one with an image. A longer one ends the stream with an error.',
+    ),
   parameters: parameters.describe('What you change in its chat requests.'),
   voices: voiceLanguages.describe(
     'Its voices, each with its language: {af_heart: en-US}. Default: the voices that the server lists.',

@@ -31,6 +31,19 @@ export function toolMessage(toolCallId: string, content: MessageContent): ChatMe
   return create(ChatMessageSchema, { role: 'tool', toolCallId, content });
 }
 
+const places = new WeakMap<ChatMessage, string>();
+
+/** Notes the place of the client's request, such as `input[2]`, from which a message was made. */
+export function placed(message: ChatMessage, path: string): ChatMessage {
+  places.set(message, path);
+  return message;
+}
+
+/** Undefined for a message that the client sent itself. */
+export function placeOf(message: ChatMessage | undefined): string | undefined {
+  return message && places.get(message);
+}
+
 const instructing: readonly unknown[] = ['system', 'developer'];
 
 /** Joins all system and developer messages into one at the beginning. @returns the messages themselves if they are so */
@@ -39,7 +52,8 @@ export function systemFirst(messages: ChatMessage[]): ChatMessage[] {
   const [first, ...more] = messages.filter(isInstructing);
   if (first === undefined || (more.length === 0 && messages[0] === first)) return messages;
   const content = joined([first, ...more]);
-  return [{ ...first, content }, ...messages.filter((message) => !isInstructing(message))];
+  const system = placed({ ...first, content }, placeOf(first) ?? '');
+  return [system, ...messages.filter((message) => !isInstructing(message))];
 }
 
 /** Plain texts are joined to one, with an empty line between them. */

@@ -7,8 +7,9 @@ import type { AnswerForm, Idempotency } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
+import type { Log } from '../values/log.ts';
 import { asChunk } from './answer-as-chunk.ts';
-import { systemFirst } from './chat-messages.ts';
+import { placeOf, systemFirst } from './chat-messages.ts';
 import { AnswerReasoning, type OpenReasoning, type ReasoningSeal } from './reasoning.ts';
 import type { ChatOperations } from './service.ts';
 
@@ -33,6 +34,8 @@ export interface Dialect<Params, Event, Answer> {
   ): AnswerBuilder<Answer>;
   /** Translates an error of the chat to the names of this API. Default: it stays as it is. */
   errorOf?(error: unknown): unknown;
+  /** The types of tools that the model does not get, as only other servers have them; empty if it gets all. */
+  droppedTools?(params: Params): string;
 }
 
 /** Builds an answer from the chunks of a chat. The other functions than `whole` emit the events of a stream. */
@@ -56,6 +59,7 @@ interface DialectDeps {
   readonly chat: ChatOperations;
   readonly idempotency: Idempotency;
   readonly reasoning: ReasoningSeal;
+  readonly log: Log;
 }
 
 /** Implements the RPCs of a dialect. Each request is a chat, and is metered like one. */
@@ -91,12 +95,15 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     await breathe(call.requestBytes);
     const params = named(asked);
     const answer = this.#build(params, call, () => undefined);
+    let sent: ChatCompletionParams | undefined;
+    const paramsFor = (model?: ChatModel) => {
+      sent = this.#toChat(params, call, model);
+      return sent;
+    };
     try {
-      const { chat } = this.#deps;
-      const paramsFor = (model: ChatModel) => this.#toChat(params, call, model);
-      return answer.whole(asChunk(await chat.complete(this.#toChat(params, call), call, paramsFor)));
+      return answer.whole(asChunk(await this.#deps.chat.complete(paramsFor(), call, paramsFor)));
     } catch (error) {
-      throw this.#errorOf(error);
+      throw this.#errorOf(error, sent);
     }
   }
 
@@ -106,9 +113,13 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     const events: Event[] = [];
     const answer = this.#build(params, call, (event) => events.push(event));
     let hasBegun = false;
+    let sent: ChatCompletionParams | undefined;
+    const paramsFor = (model?: ChatModel) => {
+      sent = this.#toChat(params, call, model);
+      return sent;
+    };
     try {
-      const paramsFor = (model: ChatModel) => this.#toChat(params, call, model);
-      for await (const chunks of this.#deps.chat.stream(this.#toChat(params, call), call, { paramsFor })) {
+      for await (const chunks of this.#deps.chat.stream(paramsFor(), call, { paramsFor })) {
         if (!hasBegun) answer.begin?.(call.metering.answering ?? params.model ?? '');
         hasBegun = true;
         for (const { message } of chunks) answer.take(message);
@@ -117,7 +128,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
       answer.finish?.();
       if (events.length > 0) yield events;
     } catch (thrown) {
-      const error = this.#errorOf(thrown);
+      const error = this.#errorOf(thrown, sent);
       if (hasBegun && answer.fail && !call.signal.aborted) {
         // Clients stop at these events, so the record ends before them.
         await call.metering.void(error);
@@ -129,6 +140,12 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   }
 
   #build(params: Params, call: Call, emit: (event: Event) => void): AnswerBuilder<Answer> {
+    const tools = this.#dialect.droppedTools?.(params);
+    if (tools)
+      this.#deps.log.info(
+        { requestId: call.id, tools },
+        'the model does not get tools that only other servers have',
+      );
     const reasoning = new AnswerReasoning(this.#deps.reasoning, call.caller.account.id);
     return this.#dialect.build(params, call, emit, reasoning);
   }
@@ -141,9 +158,20 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     return chat;
   }
 
-  #errorOf(error: unknown): unknown {
+  #errorOf(thrown: unknown, sent: ChatCompletionParams | undefined): unknown {
+    const error = sent ? inOwnPath(thrown, sent) : thrown;
     return this.#dialect.errorOf ? this.#dialect.errorOf(error) : error;
   }
+}
+
+/** An upstream names a message of the chat. The client knows the place of its own request from which it was made. */
+function inOwnPath(error: unknown, { messages }: ChatCompletionParams): unknown {
+  if (!(error instanceof ParleyError)) return error;
+  const { code, message, cause, param = '' } = error;
+  const [field, index] = /^messages\[(\d+)\].*$/.exec(param) ?? [];
+  const place = field && placeOf(messages[Number(index)]);
+  if (!place) return error;
+  return new ParleyError(code, { ...error, message: message.replace(field, place), cause, param: place });
 }
 
 export type OperationsOf<D> =

@@ -14,7 +14,7 @@ import {
   type InputMessage,
   type MessageParams,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
-import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { partsContent, placed, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
 import { wellFormedJson } from '../values/json.ts';
@@ -27,9 +27,12 @@ const blockTypes =
 /** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
 export function toMessages({ system, messages }: MessageParams, open?: OpenReasoning): ChatMessage[] {
   if (messages.length === 0) return [];
-  const converted = messages.flatMap((message, index) => toChatMessages(message, `messages[${index}]`, open));
+  const converted = messages.flatMap((message, index) => {
+    const path = `messages[${index}]`;
+    return toChatMessages(message, path, open).map((made) => placed(made, path));
+  });
   const parts = system ? systemParts(system) : [];
-  return parts.length > 0 ? [said('system', partsContent(parts)), ...converted] : converted;
+  return parts.length > 0 ? [placed(said('system', partsContent(parts)), 'system'), ...converted] : converted;
 }
 
 /** A line of Claude Code for its maker's accounting. It differs by conversation, so caches of prompts would not match. */

@@ -13,7 +13,7 @@ import type {
   ResponseInput,
   ResponseItem,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { partsContent, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { partsContent, placed, placeOf, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
@@ -42,11 +42,12 @@ export function toMessages(
   input: ResponseInput | undefined,
   { instructions, tools, open }: Conversion,
 ): ChatMessage[] {
-  const messages = instructions === undefined ? [] : [said('system', textContent(instructions))];
+  const messages =
+    instructions === undefined ? [] : [placed(said('system', textContent(instructions)), 'instructions')];
   switch (input?.value.case) {
     case 'text':
       if (input.value.value.trim() === '') throw invalid('input', '`input` is empty. Send a text.');
-      return [...messages, said('user', textContent(input.value.value))];
+      return [...messages, placed(said('user', textContent(input.value.value)), 'input')];
     case 'items':
       addItems(messages, input.value.value.items, tools, new EarlierReasoning(open));
       return messages;
@@ -86,6 +87,7 @@ function addItems(
         addForeign(messages, item, path);
     }
     const last = messages.at(-1);
+    if (last && placeOf(last) === undefined) placed(last, path);
     if (last?.role === 'assistant') earlier.giveTo(last);
     else if (item.type !== 'reasoning') earlier.drop();
   }

@@ -163,7 +163,7 @@ export interface ErrorDetails {
   /** The field that the error is about, as a path such as `messages[0].role`. */
   readonly param?: string;
   /** Seconds after which a retry makes sense, sent as Retry-After. */
-  readonly retryAfterSeconds?: number;
+  readonly retryAfterSeconds?: number | undefined;
   /** Replaces the table's: an upstream's status that is passed through, or that of a wrong method or content type. */
   readonly httpStatus?: number;
   /** Replaces the table's, for features that only RPCs have: deadlines and compressed messages. */

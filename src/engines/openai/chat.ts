@@ -28,6 +28,8 @@ export interface OpenAiChatOptions {
   readonly takesDeveloper: boolean;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
+  /** The longest event of a stream. */
+  readonly eventCharactersMax: number;
   /** Set if the model's context is read from the upstream. */
   readonly context: Known<number> | undefined;
 }
@@ -62,6 +64,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
       };
       const ask = () => post(params, true, signal);
       return chunksOf(ask, {
+        eventCharactersMax: options.eventCharactersMax,
         bytesMax: chatAnswerBytesMax(params),
         toChunk,
         end: () => chunks.end(),
@@ -76,6 +79,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
 }
 
 interface StreamReading {
+  readonly eventCharactersMax: number;
   readonly bytesMax: number;
   readonly toChunk: ToChunk;
   /** The chunk that ends the choices which are open at `[DONE]`. */
@@ -90,7 +94,7 @@ interface StreamReading {
  */
 async function* chunksOf(
   ask: () => Promise<UpstreamAnswer>,
-  { bytesMax, toChunk, end, toAnswer }: StreamReading,
+  { eventCharactersMax, bytesMax, toChunk, end, toAnswer }: StreamReading,
 ): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
   let isLeft = true;
@@ -101,7 +105,7 @@ async function* chunksOf(
   } finally {
     if (isLeft) answer.close();
   }
-  const reader = new SseReader();
+  const reader = new SseReader(eventCharactersMax);
   let json: Buffer[] | undefined;
   let isKnown = answer.contentType === 'text/event-stream';
   let last: ReadChunks | undefined;

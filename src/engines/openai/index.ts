@@ -1,6 +1,7 @@
 import type { VoiceList } from '../../core/entities/engine.ts';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
+import { answerBytesMax } from '../answer-limits.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
 import { isOpenAi, LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
@@ -27,6 +28,8 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly realtimeKeptMs?: number | undefined;
   /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
+  /** The longest event of a stream. Default: as long as the largest answer that is read whole */
+  readonly eventCharactersMax?: number | undefined;
   /** The operator's changes to chat requests. Default: members of `operatorMembers` are dropped. */
   readonly parameters?: ChatParameters | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
@@ -86,6 +89,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
           log.info({ engine, model: id }, `the upstream takes the limit of an answer as ${name}`),
         ),
         parameters: settings.parameters ?? {},
+        eventCharactersMax: settings.eventCharactersMax ?? answerBytesMax,
         takesDeveloper: isOpenAi(settings.baseUrl) || settings.isParley === true,
         tokenizer: tokenizerOf(settings.baseUrl, model),
         context: needsContext ? openContext(id) : undefined,

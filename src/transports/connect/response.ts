@@ -29,6 +29,7 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
     const { batches, toMessage } = streamRpc(rpc, sent, served, () => messageBytes);
     for await (const parts of batches) {
       setAnswerHeaders(context, served);
+      if (parts.length === 0) sendHead(response, context);
       served.signal.addEventListener('abort', giveUp);
       for (const part of parts) {
         // The source throws the reason when the next part is requested.
@@ -85,6 +86,15 @@ function take(context: HandlerContext): GatedCall & { readonly release: () => vo
 function cut(response: Response): void {
   if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_CANCEL);
   else response.destroy();
+}
+
+/** Sends the head of a stream before its first message, with which connect-node would send it. */
+function sendHead(response: Response, { responseHeader }: HandlerContext): void {
+  if (response.headersSent || response.destroyed) return;
+  const head = Object.fromEntries(responseHeader);
+  if (response instanceof Http2ServerResponse) response.writeHead(200, head);
+  else response.writeHead(200, head).flushHeaders();
+  Object.assign(response, { writeHead: () => response });
 }
 
 function setAnswerHeaders({ responseHeader }: HandlerContext, { answerHeaders }: ServedCall): void {

@@ -48,6 +48,20 @@ describe('a whole answer', () => {
   });
 });
 
+it('an event of a stream has at most as many characters as the engine is set to', async () => {
+  const small = await startBehind(upstream.baseUrl, { engine: { eventCharactersMax: 2_000 } });
+  for (const [letters, state] of [
+    [1_000, 'ok'],
+    [3_000, 'failed'],
+  ] as const) {
+    upstream.answer(path, events(chunks('x'.repeat(letters))));
+    const response = await small.postJson(path, { ...question, stream: true });
+    expect((await readEvents(response.clone())).isDone).toBe(state === 'ok');
+    expect(await small.recordOf(response)).toMatchObject({ state });
+  }
+  await small.close();
+});
+
 describe('a streamed answer', () => {
   const stream = (body: object = {}) => ask({ stream: true, ...body });
   const many = Buffer.from(`data: ${JSON.stringify(chunk({ content: 'word ' }))}\n\n`.repeat(1_000));

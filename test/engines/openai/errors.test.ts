@@ -29,6 +29,10 @@ const { upstream, parley, behind, afterTest, ask } = await startImpatient();
 const balance = async () => (await parley.app.store.accounts.find(parley.accountId))?.balance;
 const html = { 'content-type': 'text/html' };
 
+const item = { role: 'user', content: 'say hello' };
+const call = { type: 'function_call', call_id: 'a', name: 'walk', arguments: '{}' };
+const output = { type: 'function_call_output', call_id: 'a', output: 'far' };
+
 /** The words of the upstream and of libraries never reach a client. */
 function expectOurWords(message: string) {
   expect(message).not.toMatch(/upstream|ECONN|socket|undici|SyntaxError|JSON/i);
@@ -145,6 +149,38 @@ describe("an upstream's status", () => {
       json({ detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'no' }] }, { status: 422 }),
     );
     expect(await errorOf(await ask())).toMatchObject({ status: 422, param: 'messages[0].role' });
+  });
+
+  it.each<[string, object, string, string]>([
+    ['/responses', { input: 'say hello' }, 'messages[0].content', 'input'],
+    ['/responses', { input: [item, item], instructions: 'x' }, 'messages[0].content', 'instructions'],
+    ['/responses', { input: [item, item], instructions: 'x' }, 'messages[2].content', 'input[1]'],
+    [
+      '/responses',
+      { input: [item, call, { ...call, call_id: 'b' }, output] },
+      'messages[2].content',
+      'input[3]',
+    ],
+    [
+      '/responses',
+      { input: [item, call, { ...call, call_id: 'b' }, output] },
+      'messages[1].tool_calls',
+      'input[1]',
+    ],
+    ['/responses', { input: [item], top_k: 3 }, 'top_k', 'top_k'],
+    ['/messages', { messages: [item, item], system: 'x', max_tokens: 9 }, 'messages[0].content', 'system'],
+    ['/messages', { messages: [item, item], system: 'x', max_tokens: 9 }, 'messages[2].role', 'messages[1]'],
+    ['/messages', { messages: [item, item], max_tokens: 9 }, 'messages[9].role', 'messages[9].role'],
+  ])('names on %s the field of %j that became %s', async (api, body, param, expected) => {
+    upstream.answer(path, json({ error: { message: 'upstream words', param } }, { status: 400 }));
+    for (const stream of [false, true]) {
+      const response = await parley.postJson(api, { model: 'served', stream, ...body });
+      const { error } = (await response.json()) as { error: { param?: string | null; message: string } };
+      expect([response.status, error.message]).toEqual([400, expect.stringContaining(`\`${expected}\`.`)]);
+      if (api === '/responses') expect(error.param).toBe(expected);
+      expectOurWords(error.message);
+      expect(await parley.recordOf(response)).toMatchObject({ state: 'refused', code: 'invalid_parameter' });
+    }
   });
 
   it.each([

@@ -8,7 +8,9 @@ import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, json } from '../../support/upstream-answers.ts';
 
 const upstream = await startScriptedUpstream();
-const parley = await startBehind(upstream.baseUrl);
+const logged: object[] = [];
+const note = (fields: object) => logged.push(fields);
+const parley = await startBehind(upstream.baseUrl, { log: { info: note, warn: note, error: note } });
 afterAll(async () => {
   await parley.close();
   await upstream.stop();
@@ -165,6 +167,8 @@ describe('POST /responses', () => {
         expect(call).toMatchObject({ type: 'function_call', call_id: 'call_1', ...own });
         if (name === 'shell') expect(call).not.toHaveProperty('namespace');
         expect(metadata).toEqual({ parley_dropped_tools: 'web_search, local_shell' });
+        const requestId = response.headers.get('x-request-id');
+        expect(logged).toContainEqual({ requestId, tools: 'web_search, local_shell' });
       }
       const sent = upstream.requests.at(-1)?.json as { tools: { function: { name: string } }[] };
       expect(sent.tools.map((tool) => tool.function.name)).toEqual(['shell', 'read', 'files__shell']);

@@ -4,12 +4,10 @@ import { parseJson } from '../../../codec/parse-json.ts';
 import { CollectedBytes } from '../../../core/values/collected-bytes.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
-import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
+import { answerBytesMax, answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
 import type { UpstreamResponse } from './response.ts';
 
-/** Enough for the largest answer that is read whole: text with a minute of audio. */
-const jsonBytesMax = 33_554_432;
 /** Time limit for the end of an answer. After it the connection is closed instead of kept. */
 const endMsMax = 100;
 
@@ -59,8 +57,8 @@ export class UpstreamAnswer {
    * @param readOther reads a body of another form; returns undefined if it is JSON. Default: all are JSON
    * @throws `upstream_error` if its text is not JSON, or it exceeds a limit
    */
-  async json(bytesMax: number = jsonBytesMax, readOther?: (body: Buffer) => unknown): Promise<unknown> {
-    const bytes = await this.#bytes(Math.min(bytesMax, jsonBytesMax));
+  async json(bytesMax: number = answerBytesMax, readOther?: (body: Buffer) => unknown): Promise<unknown> {
+    const bytes = await this.#bytes(Math.min(bytesMax, answerBytesMax));
     const other = readOther?.(bytes);
     if (other !== undefined) return other;
     try {

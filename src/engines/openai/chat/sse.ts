@@ -1,9 +1,6 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { malformedResponse } from '../errors.ts';
 
-/** The longest event, and the longest line, in UTF-16 units: as long as the largest answer that is read whole. */
-const eventLengthMax = 33_554_432;
-
 /** The data that ends a stream of chunks. */
 export const doneData = '[DONE]';
 /** A byte order mark, a comment or a field, in Latin-1. */
@@ -21,12 +18,17 @@ export class SseReader {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #parser: EventSourceParser;
   #events: SseEvent[] = [];
+  readonly #lengthMax: number;
   #isTooLong = false;
 
-  constructor() {
+  /** @param lengthMax of an event and of a line, in UTF-16 units. Default: events as long as the stream */
+  constructor(lengthMax = Number.POSITIVE_INFINITY) {
+    this.#lengthMax = lengthMax;
     this.#parser = createParser({
-      maxBufferSize: eventLengthMax,
+      maxBufferSize: lengthMax,
       onEvent: ({ event: name, data }) => {
+        // The parser bounds only what it keeps for the next piece.
+        this.#isTooLong ||= data.length > lengthMax;
         if (data !== '') this.#events.push({ name, data });
       },
       onError: ({ type }) => {
@@ -48,7 +50,7 @@ export class SseReader {
   #feed(text: string): readonly SseEvent[] {
     this.#events = [];
     this.#parser.feed(text);
-    if (this.#isTooLong) throw malformedResponse(`an event is longer than ${eventLengthMax} characters`);
+    if (this.#isTooLong) throw malformedResponse(`an event is longer than ${this.#lengthMax} characters`);
     return this.#events;
   }
 }
