@@ -11,7 +11,7 @@ export async function checkContents(model: Pick<LocalModel, 'id' | 'type' | 'fil
   const facts = await Promise.all(
     model.files.filter(({ name }) => name.endsWith('.gguf')).map(({ path }) => ggufFacts(path)),
   );
-  if (facts.some(({ hasChatTemplate }) => hasChatTemplate)) return;
+  if (facts.some(({ chatTemplate }) => chatTemplate !== undefined)) return;
   throw new ModelError(
     `${model.id} has no chat template (\`tokenizer.chat_template\` in its header), as base models have none. Its answers would be text that goes on without end. Take a model that was trained for chat, often named \`instruct\`.`,
   );

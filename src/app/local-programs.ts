@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Config, EngineConfig, ModelConfig } from '../config/config.ts';
+import { localEngine as localDefaults } from '../config/schema/engines.ts';
 import { contextTokensDefault } from '../config/schema/models.ts';
 import { isStreaming } from '../engines/sherpa/streaming-config.ts';
 import { bytesOf, ModelError } from '../models/manifest.ts';
@@ -62,13 +63,39 @@ export function openedEngines(config: Config): ReadonlyMap<string, OpenedEngineS
   return opened;
 }
 
+/** The smallest model of each runtime that has one here, as an engine would run it. */
+export function smallestModels(config: Config): ReadonlyMap<string, LocalEngine> {
+  const pulled = new ModelStore(config.dataDir).list().filter(({ isPulled }) => isPulled);
+  const ofRuntimes = Map.groupBy(
+    pulled.toSorted((one, other) => one.bytes - other.bytes),
+    ({ manifest }) => manifest.runtime,
+  );
+  const isLocal = (settings: EngineConfig) => settings.kind === 'local';
+  const settings = Object.values(config.engines).find(isLocal) ?? localDefaults.parse({ kind: 'local' });
+  return new Map(
+    Array.from(ofRuntimes, ([runtime, [smallest]]) => [
+      runtime,
+      localEngine(config, settings, smallest ? [smallest.manifest] : []),
+    ]),
+  );
+}
+
 export function runtimePlaces({ dataDir, programs, programEnvironment }: Config): RuntimePlaces {
   const { PATH: path = '' } = programEnvironment;
   return { folder: join(dataDir, 'runtimes'), path, llamaServer: programs.llamaServer };
 }
 
+/** A model of the catalog that a local one serves. */
+interface LocalUser {
+  readonly id: string;
+  readonly type: ModelConfig['type'];
+  /** The local model. Default: that of the same id */
+  readonly model?: string | undefined;
+  readonly contextTokens?: number | undefined;
+}
+
 /** @param users the models of the catalog that share the program */
-function localEngine(config: Config, settings: LocalSettings, users: readonly ModelConfig[]): LocalEngine {
+function localEngine(config: Config, settings: LocalSettings, users: readonly LocalUser[]): LocalEngine {
   const [{ id = '', model: source = id } = {}] = users;
   const { dataDir } = config;
   const store = new ModelStore(dataDir);
@@ -83,27 +110,23 @@ function localEngine(config: Config, settings: LocalSettings, users: readonly Mo
   }
 }
 
-function mismatch(local: LocalModel, users: readonly ModelConfig[]): LocalProblem | undefined {
+function mismatch(local: LocalModel, users: readonly LocalUser[]): LocalProblem | undefined {
   const { id, type, contextTokens = Infinity } = local;
   const other = users.find((user) => user.type !== type);
   if (other !== undefined) {
     const advice = `Write \`type: ${type}\` for it, or choose another \`model\`.`;
     return { found: `${id} is for ${type}, but ${other.id} for ${other.type}.`, advice };
   }
-  const tooLong = users.find((user) => (contextOf(user) ?? 0) > contextTokens);
+  const tooLong = users.find((user) => (user.contextTokens ?? 0) > contextTokens);
   if (tooLong === undefined) return undefined;
-  const found = `${id} has a context of ${contextTokens} tokens, less than the ${contextOf(tooLong)} of ${tooLong.id}.`;
+  const found = `${id} has a context of ${contextTokens} tokens, less than the ${tooLong.contextTokens} of ${tooLong.id}.`;
   return { found, advice: 'Lower its `contextTokens`.' };
-}
-
-function contextOf(model: ModelConfig): number | undefined {
-  return model.type === 'chat' ? model.contextTokens : undefined;
 }
 
 interface Uses {
   readonly config: Config;
   readonly settings: LocalSettings;
-  readonly users: readonly ModelConfig[];
+  readonly users: readonly LocalUser[];
 }
 
 function programOf(model: LocalModel, { config, settings, users }: Uses) {
@@ -115,7 +138,7 @@ function programOf(model: LocalModel, { config, settings, users }: Uses) {
   }
   const { promptCache, arguments: further, threads = spareThreads(), ...shared } = settings;
   const byDefault = Math.min(contextTokensDefault, model.contextTokens ?? Infinity);
-  const contextTokens = Math.max(...users.map((user) => contextOf(user) ?? byDefault));
+  const contextTokens = Math.max(...users.map((user) => user.contextTokens ?? byDefault));
   const { callsMax } = settings;
   const options = { contextTokens, callsMax, threads, promptCache, arguments: further };
   return {

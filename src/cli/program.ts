@@ -14,13 +14,13 @@ import { healthCommand } from './commands/health.ts';
 import { keyCommand, keysCommand } from './commands/key.ts';
 import { listenCommand } from './commands/listen.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { modelProgramCommand } from './commands/model-program.ts';
 import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
 import { pricesCommand } from './commands/prices.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { runtimesCommand } from './commands/runtimes.ts';
 import { serveCommand } from './commands/serve.ts';
-import { sherpaCommand } from './commands/sherpa.ts';
 import { speakCommand } from './commands/speak.ts';
 import { statementCommand } from './commands/statement.ts';
 import { storeCommand } from './commands/store.ts';
@@ -76,7 +76,7 @@ export function createProgram(version: string): Command {
     .addCommand(talkCommand())
     .addCommand(chatCommand())
     .addCommand(versionCommand(version), { hidden: true })
-    .addCommand(sherpaCommand(), { hidden: true });
+    .addCommand(modelProgramCommand(), { hidden: true });
 }
 
 function noticesCommand(): Command {

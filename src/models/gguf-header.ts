@@ -17,8 +17,8 @@ export interface GgufFacts {
   readonly licence: string | undefined;
   /** Tokens of prompt and answer together that the model was trained for. */
   readonly contextTokens: number | undefined;
-  /** False for all parts but the first of a split model. */
-  readonly hasChatTemplate: boolean;
+  /** Jinja. Undefined for all parts but the first of a split model. */
+  readonly chatTemplate: string | undefined;
 }
 
 /** @throws ModelError for a file that is no GGUF file, or whose header is not whole */
@@ -48,7 +48,7 @@ function factsOf(entries: ReadonlyMap<string, string | number>): GgufFacts {
     name: text('general.name'),
     licence: text('general.license'),
     contextTokens: typeof context === 'number' && context > 0 ? context : undefined,
-    hasChatTemplate: text('tokenizer.chat_template') !== undefined,
+    chatTemplate: text('tokenizer.chat_template'),
   };
 }
 

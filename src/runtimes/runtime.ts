@@ -48,8 +48,8 @@ export interface Runtime {
   readonly advice: string;
   /** Its program or its folder; undefined if it is not installed. */
   find(places: RuntimePlaces): string | undefined;
-  /** Arguments with which the program shows its version and ends, if it can. */
-  readonly versionArguments?: readonly string[];
+  /** @returns arguments with which what `find` has found shows its version and ends, if it can */
+  versionArguments(found: string): readonly string[] | undefined;
   /** @param found the result of `find` */
   settings(found: string, model: LocalModel, options: RuntimeOptions): RuntimeProgram;
 }

@@ -92,7 +92,7 @@ const groups = {
     'talk',
     'chat',
     'version',
-    'sherpa',
+    'model-program',
   ],
   account: ['create', 'list', 'show', 'limits', 'rename', 'suspend', 'resume', 'export', 'delete'],
   audit: ['export'],

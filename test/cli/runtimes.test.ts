@@ -21,6 +21,8 @@ import {
   scratchFolder,
   until,
 } from '../support/command-line.ts';
+import { storeModel } from '../support/local-models.ts';
+import { tinyGguf } from '../support/tiny-gguf.ts';
 
 let folder: ReturnType<typeof scratchFolder>;
 beforeEach(() => {
@@ -50,7 +52,7 @@ async function archive(edit: (inside: string) => void = () => undefined) {
 it('says where a runtime is, and where one can be had', async () => {
   const none = await parley(['runtimes', 'list'], options());
   expect(none.stdout).toMatch(/^llama +chat models in GGUF files +MIT +not installed +-$/m);
-  expect(none.stderr).toContain('llama: Install the package llama.cpp of your system if it has one');
+  expect(none.stderr).toContain('llama: Run `parley runtimes install llama`');
   mkdirSync(folder.file('bin'));
   writeFileSync(folder.file('bin/llama-server'), script, { mode: 0o755 });
   const env = { PATH: `${folder.file('bin')}:/usr/bin:/bin` };
@@ -64,6 +66,30 @@ it('says where a runtime is, and where one can be had', async () => {
       }),
     ]),
   });
+});
+
+/** Answers `--version` and the check of its health, and ends at the first prompt. */
+const fragile = `#!${process.execPath}
+const at = process.argv.indexOf('--host');
+if (at < 0) console.log('version: 7 (abc)');
+else require('node:http').createServer(({ url }, response) => {
+  if (url === '/health') response.end();
+  else process.kill(process.pid, 'SIGILL');
+}).listen(process.argv[at + 1]);
+`;
+
+it('finds a program that was built for another processor, by a prompt', async () => {
+  const place = await archive((inside) => writeFileSync(`${inside}/llama-server`, fragile, { mode: 0o755 }));
+  expect((await parley(['runtimes', 'install', 'llama', ...place], options())).code).toBe(0);
+  const verify = () => parley(['runtimes', 'verify', 'llama'], options());
+  expect(await verify()).toMatchObject({ code: 0, stderr: expect.stringContaining('version: 7 (abc)') });
+  storeModel(folder.file('data'), 'large', Buffer.concat([tinyGguf(1), Buffer.alloc(1_000)]));
+  storeModel(folder.file('data'), 'small', tinyGguf(1));
+  const { code, stderr } = await verify();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^llama: It cannot run small: .*SIGILL/m);
+  const { stdout } = await parley(['doctor'], options());
+  expect(stdout).toMatch(/^runtime llama\n {2}problem {2}load: It cannot run small: .*SIGILL/m);
 });
 
 it('installs links to folders, and ends where one leads to itself', async () => {
@@ -136,7 +162,6 @@ it.each([
     'Nothing was installed from llama.tar.gz: it is a zip archive. Unpack it, and make a tar archive of its folder.',
   ],
   ['no hash', async () => (await archive()).slice(0, 2), 'Give both --archive and --sha256.'],
-  ['nothing', async () => [], 'Parley knows no archive of llama for this machine.'],
 ])('installs nothing from an archive with %s', async (_, place, message) => {
   const { code, stderr } = await parley(['runtimes', 'install', 'llama', ...(await place())], options());
   expect(code).toBe(1);

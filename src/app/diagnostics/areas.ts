@@ -13,8 +13,9 @@ import { ModelError } from '../../models/manifest.ts';
 import { ModelStore } from '../../models/model-store.ts';
 import { diagnoseStore as diagnoseSqlite, type StoreDiagnosis } from '../../store/maintenance/diagnostics.ts';
 import { checkContents } from '../local-files.ts';
-import { engineNames, type LocalEngine, openedEngines } from '../local-programs.ts';
+import { engineNames, type LocalEngine, openedEngines, smallestModels } from '../local-programs.ts';
 import { programSurroundings } from '../programs.ts';
+import { tryModel } from '../tried-model.ts';
 import {
   diagnoseClock,
   diagnoseDataFolder,
@@ -42,18 +43,20 @@ interface AreaOptions {
   readonly ports?: Check;
   /** Called when a check begins. */
   readonly onStep?: (what: string) => void;
+  /** Whether to load the smallest local model of each runtime. Default: false. */
+  readonly loadsModels?: boolean;
 }
 
 export async function diagnoseAreas(
   config: Config,
-  { pid, checksPages, leftOut = [], ports, onStep = () => undefined }: AreaOptions,
+  { pid, checksPages, leftOut = [], ports, onStep = () => undefined, loadsModels = false }: AreaOptions,
 ): Promise<DiagnosedArea[]> {
   const { dataDir } = config;
   const isLeftOut = (setting: string) =>
     leftOut.some((path) => path === setting || path.startsWith(`${setting}.`));
-  const started = (name: string, check: Check) => {
+  const started: typeof diagnoseArea = (name, check, msMax) => {
     onStep(name);
-    return diagnoseArea(name, check);
+    return diagnoseArea(name, check, msMax);
   };
   const area = (name: string, settings: readonly string[], check: Check) =>
     settings.some(isLeftOut) ? notChecked(name) : started(name, check);
@@ -62,6 +65,7 @@ export async function diagnoseAreas(
       started(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
     ),
   );
+  const runtimes = loadsModels && !isLeftOut('dataDir') ? diagnoseRuntimes(config, started) : [];
   const machine = Promise.all([
     area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
     ...(ports ? [area('ports', ['dataDir', 'server', 'admin', 'tls'], ports)] : []),
@@ -70,7 +74,7 @@ export async function diagnoseAreas(
     area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config, pid)),
   ]);
   // Reading the pages starts when no other check is waiting.
-  if (checksPages) await Promise.all([engines, machine]);
+  if (checksPages) await Promise.all([engines, runtimes, machine]);
   let newestRecordMs: number | undefined;
   const database = await area('database', ['dataDir', 'store'], async (signal) => {
     const onTable = (name: string, place: string) => onStep(`database, table ${name} (${place})`);
@@ -79,7 +83,26 @@ export async function diagnoseAreas(
     return found.diagnostics;
   });
   const clock = await area('clock', ['dataDir', 'store'], async () => diagnoseClock(dataDir, newestRecordMs));
-  return [...(await engines), database, ...(await machine), clock];
+  return [...(await engines), ...(await runtimes), database, ...(await machine), clock];
+}
+
+/** A model may be read from a slow disk. */
+const loadMsMax = 60_000;
+
+/** Loads one model after the other: two may need more memory than there is. */
+async function diagnoseRuntimes(config: Config, begin: typeof diagnoseArea): Promise<DiagnosedArea[]> {
+  const areas: DiagnosedArea[] = [];
+  for (const [runtime, local] of smallestModels(config)) {
+    if ('advice' in local.program) continue;
+    const check = async (signal: AbortSignal) => {
+      const flaw = await tryModel(local, config, signal);
+      if (flaw === undefined) return [ok('load', `It loads ${local.model}.`)];
+      const advice = `Run \`parley runtimes install ${runtime}\`, or \`parley models verify ${local.model}\`.`;
+      return [problem('load', `It cannot run ${local.model}: ${flaw}.`, advice)];
+    };
+    areas.push(await begin(`runtime ${runtime}`, check, loadMsMax));
+  }
+  return areas;
 }
 
 export function notChecked(area: string): DiagnosedArea {

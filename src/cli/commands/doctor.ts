@@ -57,6 +57,7 @@ async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea
   return diagnoseAreas(config, {
     pid: readServerFile(config.dataDir)?.pid,
     checksPages: true,
+    loadsModels: true,
     leftOut,
     ports: (signal) => diagnosePorts(config, signal),
     onStep: (what) => progress.shortStep(`checking: ${what}`),

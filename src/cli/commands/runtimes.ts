@@ -42,7 +42,7 @@ export function runtimesCommand(): Command {
     .addCommand(
       runtimeCommand(
         'verify',
-        'Compare installed runtimes with their hashes, and start each to show its version.',
+        'Compare installed runtimes with their hashes, and load the smallest local model of each.',
         'parley runtimes verify',
       )
         .argument('[runtime]', 'its name (default: all that are there)')
@@ -61,13 +61,14 @@ function parseSha256(text: string): string {
 }
 
 async function load(flags: ConfigFlags) {
-  const [{ configOf }, { runtimePlaces }, { runtimes }, installing] = await Promise.all([
+  const [{ configOf }, { runtimePlaces, smallestModels }, { runtimes }, installing] = await Promise.all([
     import('../configuration.ts'),
     import('../../app/local-programs.ts'),
     import('../../runtimes/runtimes.ts'),
     import('../../runtimes/install.ts'),
   ]);
-  return { ...installing, runtimes, places: runtimePlaces(configOf(flags)) };
+  const config = configOf(flags);
+  return { ...installing, smallestModels, runtimes, config, places: runtimePlaces(config) };
 }
 
 async function list(flags: Flags): Promise<void> {
@@ -126,7 +127,9 @@ function chosenArchives(runtime: Runtime, from?: string, sha256?: string): reado
 }
 
 async function verify(name: string | undefined, flags: Flags): Promise<void> {
-  const { runtimes, places, verifyRuntime } = await load(flags);
+  const { runtimes, config, places, verifyRuntime, smallestModels } = await load(flags);
+  const { tryModel } = await import('../../app/tried-model.ts');
+  const models = smallestModels(config);
   const chosen = name === undefined ? [...runtimes.values()] : [named(runtimes, name)];
   const verified: { name: string; path: string | null; version: string | null; flaws: string[] }[] = [];
   await interruptible(async (signal) => {
@@ -135,7 +138,10 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
       const flaws = (await verifyRuntime(runtime, places.folder, signal)) ?? [];
       const version = path === undefined ? undefined : versionOf(runtime, path);
       if (path === undefined && name !== undefined) flaws.push('It is not installed.');
-      if (path !== undefined && runtime.versionArguments && version === undefined)
+      const smallest = models.get(runtime.name);
+      const failure = path && smallest && (await tryModel(smallest, config, signal));
+      if (failure) flaws.push(`It cannot run ${smallest.model}: ${failure}.`);
+      else if (path !== undefined && runtime.versionArguments(path) && version === undefined)
         flaws.push('It does not start.');
       verified.push({ name: runtime.name, path: path ?? null, version: version ?? null, flaws });
     }
@@ -156,7 +162,8 @@ function named(runtimes: ReadonlyMap<string, Runtime>, name: string): Runtime {
 }
 
 /** The last line that the program prints about its version; undefined if it cannot be started or has no such option. */
-function versionOf({ versionArguments }: Runtime, path: string): string | undefined {
+function versionOf(runtime: Runtime, path: string): string | undefined {
+  const versionArguments = runtime.versionArguments(path);
   if (versionArguments === undefined) return undefined;
   const { status, stdout, stderr } = spawnSync(path, versionArguments, {
     encoding: 'utf8',

@@ -11,7 +11,7 @@ const { firstByteMs, totalMs, keepAliveMs, outputLimit } = processEngine.shape;
 
 const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
 
-const localEngine = group({
+export const localEngine = group({
   kind: engineKind('local'),
   threads: wholeNumber(1, 1_024)
     .optional()

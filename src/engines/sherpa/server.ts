@@ -1,12 +1,10 @@
 /** A program that serves one model of sherpa-onnx by the OpenAI API, for the engine that supervises it. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { basename, dirname } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { audioFormats, type TranscriptSegment } from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
-import { errorTable, ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
+import { createModelServer, type Handle } from '../model-server.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
 import { hearingOpener, type OpenHearing } from './hearing.ts';
 import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
@@ -38,17 +36,10 @@ export interface ServeOptions {
   readonly callsMax: number;
 }
 
-/** More than Parley accepts from a client. */
-const bodyBytesMax = 32 * 1024 ** 2;
-
 /** Loads the model and listens. @throws an error that names the file which cannot be used */
 export async function serveModel(model: ServedModel, options: ServeOptions): Promise<void> {
   const { path, handle, hearing } = await openModel(loadSherpa(options.runtime), model, options);
-  const server = createServer((request, response) => {
-    if (request.url === '/health') response.end();
-    else if (request.method === 'POST' && request.url === path) void serve(handle, request, response);
-    else response.writeHead(404).end();
-  });
+  const server = createModelServer(path, handle);
   if (hearing) (await import('./live.ts')).serveLive(server, hearing);
   server.listen(options.socketPath);
 }
@@ -101,55 +92,6 @@ async function named<Result>({ files }: ServedModel, load: () => Promise<Result>
   process.stderr.write('done\n');
   return loaded;
 }
-
-async function serve(handle: Handle, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const stop = new AbortController();
-  response.once('close', () => stop.abort(new ParleyError('request_cancelled')));
-  try {
-    const { contentType, body } = await handle(await bodyOf(request), stop.signal);
-    await send(response, contentType, body);
-  } catch (error) {
-    refuse(response, toParleyError(error));
-  }
-}
-
-/** Sends the head with the first bytes, so that an earlier failure is an error and no broken answer. */
-async function send(response: ServerResponse, contentType: string, body: Answer['body']): Promise<void> {
-  async function* withHead() {
-    for await (const bytes of body) {
-      if (!response.headersSent) response.writeHead(200, { 'content-type': contentType });
-      yield bytes;
-    }
-  }
-  await pipeline(Readable.from(withHead()), response);
-}
-
-function refuse(response: ServerResponse, { code, message, cause }: ParleyError): void {
-  if (cause !== undefined) process.stderr.write(`${cause instanceof Error ? cause.message : cause}\n`);
-  if (response.headersSent || response.destroyed) return void response.destroy();
-  response.writeHead(errorTable[code].http, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ error: { code, message } }));
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Request> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request) {
-    bytes += part.length;
-    if (bytes > bodyBytesMax) throw new ParleyError('payload_too_large');
-    parts.push(part);
-  }
-  const headers = { 'content-type': request.headers['content-type'] ?? '' };
-  return new Request('http://localhost', { method: 'POST', headers, body: Buffer.concat(parts) });
-}
-
-/** An answer in the form of the OpenAI API. */
-interface Answer {
-  readonly contentType: string;
-  readonly body: AsyncIterable<Uint8Array> | Iterable<string>;
-}
-
-type Handle = (request: Request, signal: AbortSignal) => Promise<Answer>;
 
 /** @param speakers the number of each voice in the model, by its name */
 function speechHandle(speak: Speak, speakers: ReadonlyMap<string, number>): Handle {

@@ -2,8 +2,8 @@ import type { AudioFormat } from '../../core/entities/engine.ts';
 import { Clauses, isSpeakable } from '../../core/realtime/clauses.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { createEncoderPool } from '../../media/encoding/encode.ts';
+import { OneAtATime } from '../model-server.ts';
 import type { Voice } from './addon.ts';
-import { OneAtATime } from './one-at-a-time.ts';
 
 export interface SpeakRequest {
   readonly input: string;

@@ -6,9 +6,9 @@ import { createFilePool } from '../builtin/pocketsphinx/file-pool.ts';
 import type { RecognisedWord } from '../builtin/pocketsphinx/hypothesis.ts';
 import { toSegments } from '../builtin/pocketsphinx/transcript.ts';
 import type { Utterance } from '../builtin/pocketsphinx/utterances.ts';
+import { OneAtATime } from '../model-server.ts';
 import type { Recogniser, RecognitionResult } from './addon.ts';
 import type { OpenHearing } from './hearing.ts';
-import { OneAtATime } from './one-at-a-time.ts';
 
 export interface LocalTranscript {
   /** A tag such as `en`; undefined if the model names none. */
