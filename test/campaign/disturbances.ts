@@ -90,16 +90,20 @@ async function loseCommits({ nodes }: Cluster): Promise<void> {
   await nodes.wire.restore();
 }
 
-/** Another program locks accounts and counts in the other order, finally for longer than a group waits for a lock. */
+/**
+ * Another program locks accounts and counts in the other order, finally for longer than a group waits for a lock. To resolve a deadlock the
+ * database may end any of its transactions.
+ */
 async function lock({ nodes }: Cluster): Promise<void> {
   await withClient(nodes.postgres.url, async (client) => {
     for (let round = 0; round < 10; round++) {
       await client.query('begin');
-      await client.query('select 1 from limit_counts for update');
-      await client.query('select 1 from accounts order by id desc for update').catch(() => undefined);
+      await client
+        .query('select 1 from limit_counts for update')
+        .then(() => client.query('select 1 from accounts order by id desc for update'))
+        .catch(() => undefined);
       await client.query('rollback');
     }
-    // The database may also end this transaction to resolve a deadlock.
     await until(async () => {
       await client.query('begin');
       return client.query('select 1 from accounts order by id for update').then(
