@@ -30,7 +30,7 @@ export const later: Readonly<Record<string, readonly string[]>> = {
   'The console in a browser': ['test/console/{playground-*,sign-in}.test.ts'],
   'Other SDKs, guides and examples': [
     'test/clients/{ai-sdk-audio,anthropic-thinking,browser,coming-from,guide-commands,live,pages,python}.test.ts',
-    'test/clients/{openai-agents-realtime,openai-realtime,openai-responses,recorded-requests,tls-guide}.test.ts',
+    'test/clients/{openai-agents,openai-agents-realtime,openai-realtime,openai-responses,recorded-requests,tls-guide}.test.ts',
     'test/clients/chat-clients/*.test.ts',
     'test/examples/*.test.ts',
   ],

@@ -1,7 +1,15 @@
 /** The guides under `/docs/guides`, in the order of their contents. Each is `docs/<name>.md`. */
 export const guideGroups: Readonly<Record<string, readonly string[]>> = {
   Start: ['setup', 'architecture', 'console', 'coming-from'],
-  'With other programs': ['claude-code', 'codex', 'open-webui', 'home-assistant', 'livekit', 'n8n'],
+  'With other programs': [
+    'claude-code',
+    'codex',
+    'opencode',
+    'open-webui',
+    'home-assistant',
+    'livekit',
+    'n8n',
+  ],
   'The API': ['rest', 'errors', 'limits', 'realtime', 'reference'],
   Clients: ['clients', 'clients/typescript', 'clients/python', 'clients/go', 'clients/java'],
   Models: ['upstreams', 'local-models', 'local-chat', 'local-speech', 'local-programs', 'guard'],

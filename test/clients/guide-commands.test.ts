@@ -19,6 +19,7 @@ const isServer = 'the test starts the server in its own process, with the same s
 const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'claude-code': { serve: isServer, key: isServer, install: isAgent, task: isAgent, continue: isAgent },
   codex: { serve: isServer, install: isAgent, settings: isAgent, task: isAgent, continue: isAgent },
+  opencode: { serve: isServer, install: isAgent, settings: isAgent, task: isAgent, continue: isAgent },
   'open-webui': { serve: isServer, 'open-webui': needsDocker },
   'home-assistant': { serve: isServer, install: needsPackages, bridge: needsPackages },
   livekit: {
@@ -34,6 +35,7 @@ const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const run: Readonly<Record<string, readonly string[]>> = {
   'claude-code': ['parley.yaml', 'settings', 'check'],
   codex: ['parley.yaml', 'key', 'check'],
+  opencode: ['parley.yaml', 'key', 'check'],
   'open-webui': ['check'],
   'home-assistant': ['check'],
   livekit: ['agent.mjs', 'check'],
@@ -91,6 +93,7 @@ describe.each(Object.keys(run))('docs/%s.md', (page) => {
 const agents = [
   { page: 'claude-code', before: 'settings', answer: { type: 'message', model: 'coder' } },
   { page: 'codex', before: 'key', answer: { object: 'response', model: 'coder' } },
+  { page: 'opencode', before: 'key', answer: { type: 'message', model: 'coder' } },
 ];
 
 describe.each(agents)('the guide to the agent $page', ({ page: name, before, answer }) => {
