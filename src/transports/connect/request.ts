@@ -10,10 +10,11 @@ import type { Wire } from '../../core/entities/usage.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
 import { type RequestHead, requestHead } from '../request-head.ts';
+import type { MessageForm } from '../rpc/envelopes.ts';
 import { malformed, tooLarge } from '../rpc/request-errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { ServedCall } from '../run-call.ts';
-import { checkedBody, type MessageForm } from './body.ts';
+import { checkedBody } from './body.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;

@@ -16,20 +16,19 @@ import { noSniff } from '../http/no-sniff.ts';
 import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
 import { pathOf } from '../request-head.ts';
+import type { MessageForm } from '../rpc/envelopes.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { noSuchMethod } from '../rpc/request-errors.ts';
 import {
   type AnyRpc,
   bodyBytesMax,
-  isRequestStream,
   messageBytesMax,
+  messageForm,
   type RpcLimits,
-  requestLimits,
   rpcPath,
 } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import type { MessageForm } from './body.ts';
 import {
   admitBody,
   type GatedCall,
@@ -88,14 +87,7 @@ export function createConnectHandler(
     response.setHeader(...noSniff);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
-    const message = {
-      input: rpc.method.input,
-      isStream: isRequestStream(rpc),
-      limits: {
-        ...requestLimits(rpc, limits.requestElementsMax),
-        bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
-      },
-    };
+    const message = messageForm(rpc, limits);
     const bytesMax = bodyBytesMax(rpc, limits.messageBytesMax);
     const handle = { serve: handlerOf(rpc), refuse };
     const isServed = found !== undefined;

@@ -1,12 +1,9 @@
 /** Sends a ParleyError over gRPC: through grpc-js once a call runs, as bare trailers if the gate refused it. */
-import { constants, type ServerHttp2Stream } from 'node:http2';
-import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
-import type { ParleyError } from '../../core/values/errors.ts';
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js';
 import { rpcMessage, statusCode, statusDetails } from '../rpc/errors.ts';
-import { malformed, tooLarge } from '../rpc/request-errors.ts';
 import type { ServedCall } from '../run-call.ts';
-import { acceptedEncodings } from './admission.ts';
-import type { Frames } from './frames.ts';
+import { acceptedEncodings } from './request.ts';
 
 const detailsHeader = 'grpc-status-details-bin';
 
@@ -20,35 +17,13 @@ export function serviceError(thrown: unknown, served: ServedCall): ServiceError 
   return Object.assign(new Error(details), object);
 }
 
-/** Statuses that grpc-js sends by itself, for a message that is too large or cannot be decompressed. */
-const ownErrors: Readonly<Record<string, () => ParleyError>> = {
-  [status.INTERNAL]: malformed,
-  [status.RESOURCE_EXHAUSTED]: tooLarge,
-};
-
-/** Replaces the statuses that grpc-js sends by itself for faults of the body with errors that have details. */
-export function explainOwnErrors(stream: ServerHttp2Stream, served: ServedCall, frames: Frames): void {
-  const respond = stream.respond.bind(stream);
-  stream.respond = (headers, options) => {
-    // Parley's own answers begin with a head; their status comes in the trailers.
-    const ownStatus: unknown = Reflect.get(headers ?? {}, 'grpc-status');
-    const error = ownStatus === undefined ? undefined : (frames.fault ?? ownErrors[String(ownStatus)]?.());
-    stream.respond = respond;
-    if (error) refuse(stream, error, served);
-    else respond(headers, options);
-  };
-}
-
-/** Removes additions of grpc-js to trailers: the padding of base64, and a message that says OK. */
-export function sendPlainTrailers(stream: ServerHttp2Stream): void {
-  const send = stream.sendTrailers.bind(stream);
-  stream.sendTrailers = (trailers) => {
-    const { 'grpc-message': message, [detailsHeader]: details } = trailers;
-    if (message === 'OK') delete trailers['grpc-message'];
-    if (details !== undefined) trailers[detailsHeader] = unpadded(String(details));
-    send(trailers);
-    stopSending(stream);
-  };
+/** Sends trailers without the additions of grpc-js: the padding of base64, and a message that says OK. */
+export function sendTrailers(stream: ServerHttp2Stream, trailers: OutgoingHttpHeaders): void {
+  const { 'grpc-message': message, [detailsHeader]: details } = trailers;
+  if (message === 'OK') delete trailers['grpc-message'];
+  if (details !== undefined) trailers[detailsHeader] = String(details).replace(/=+$/, '');
+  stream.sendTrailers(trailers);
+  stopSending(stream);
 }
 
 /** Stops a client that is still sending, once the trailers have left. */
@@ -56,10 +31,6 @@ function stopSending(stream: ServerHttp2Stream): void {
   setImmediate(() => {
     if (!stream.destroyed && stream.state.remoteClose === 0) stream.close(constants.NGHTTP2_NO_ERROR);
   });
-}
-
-function unpadded(base64: string): string {
-  return base64.replace(/=+$/, '');
 }
 
 /** Answers a call without reading its body, and asks the client to stop sending. */
@@ -77,12 +48,11 @@ export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: Serve
     { waitForTrailers: true },
   );
   stream.once('wantTrailers', () => {
-    stream.sendTrailers({
+    sendTrailers(stream, {
       'grpc-status': String(statusCode(error)),
       'grpc-message': encodeURI(rpcMessage(error)),
-      [detailsHeader]: unpadded(Buffer.from(statusDetails(error, served.id)).toString('base64')),
+      [detailsHeader]: Buffer.from(statusDetails(error, served.id)).toString('base64'),
     });
-    stopSending(stream);
   });
   stream.end();
 }

@@ -1,51 +1,75 @@
-/** Reads the messages of gRPC requests. */
-import type { Readable } from 'node:stream';
-import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
-import type { RequestLimits } from '../../codec/json-scan.ts';
-import { scanMessage } from '../../codec/message-scan.ts';
+/** Reads requests of gRPC. */
+import type { ServerHttp2Stream } from 'node:http2';
+import type { Message } from '@bufbuild/protobuf';
 import { ParleyError } from '../../core/values/errors.ts';
-import { refuseExcess } from '../refusals.ts';
-import { malformed } from '../rpc/request-errors.ts';
-import type { Sent } from '../rpc/rpcs.ts';
-import type { Frames } from './frames.ts';
+import { bytesUnpacked } from '../byte-budget.ts';
+import { type Decompress, decompression } from '../content-encoding.ts';
+import { decode, type Envelopes, headBytes, messagesIn } from '../rpc/envelopes.ts';
+import { notOneMessage } from '../rpc/request-errors.ts';
+import { type AnyRpc, bodyBytesMax, messageForm, type RpcLimits, type Sent } from '../rpc/rpcs.ts';
+import type { ServedCall } from '../run-call.ts';
 
-/** A message of a request with its size, or a stream of messages of unknown size. */
-export interface Received<Form extends Sent = Message> {
-  readonly sent: Form;
+/** Compressions of messages, in requests. */
+export const acceptedEncodings: readonly string[] = ['identity', 'gzip', 'deflate'];
+
+/**
+ * Undefined for messages that are not compressed.
+ * @throws UNIMPLEMENTED for a compression that the server cannot unpack
+ */
+export function unpackerOf(encoding: string | undefined): Decompress | undefined {
+  if (encoding === undefined || acceptedEncodings.includes(encoding)) return decompression(encoding);
+  throw new ParleyError('invalid_request_error', {
+    message: 'The server does not support this `grpc-encoding`. Use gzip, deflate or identity.',
+    grpcCode: 'UNIMPLEMENTED',
+  });
+}
+
+export interface Received {
+  readonly sent: Sent;
+  /** Bytes of the one message; 0 for a stream of messages. */
   readonly bytes: number;
 }
 
 /**
- * Decodes a message. Returns the error for a malformed or too large message or one with unknown fields: on an exception
- * grpc-js would answer INTERNAL without details, or cancel a stream as if its client had left.
+ * Reads the message of a call, or returns the stream of its messages.
+ * @throws `overloaded` if the memory is used by others for too long; the errors of `messagesIn` and `decode`
  */
-export function decodeRequest(
-  schema: DescMessage,
-  bytes: Uint8Array,
-  limits: RequestLimits,
-): Received | ParleyError {
+export async function receive(
+  stream: ServerHttp2Stream,
+  unpack: Decompress | undefined,
+  rpc: AnyRpc,
+  limits: RpcLimits,
+  served: ServedCall,
+): Promise<Received> {
+  const form = messageForm(rpc, limits);
+  const bodyMax = bodyBytesMax(rpc, limits.messageBytesMax);
+  const body = { ...form, pieces: piecesOf(stream), unpack };
+  if (form.isStream) {
+    // The messages of a stream stay in memory together, and only the first one's length would be known.
+    if (bodyMax !== undefined) await served.admitBytes(bodyMax);
+    return { sent: decoded(body), bytes: 0 };
+  }
+  const admit = async (length: number, isPacked: boolean) => {
+    if (bodyMax === undefined) return;
+    await served.admitBytes(headBytes + (isPacked ? bytesUnpacked(length, bodyMax) : length));
+  };
+  let received: Received | undefined;
+  for await (const bytes of messagesIn({ ...body, admit })) {
+    received = { sent: decode(form, bytes), bytes: bytes.length };
+  }
+  if (received === undefined) throw notOneMessage();
+  return received;
+}
+
+async function* decoded(body: Envelopes): AsyncGenerator<Message> {
+  for await (const bytes of messagesIn(body)) yield decode(body, bytes);
+}
+
+/** Leaving the loop must not destroy the stream, which still carries the answer. */
+async function* piecesOf(stream: ServerHttp2Stream): AsyncGenerator<Uint8Array> {
   try {
-    refuseExcess(scanMessage(schema, bytes, limits), limits);
-    return { sent: fromBinary(schema, bytes), bytes: bytes.length };
+    yield* stream.iterator({ destroyOnReturn: false });
   } catch (cause) {
-    return cause instanceof ParleyError ? cause : malformed(cause);
+    throw new ParleyError('request_cancelled', { cause });
   }
-}
-
-export function requestsOf(call: Readable, frames: Frames): Received<AsyncIterable<Message>> {
-  return { sent: messagesOf(call, frames), bytes: 0 };
-}
-
-/**
- * The messages of a client's stream, as `decodeRequest` returned them. Throws the first error of a frame or a message.
- */
-async function* messagesOf(call: Readable, frames: Frames): AsyncGenerator<Message> {
-  // Leaving the loop must not destroy the call, which still needs an answer.
-  const received: AsyncIterable<Received | ParleyError> = call.iterator({ destroyOnReturn: false });
-  for await (const request of received) {
-    frames.check();
-    if (request instanceof ParleyError) throw request;
-    yield request.sent;
-  }
-  frames.check();
 }

@@ -11,8 +11,8 @@ import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
+import { decompression } from '../content-encoding.ts';
 import { refuseExcess, refuseNonFinite } from '../refusals.ts';
-import { decompression } from './content-encoding.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */

@@ -16,6 +16,7 @@ import { type Batches, singly } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { refuseNonFinite } from '../refusals.ts';
 import type { ServedCall } from '../run-call.ts';
+import type { MessageForm } from './envelopes.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
 /** The recording of an upload, and the options beside it. */
@@ -39,7 +40,7 @@ export function rpcPath({ method }: AnyRpc): string {
 }
 
 /** Whether a request is a stream of messages, rather than one. */
-export function isRequestStream({ method: { methodKind } }: AnyRpc): boolean {
+function isRequestStream({ method: { methodKind } }: AnyRpc): boolean {
   return methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
 }
 
@@ -59,11 +60,22 @@ export function messageBytesMax(rpc: AnyRpc, largest: number): number {
 }
 
 /** @param largest the configured limit of large requests */
-export function requestLimits(rpc: AnyRpc, largest: number): RequestLimits {
+function requestLimits(rpc: AnyRpc, largest: number): RequestLimits {
   return {
     elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax,
     ...requestShape,
     isStrict: rpc.kind !== 'open' && isStrict(rpc),
+  };
+}
+
+export function messageForm(rpc: AnyRpc, limits: RpcLimits): MessageForm {
+  return {
+    input: rpc.method.input,
+    isStream: isRequestStream(rpc),
+    limits: {
+      ...requestLimits(rpc, limits.requestElementsMax),
+      bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
+    },
   };
 }
 

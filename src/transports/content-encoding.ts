@@ -1,9 +1,9 @@
-/** Decompresses the bodies of requests (RFC 9110, 8.4). */
+/** Decompresses the bodies of requests (RFC 9110, 8.4), and the messages in them. */
 import { promisify } from 'node:util';
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
-import { ParleyError } from '../../core/values/errors.ts';
-import { quote } from '../../core/values/quote.ts';
-import { bytesUnpacked, compressionMax } from '../byte-budget.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import { quote } from '../core/values/quote.ts';
+import { bytesUnpacked, compressionMax } from './byte-budget.ts';
 
 type Unpack = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 /**
@@ -47,7 +47,7 @@ export function decompression(header = 'identity'): Decompress | undefined {
     } catch (cause) {
       const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
       if (isTooLarge) throw maxOutputLength < bytesMax ? tooDense() : tooLarge();
-      const message = `The body is not whole, or not in its Content-Encoding, ${name}.`;
+      const message = `The body, or a message in it, is not whole or not compressed with ${name}.`;
       throw new ParleyError('invalid_request_error', { message, cause });
     }
   };
