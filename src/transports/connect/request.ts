@@ -1,20 +1,21 @@
-/** Reads requests of Connect and gRPC-Web, in the form that connect-node expects. */
+/** Reads requests of Connect and gRPC-Web. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { Message } from '@bufbuild/protobuf';
-import { Code, ConnectError, createContextKey } from '@connectrpc/connect';
+import type { JsonReadOptions } from '@bufbuild/protobuf';
+import { createContextKey } from '@connectrpc/connect';
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
-import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
+import { compressionGzip, universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import type { Client } from '../../core/access/gate.ts';
 import type { Wire } from '../../core/entities/usage.ts';
-import { ParleyError } from '../../core/values/errors.ts';
+import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
+import { decompression } from '../content-encoding.ts';
 import { type RequestHead, requestHead } from '../request-head.ts';
-import type { MessageForm } from '../rpc/envelopes.ts';
-import { malformed, tooLarge } from '../rpc/request-errors.ts';
+import { type Envelopes, envelopeHead, messagesIn } from '../rpc/envelopes.ts';
+import { binary, json, type MessageForm, piecesOf, type Received, receive } from '../rpc/request.ts';
+import { tooLarge } from '../rpc/request-errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { ServedCall } from '../run-call.ts';
-import { checkedBody } from './body.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -22,17 +23,13 @@ export type Response = ServerResponse | Http2ServerResponse;
 /** A call that the gate has opened or refused. */
 export interface GatedCall {
   readonly served: ServedCall;
-  /** The error of the gate, or of a request that cannot be read; undefined for an opened call. */
+  /** The error of the gate; undefined for an opened call. */
   readonly refusal: unknown;
   readonly response: Response;
   /** The deadline of an opened call. */
   readonly timeout?: Timeout | undefined;
-  /** Like `bodyBytesMax` of its RPC. */
-  readonly bytesMax: number | undefined;
-  /** Set while connect-node reads the request, and removed once its handler runs. */
-  reading?: AbortSignal | undefined;
-  /** Bytes of the last message that was read. */
-  messageBytes?: number;
+  /** Reads the request of an opened call. */
+  readonly receive: () => Promise<Received>;
 }
 
 export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
@@ -46,27 +43,83 @@ function wireOf(contentType: string): Wire {
   return contentType.startsWith('application/grpc') ? 'grpc' : 'connect';
 }
 
-/** Undefined if the Host header is not a valid host. */
+const isJson = (type: string) => /^application\/([\w-]+\+)?json/i.test(type);
+/** Whether the messages are in envelopes; not in a unary call of Connect. */
+const isEnveloped = (type: string) => !/^application\/(json|proto)\b/i.test(type);
+
+/** The header that names the compression of the body, or of messages in it. */
+function encodingHeader(type: string): string {
+  if (!isEnveloped(type)) return 'content-encoding';
+  return /^application\/connect\+/i.test(type) ? 'connect-content-encoding' : 'grpc-encoding';
+}
+
+/**
+ * The request for connect-node, with an empty message, as Parley reads the messages itself. Undefined if the Host header is not a
+ * valid host.
+ */
 export function toUniversal(
   request: Request,
-  gated: GatedCall,
-  form: MessageForm,
+  { response, timeout }: GatedCall,
+  isStream: boolean,
 ): UniversalServerRequest | undefined {
-  const { response, timeout } = gated;
-  const onMessage = (bytes: number) => {
-    gated.messageBytes = bytes;
-  };
   try {
     const received = universalRequestFromNodeRequest(request, response, undefined, undefined);
-    if (timeout) received.header.set(...timeout);
     const { header } = received;
-    return {
-      ...received,
-      body: checkedBody({ ...form, header, pieces: piecesOf(request, gated), onMessage }),
-    };
+    const type = header.get('content-type') ?? '';
+    const encoding = encodingHeader(type);
+    if (header.get(encoding) === compressionGzip.name) header.delete(encoding);
+    header.delete('content-length');
+    if (timeout) header.set(...timeout);
+    return { ...received, body: emptyBody(type, isStream) };
   } catch {
     return undefined;
   }
+}
+
+async function* emptyBody(type: string, isStream: boolean): AsyncGenerator<Uint8Array> {
+  if (isStream) return;
+  const message = Buffer.from(isJson(type) ? '{}' : '');
+  if (isEnveloped(type)) yield envelopeHead(message);
+  yield message;
+}
+
+/**
+ * Reads the messages of a request.
+ * @param bodyMax like `bodyBytesMax` of its RPC
+ * @throws `payload_too_large`; the errors of `messagesIn` and `receive`
+ */
+export function receiveFrom(
+  request: Request,
+  form: MessageForm,
+  bodyMax: number | undefined,
+  served: ServedCall,
+  jsonOptions?: Partial<JsonReadOptions>,
+): Promise<Received> {
+  const { 'content-type': type = '', 'content-length': length, ...headers } = request.headers;
+  // connect-node has refused any other compression.
+  const isPacked = headers[encodingHeader(type)] === compressionGzip.name;
+  const {
+    isStream,
+    limits: { bytesMax },
+  } = form;
+  const unpack = isPacked ? decompression(compressionGzip.name) : undefined;
+  const body = { pieces: admittedPieces(request, served, bodyMax), unpack, isStream, bytesMax };
+  const messages = isEnveloped(type) ? messagesIn(body) : wholeBody(body, Number(length ?? bytesMax));
+  return receive(form, messages, isJson(type) ? json(jsonOptions) : binary);
+}
+
+/** The body of a unary call of Connect: one message. */
+async function* wholeBody(
+  { pieces, unpack, bytesMax }: Envelopes,
+  announced: number,
+): AsyncGenerator<Buffer> {
+  if (announced > bytesMax) throw tooLarge();
+  const body = new CollectedBytes(announced);
+  for await (const piece of pieces) {
+    if (body.length + piece.length > bytesMax) throw tooLarge();
+    body.add(piece);
+  }
+  yield unpack ? await unpack(body.bytes, bytesMax, tooLarge) : body.bytes;
 }
 
 /**
@@ -78,54 +131,18 @@ export async function admitBody({ headers }: Request, served: ServedCall, bytesM
   await served.admitBytes(served.isCompressed ? bytesUnpacked(length, bytesMax) : Math.min(length, bytesMax));
 }
 
-/** Leaving the loop must not destroy the request, as the answer leaves on its connection. */
-async function* piecesOf(request: Request, { served, bytesMax }: GatedCall): AsyncGenerator<Uint8Array> {
-  const pieces = request.iterator({ destroyOnReturn: false });
-  const isAdmitted = bytesMax === undefined || request.headers['content-length'] !== undefined;
-  if (isAdmitted) return yield* pieces;
+async function* admittedPieces(
+  request: Request,
+  served: ServedCall,
+  bodyMax: number | undefined,
+): AsyncGenerator<Uint8Array> {
+  const isAdmitted = bodyMax === undefined || request.headers['content-length'] !== undefined;
+  if (isAdmitted) return yield* piecesOf(request);
   let received = 0;
-  for await (const piece of pieces) {
+  for await (const piece of piecesOf(request)) {
     received += piece.length;
-    await served.admitBytes(served.isCompressed ? bytesMax : bytesForPart(received, bytesMax));
+    await served.admitBytes(served.isCompressed ? bodyMax : bytesForPart(received, bodyMax));
     yield piece;
   }
   if (!served.isCompressed) served.keepBytes(received);
-}
-
-/** The messages of a client's stream. Throws a ParleyError for a body that is malformed or too large. */
-export async function* requestsOf(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
-  try {
-    yield* messages;
-  } catch (error) {
-    throw error instanceof ParleyError ? error : readError(ConnectError.from(error));
-  }
-}
-
-/** Codes of connect-node for a body that is malformed or too large. */
-const unreadableCodes: ReadonlySet<Code> = new Set([
-  Code.InvalidArgument,
-  Code.Internal,
-  Code.ResourceExhausted,
-]);
-
-/** Why connect-node could not read a request; undefined if it could, or if the client has left. */
-export function unreadable({ reading }: GatedCall): ParleyError | undefined {
-  if (reading?.aborted !== true) return undefined;
-  if (reading.reason instanceof ParleyError) return reading.reason;
-  const error = ConnectError.from(reading.reason);
-  const isOwn = error.cause instanceof ParleyError;
-  return isOwn || unreadableCodes.has(error.code) ? readError(error) : undefined;
-}
-
-function readError(cause: ConnectError): ParleyError {
-  if (cause.cause instanceof ParleyError) return cause.cause;
-  switch (cause.code) {
-    case Code.Canceled:
-    case Code.Aborted:
-      return new ParleyError('request_cancelled', { cause });
-    case Code.ResourceExhausted:
-      return tooLarge(cause);
-    default:
-      return malformed(cause);
-  }
 }

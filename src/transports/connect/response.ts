@@ -4,14 +4,14 @@ import type { Message } from '@bufbuild/protobuf';
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { errorInfo, retryInfo, rpcMessage, statusCode } from '../rpc/errors.ts';
-import { type AnyRpc, answerRpc, type Sent, streamRpc } from '../rpc/rpcs.ts';
+import { type AnyRpc, answerRpc, streamRpc } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import { type GatedCall, gatedKey, type Response } from './request.ts';
 
-export async function answer(rpc: AnyRpc, sent: Sent, context: HandlerContext): Promise<Message> {
-  const { served, messageBytes = 0, release } = take(context);
+export async function answer(rpc: AnyRpc, context: HandlerContext): Promise<Message> {
+  const { served, receive, release } = take(context);
   try {
-    const response = await answerRpc(rpc, sent, served, () => messageBytes);
+    const response = await answerRpc(rpc, await receive(), served);
     setAnswerHeaders(context, served);
     return response;
   } catch (error) {
@@ -21,12 +21,12 @@ export async function answer(rpc: AnyRpc, sent: Sent, context: HandlerContext): 
   }
 }
 
-export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext): AsyncGenerator<Message> {
-  const { served, response, messageBytes = 0, release } = take(context);
+export async function* stream(rpc: AnyRpc, context: HandlerContext): AsyncGenerator<Message> {
+  const { served, response, receive, release } = take(context);
   // Unblocks writes to a slow client when the call is aborted.
   const giveUp = () => cut(response);
   try {
-    const { batches, toMessage } = streamRpc(rpc, sent, served, () => messageBytes);
+    const { batches, toMessage } = streamRpc(rpc, await receive(), served);
     for await (const parts of batches) {
       setAnswerHeaders(context, served);
       if (parts.length === 0) sendHead(response, context);
@@ -53,10 +53,8 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
 
 /** Ends a call that the gate refused before connect-node reads its body. */
 export function throwRefusal(context: HandlerContext): void {
-  const gated = gatedOf(context);
-  const { served, refusal } = gated;
+  const { served, refusal } = gatedOf(context);
   if (refusal !== undefined) throw connectError(refusal, context, served);
-  gated.reading = context.signal;
 }
 
 function gatedOf({ values }: HandlerContext): GatedCall {
@@ -69,7 +67,6 @@ function gatedOf({ values }: HandlerContext): GatedCall {
 function take(context: HandlerContext): GatedCall & { readonly release: () => void } {
   const gated = gatedOf(context);
   const { served } = gated;
-  gated.reading = undefined;
   const cancel = () => served.cancel();
   context.signal.addEventListener('abort', cancel);
   if (context.signal.aborted) cancel();

@@ -1,5 +1,6 @@
 /** Serves the RPCs over Connect and gRPC-Web, and over gRPC on HTTP/1.1, with connect-node. */
 import { Http2ServerResponse } from 'node:http2';
+import type { Message } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
   type ConnectRouterOptions,
@@ -16,17 +17,9 @@ import { noSniff } from '../http/no-sniff.ts';
 import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
 import { pathOf } from '../request-head.ts';
-import type { MessageForm } from '../rpc/envelopes.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { noSuchMethod } from '../rpc/request-errors.ts';
-import {
-  type AnyRpc,
-  bodyBytesMax,
-  messageBytesMax,
-  messageForm,
-  type RpcLimits,
-  rpcPath,
-} from '../rpc/rpcs.ts';
+import { type AnyRpc, bodyBytesMax, messageForm, type RpcLimits, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import {
@@ -36,9 +29,8 @@ import {
   headOf,
   type Request,
   type Response,
-  requestsOf,
+  receiveFrom,
   toUniversal,
-  unreadable,
 } from './request.ts';
 import { answer, stream, throwRefusal } from './response.ts';
 import { answerable, isStreamed, refusalOf } from './wrong-path.ts';
@@ -58,12 +50,11 @@ export function createConnectHandler(
 ): PortHandler {
   const router = createConnectRouter({
     ...options,
-    readMaxBytes: limits.messageBytesMax,
     maxTimeoutMs: timeoutMsMax,
     acceptCompression: [compressionGzip],
     requestGate: throwRefusal,
   });
-  for (const rpc of rpcs) addRpc(router, rpc, limits);
+  for (const rpc of rpcs) addRpc(router, rpc);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   const firstOf = (kind: AnyRpc['method']['methodKind']): AnyRpc => {
@@ -87,13 +78,14 @@ export function createConnectHandler(
     response.setHeader(...noSniff);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
-    const message = messageForm(rpc, limits);
+    const form = messageForm(rpc, limits);
     const bytesMax = bodyBytesMax(rpc, limits.messageBytesMax);
     const handle = { serve: handlerOf(rpc), refuse };
     const isServed = found !== undefined;
     const answer = (refusal: unknown, timeout?: Timeout) => {
-      const gated = { served, refusal, response, timeout, bytesMax };
-      return serve(handle, { request, message, gated, isServed }, deps.log);
+      const receive = () => receiveFrom(request, form, bytesMax, served, options.jsonOptions);
+      const gated = { served, refusal, response, timeout, receive };
+      return serve(handle, { request, isStream: form.isStream, gated, isServed }, deps.log);
     };
     const open = async () => {
       if (!isServed) return served.refuseUnserved(noSuchMethod());
@@ -117,7 +109,8 @@ function setHeaders(response: Response, headers: Headers): void {
 
 interface Arrival {
   readonly request: Request;
-  readonly message: MessageForm;
+  /** Whether the request is a stream of messages, rather than one. */
+  readonly isStream: boolean;
   readonly gated: GatedCall;
   /** Whether the path is that of an RPC. */
   readonly isServed: boolean;
@@ -132,12 +125,12 @@ interface Handlers {
 /** Answers a call that the gate has opened or refused. Never rejects. */
 async function serve(
   handlers: Handlers,
-  { request, message, gated, isServed }: Arrival,
+  { request, isStream, gated, isServed }: Arrival,
   log: Log,
 ): Promise<void> {
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
-  const received = toUniversal(request, gated, message);
+  const received = toUniversal(request, gated, isStream);
   if (received === undefined) return refuseRequest(request, response, 400);
   const handleAs = (call: GatedCall, handle = handlers.serve, form = received) =>
     handle({ ...form, contextValues: createContextValues().set(gatedKey, call) });
@@ -146,10 +139,7 @@ async function serve(
   written.once('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
-    const answer = await handleAs(gated);
-    const unread = unreadable(gated);
-    // connect-node's own answer would have another code, and no details.
-    const answered = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
+    const answered = await handleAs(gated);
     const foreign = refusalOf(answered.status);
     const call = isServed && foreign ? { ...gated, refusal: foreign } : gated;
     const inForm = foreign ? await handleAs(call, handlers.refuse, answerable(received)) : answered;
@@ -172,21 +162,31 @@ function acceptBody(request: Request, response: Response): void {
   joinPieces(request);
 }
 
-function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: RpcLimits): void {
+function addRpc(router: ConnectRouter, rpc: AnyRpc): void {
   const { method } = rpc;
-  const options = { readMaxBytes: messageBytesMax(rpc, limits.messageBytesMax) };
   switch (method.methodKind) {
     case 'unary':
-      router.rpc(method, (request, context) => answer(rpc, request, context), options);
+      router.rpc(method, (_, context) => answer(rpc, context));
       break;
     case 'client_streaming':
-      router.rpc(method, (requests, context) => answer(rpc, requestsOf(requests), context), options);
+      router.rpc(method, async (requests, context) => {
+        await readEnd(requests);
+        return answer(rpc, context);
+      });
       break;
     case 'server_streaming':
-      router.rpc(method, (request, context) => stream(rpc, request, context), options);
+      router.rpc(method, (_, context) => stream(rpc, context));
       break;
     case 'bidi_streaming':
-      router.rpc(method, (requests, context) => stream(rpc, requestsOf(requests), context), options);
+      router.rpc(method, async function* (requests, context) {
+        await readEnd(requests);
+        yield* stream(rpc, context);
+      });
       break;
   }
+}
+
+/** Reads the empty stream that connect-node has. @throws its error for a compression that it does not know */
+async function readEnd(requests: AsyncIterable<Message>): Promise<void> {
+  await requests[Symbol.asyncIterator]().next();
 }

@@ -1,12 +1,11 @@
 /** Reads requests of gRPC. */
 import type { ServerHttp2Stream } from 'node:http2';
-import type { Message } from '@bufbuild/protobuf';
 import { ParleyError } from '../../core/values/errors.ts';
 import { bytesUnpacked } from '../byte-budget.ts';
 import { type Decompress, decompression } from '../content-encoding.ts';
-import { decode, type Envelopes, headBytes, messagesIn } from '../rpc/envelopes.ts';
-import { notOneMessage } from '../rpc/request-errors.ts';
-import { type AnyRpc, bodyBytesMax, messageForm, type RpcLimits, type Sent } from '../rpc/rpcs.ts';
+import { headBytes, messagesIn } from '../rpc/envelopes.ts';
+import { binary, piecesOf, type Received, receive } from '../rpc/request.ts';
+import { type AnyRpc, bodyBytesMax, messageForm, type RpcLimits } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 
 /** Compressions of messages, in requests. */
@@ -24,17 +23,11 @@ export function unpackerOf(encoding: string | undefined): Decompress | undefined
   });
 }
 
-export interface Received {
-  readonly sent: Sent;
-  /** Bytes of the one message; 0 for a stream of messages. */
-  readonly bytes: number;
-}
-
 /**
  * Reads the message of a call, or returns the stream of its messages.
- * @throws `overloaded` if the memory is used by others for too long; the errors of `messagesIn` and `decode`
+ * @throws `overloaded` if others use the memory for too long; the errors of `messagesIn` and `receive`
  */
-export async function receive(
+export async function receiveFrom(
   stream: ServerHttp2Stream,
   unpack: Decompress | undefined,
   rpc: AnyRpc,
@@ -43,33 +36,16 @@ export async function receive(
 ): Promise<Received> {
   const form = messageForm(rpc, limits);
   const bodyMax = bodyBytesMax(rpc, limits.messageBytesMax);
-  const body = { ...form, pieces: piecesOf(stream), unpack };
-  if (form.isStream) {
-    // The messages of a stream stay in memory together, and only the first one's length would be known.
-    if (bodyMax !== undefined) await served.admitBytes(bodyMax);
-    return { sent: decoded(body), bytes: 0 };
-  }
+  // The messages of a stream stay in memory together, and only the first one's length would be known.
+  if (form.isStream && bodyMax !== undefined) await served.admitBytes(bodyMax);
   const admit = async (length: number, isPacked: boolean) => {
     if (bodyMax === undefined) return;
     await served.admitBytes(headBytes + (isPacked ? bytesUnpacked(length, bodyMax) : length));
   };
-  let received: Received | undefined;
-  for await (const bytes of messagesIn({ ...body, admit })) {
-    received = { sent: decode(form, bytes), bytes: bytes.length };
-  }
-  if (received === undefined) throw notOneMessage();
-  return received;
-}
-
-async function* decoded(body: Envelopes): AsyncGenerator<Message> {
-  for await (const bytes of messagesIn(body)) yield decode(body, bytes);
-}
-
-/** Leaving the loop must not destroy the stream, which still carries the answer. */
-async function* piecesOf(stream: ServerHttp2Stream): AsyncGenerator<Uint8Array> {
-  try {
-    yield* stream.iterator({ destroyOnReturn: false });
-  } catch (cause) {
-    throw new ParleyError('request_cancelled', { cause });
-  }
+  const {
+    isStream,
+    limits: { bytesMax },
+  } = form;
+  const messages = messagesIn({ pieces: piecesOf(stream), unpack, isStream, bytesMax, admit });
+  return receive(form, messages, binary);
 }

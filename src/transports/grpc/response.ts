@@ -5,10 +5,10 @@ import { type Message, toBinary } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { drained } from '../drained.ts';
 import { answerEncoder } from '../encode-once.ts';
+import type { Received } from '../rpc/request.ts';
 import { type AnyRpc, answerRpc, streamRpc } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import { sendTrailers, serviceError } from './errors.ts';
-import type { Received } from './request.ts';
 import { asBuffer, streamEncoder } from './stream-bytes.ts';
 
 /** A stream as grpc-js sees it: grpc-js writes the answer there, and never reads the request. */
@@ -87,11 +87,11 @@ export async function answer(
     hasBegun = true;
   };
   try {
-    const { sent, bytes } = await receive();
+    const received = await receive();
     if (isStreamed(rpc)) {
       // The client of a session may wait for its head before it speaks.
       if (rpc.kind === 'session') begin();
-      const { batches, toMessage } = streamRpc(rpc, sent, served, () => bytes);
+      const { batches, toMessage } = streamRpc(rpc, received, served);
       for await (const parts of batches) {
         begin();
         // A slow client slows the engine.
@@ -100,7 +100,7 @@ export async function answer(
       }
       begin();
     } else {
-      const response = await answerRpc(rpc, sent, served, () => bytes);
+      const response = await answerRpc(rpc, received, served);
       begin();
       call.write(encode(response));
     }

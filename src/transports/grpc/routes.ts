@@ -12,7 +12,7 @@ import { type AnyRpc, type RpcLimits, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { refuse } from './errors.ts';
-import { receive, unpackerOf } from './request.ts';
+import { receiveFrom, unpackerOf } from './request.ts';
 import { AnswerStream, answer, encoderOf, type GrpcCall } from './response.ts';
 
 /** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
@@ -54,7 +54,7 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, de
       if (stream.destroyed || stream.closed) return;
       isRunning = true;
       joinPieces(stream);
-      const request = () => receive(stream, unpack, rpc, limits, served);
+      const request = () => receiveFrom(stream, unpack, rpc, limits, served);
       const run = (call: GrpcCall) => void answer(rpc, request, call, served, encoder());
       opened.run(run, serve, new AnswerStream(stream), headers);
     };

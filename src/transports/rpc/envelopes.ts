@@ -1,32 +1,15 @@
-/**
- * Reads bodies whose messages come in envelopes: those of gRPC, of gRPC-Web and of Connect's streams. Decompresses the
- * messages and checks their limits.
- */
-import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
-import type { RequestLimits } from '../../codec/json-scan.ts';
-import { scanMessage } from '../../codec/message-scan.ts';
+/** Reads bodies whose messages come in envelopes: those of gRPC, of gRPC-Web and of Connect's streams. */
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
-import { ParleyError } from '../../core/values/errors.ts';
 import type { Decompress } from '../content-encoding.ts';
-import { refuseExcess } from '../refusals.ts';
 import { malformed, notOneMessage, tooLarge, wrongFlag } from './request-errors.ts';
 
-export interface BodyLimits extends RequestLimits {
-  /** Bytes of a message, compressed and decompressed. */
-  readonly bytesMax: number;
-}
-
-export interface MessageForm {
-  readonly input: DescMessage;
-  readonly limits: BodyLimits;
-  /** Whether the request is a stream of messages, rather than one. */
-  readonly isStream: boolean;
-}
-
-export interface Envelopes extends MessageForm {
+export interface Envelopes {
   readonly pieces: AsyncIterable<Uint8Array>;
   /** Undefined if the headers name no compression. */
   readonly unpack: Decompress | undefined;
+  readonly isStream: boolean;
+  /** Bytes of a message, compressed and decompressed. */
+  readonly bytesMax: number;
   /** Resolves when a message of this length may be in memory. */
   readonly admit?: (bytes: number, isPacked: boolean) => Promise<void>;
 }
@@ -35,14 +18,12 @@ export interface Envelopes extends MessageForm {
 export const headBytes = 5;
 const packedFlag = 1;
 
-/** @throws `payload_too_large`, `invalid_request_error` */
-export async function* messagesIn({
-  pieces,
-  unpack,
-  isStream,
-  limits: { bytesMax },
-  admit,
-}: Envelopes): AsyncGenerator<Buffer> {
+/**
+ * Yields the messages, decompressed.
+ * @throws `payload_too_large`, `invalid_request_error`
+ */
+export async function* messagesIn(body: Envelopes): AsyncGenerator<Buffer> {
+  const { pieces, unpack, isStream, bytesMax, admit } = body;
   const reader = new PieceReader(pieces);
   let count = 0;
   try {
@@ -92,24 +73,9 @@ class PieceReader {
   }
 }
 
-/** @throws `invalid_request_error`; `invalid_parameter` for an unknown field if the limits are strict */
-export function checkBinary({ input, limits }: MessageForm, message: Uint8Array): void {
-  refuseExcess(
-    readable(() => scanMessage(input, message, limits)),
-    limits,
-  );
-}
-
-/** @throws the errors of `checkBinary` */
-export function decode(form: MessageForm, message: Uint8Array): Message {
-  checkBinary(form, message);
-  return readable(() => fromBinary(form.input, message));
-}
-
-function readable<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    throw cause instanceof ParleyError ? cause : malformed(cause);
-  }
+/** The head of a message that is not compressed. */
+export function envelopeHead({ length }: Uint8Array): Buffer {
+  const head = Buffer.alloc(headBytes);
+  head.writeUInt32BE(length, 1);
+  return head;
 }

@@ -16,8 +16,8 @@ import { type Batches, singly } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { refuseNonFinite } from '../refusals.ts';
 import type { ServedCall } from '../run-call.ts';
-import type { MessageForm } from './envelopes.ts';
 import type { OpenRpc } from './open-rpcs.ts';
+import type { MessageForm, Received, Sent } from './request.ts';
 
 /** The recording of an upload, and the options beside it. */
 const uploadBytesMax = transcriptionBytesMax + plainRequestBytesMax;
@@ -30,9 +30,6 @@ export interface RpcLimits {
 }
 
 export type AnyRpc = Rpc | OpenRpc;
-
-/** A client's request: one message, or a stream of them where the RPC's method says so. */
-export type Sent = Message | AsyncIterable<Message>;
 
 /** The path of an RPC: `/parley.chat.v1.ChatService/CreateChatCompletion`. */
 export function rpcPath({ method }: AnyRpc): string {
@@ -88,21 +85,17 @@ export function bodyBytesMax(rpc: AnyRpc, largest: number): number | undefined {
   return rpc.kind === 'client-stream' ? uploadBytesMax : messageBytesMax(rpc, largest);
 }
 
-/**
- * Runs an RPC with one response, behind the gate.
- * @param requestBytes the size of a request's message; called once it has been read
- */
+/** Runs an RPC with one response, behind the gate. */
 export async function answerRpc(
   rpc: AnyRpc,
-  sent: Sent,
+  { sent, bytes }: Received,
   served: ServedCall,
-  requestBytes: () => number,
 ): Promise<Message> {
   switch (rpc.kind) {
     case 'unary': {
       const request = oneOf(rpc, sent);
       if (rpc.runKeyless && served.isKeyless) return rpc.toMessage(await rpc.runKeyless(request));
-      served.noteMessageBytes(requestBytes());
+      served.noteMessageBytes(bytes);
       return rpc.toMessage(await served.answer(rpc, request));
     }
     case 'admin':
@@ -117,18 +110,13 @@ export async function answerRpc(
 }
 
 /** Responses in core's form, and how to turn each into a message. */
-export interface Responses<Part = unknown> {
+interface Responses<Part = unknown> {
   readonly batches: Batches<Part>;
   readonly toMessage: (part: Part) => Message;
 }
 
 /** Runs an RPC with a stream of responses, behind the gate. */
-export function streamRpc(
-  rpc: AnyRpc,
-  sent: Sent,
-  served: ServedCall,
-  requestBytes: () => number,
-): Responses {
+export function streamRpc(rpc: AnyRpc, { sent, bytes }: Received, served: ServedCall): Responses {
   if (rpc.kind === 'open') {
     return {
       batches: singly(rpc.run(manyOf(rpc, sent), served.signal)),
@@ -140,7 +128,7 @@ export function streamRpc(
   }
   if (rpc.kind !== 'server-stream') throw misplaced(rpc);
   const request = oneOf(rpc, sent);
-  served.noteMessageBytes(requestBytes());
+  served.noteMessageBytes(bytes);
   return { batches: served.stream(rpc, request), toMessage: rpc.toMessage };
 }
 

@@ -1,0 +1,113 @@
+/** The messages of a request of gRPC, gRPC-Web or Connect: their limits, and their two encodings. */
+import type { Readable } from 'node:stream';
+import {
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonReadOptions,
+  type JsonValue,
+  type Message,
+} from '@bufbuild/protobuf';
+import { type Excess, JsonScan, type RequestLimits } from '../../codec/json-scan.ts';
+import { scanMessage } from '../../codec/message-scan.ts';
+import { refuseUnknownMembers } from '../../codec/unknown-fields.ts';
+import { breathe } from '../../core/values/breathe.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { refuseExcess } from '../refusals.ts';
+import { malformed, notOneMessage } from './request-errors.ts';
+
+export interface BodyLimits extends RequestLimits {
+  /** Bytes of a message, compressed and decompressed. */
+  readonly bytesMax: number;
+}
+
+export interface MessageForm {
+  readonly input: DescMessage;
+  readonly limits: BodyLimits;
+  /** Whether the request is a stream of messages, rather than one. */
+  readonly isStream: boolean;
+}
+
+/** How the messages of a request are written. */
+export interface Encoding {
+  scan(form: MessageForm, message: Uint8Array): Excess | undefined;
+  decode(form: MessageForm, message: Uint8Array): Message;
+}
+
+export const binary: Encoding = {
+  scan: ({ input, limits }, message) => scanMessage(input, message, limits),
+  decode: ({ input }, message) => fromBinary(input, message),
+};
+
+export function json(options?: Partial<JsonReadOptions>): Encoding {
+  return {
+    scan: ({ limits }, message) => new JsonScan(limits).read(message),
+    decode: ({ input, limits }, message) => {
+      const value: JsonValue = JSON.parse(Buffer.from(message).toString());
+      if (limits.isStrict) refuseUnknownMembers(input, value);
+      return fromJson(input, value, { ignoreUnknownFields: true, ...options });
+    },
+  };
+}
+
+/** A client's request: one message, or a stream of them where the RPC's method says so. */
+export type Sent = Message | AsyncIterable<Message>;
+
+export interface Received {
+  readonly sent: Sent;
+  /** Bytes of the one message; 0 for a stream of messages. */
+  readonly bytes: number;
+}
+
+/**
+ * Reads the one message of a request, or returns the stream of its messages.
+ * @throws `invalid_request_error` for a message that is malformed or exceeds a limit; `invalid_parameter` for an unknown field
+ * if the limits are strict
+ */
+export async function receive(
+  form: MessageForm,
+  messages: AsyncIterable<Uint8Array>,
+  encoding: Encoding,
+): Promise<Received> {
+  const received = decoded(form, messages, encoding);
+  if (form.isStream) return { sent: sentIn(received), bytes: 0 };
+  let only: (Received & { readonly sent: Message }) | undefined;
+  for await (const message of received) only = message;
+  if (only === undefined) throw notOneMessage();
+  return only;
+}
+
+async function* decoded(form: MessageForm, messages: AsyncIterable<Uint8Array>, encoding: Encoding) {
+  for await (const message of messages) {
+    refuseExcess(
+      readable(() => encoding.scan(form, message)),
+      form.limits,
+    );
+    await breathe(message.length);
+    yield { sent: readable(() => encoding.decode(form, message)), bytes: message.length };
+  }
+}
+
+async function* sentIn(received: AsyncIterable<{ readonly sent: Message }>): AsyncGenerator<Message> {
+  for await (const { sent } of received) yield sent;
+}
+
+function readable<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw cause instanceof ParleyError ? cause : malformed(cause);
+  }
+}
+
+/**
+ * The bytes of a body as they arrive. Leaving the loop does not destroy the stream, which still carries the answer.
+ * @throws `request_cancelled` if the client leaves
+ */
+export async function* piecesOf(body: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body.iterator({ destroyOnReturn: false });
+  } catch (cause) {
+    throw new ParleyError('request_cancelled', { cause });
+  }
+}
