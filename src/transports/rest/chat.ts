@@ -1,18 +1,16 @@
-import { create, type JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
-  CreateChatCompletionRequestSchema,
-  StreamChatCompletionRequestSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { chunkJson } from '../../codec/spliced-chunk.ts';
-import type { RpcTable } from '../../core/rpcs.ts';
+import type { ChatAnswer, ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ErrorCode } from '../../core/values/errors.ts';
 import { withDoubles } from '../../core/values/long-integers.ts';
-import type { RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
+import type { RestDialect } from './dialect.ts';
+import { accept, requireMembers } from './request.ts';
 import { sendChunks } from './response.ts';
 
 /**
@@ -25,31 +23,12 @@ const numberNames = ['n', 'max_tokens', 'max_completion_tokens'];
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 
-/** POST /chat/completions: `stream` chooses the RPC. */
-export function chatHandler(
-  { createChatCompletion, streamChatCompletion }: RpcTable,
-  limits: RestLimits,
-): RestHandler {
-  return async (exchange) => {
-    const { served } = exchange;
-    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
-    if (isStreamed) {
-      const request = create(StreamChatCompletionRequestSchema, { params });
-      await sendChunks(
-        exchange,
-        served.stream(streamChatCompletion, request),
-        chunkJson,
-        params.streamOptions,
-      );
-      return exchange.end();
-    }
-    const answer = await served.answer(
-      createChatCompletion,
-      create(CreateChatCompletionRequestSchema, { params }),
-    );
-    exchange.sendJson(200, answerCodec.encode(answer));
-  };
-}
+/** POST /chat/completions */
+export const chat: RestDialect<ChatCompletionParams, ChatAnswer, ChatChunk> = {
+  read: readParams,
+  encode: answerCodec.encode,
+  send: (exchange, chunks, { streamOptions }) => sendChunks(exchange, chunks, chunkJson, streamOptions),
+};
 
 function readParams(body: JsonObject): ChatCompletionParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });

@@ -1,40 +1,27 @@
-import { create, type JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import {
   type Completion,
   type CompletionParams,
   CompletionParamsSchema,
   CompletionSchema,
-  CreateCompletionRequestSchema,
-  StreamCompletionRequestSchema,
+  type CreateCompletionResponse,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import type { RpcTable } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
-import type { RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
+import type { RestDialect } from './dialect.ts';
+import { accept, requireMembers } from './request.ts';
 import { sendChunks } from './response.ts';
 
 const paramsCodec = jsonCodec(CompletionParamsSchema);
 const completionCodec = jsonCodec(CompletionSchema);
 
-/** POST /completions: `stream` chooses the RPC. */
-export function completionsHandler(
-  { createCompletion, streamCompletion }: RpcTable,
-  limits: RestLimits,
-): RestHandler {
-  return async (exchange) => {
-    const { served } = exchange;
-    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
-    if (isStreamed) {
-      const request = create(StreamCompletionRequestSchema, { params });
-      await sendChunks(exchange, served.stream(streamCompletion, request), toChunkJson, params.streamOptions);
-      return exchange.end();
-    }
-    const answer = await served.answer(createCompletion, create(CreateCompletionRequestSchema, { params }));
-    exchange.sendJson(200, encode(answer.completion));
-  };
-}
+/** POST /completions */
+export const completions: RestDialect<CompletionParams, CreateCompletionResponse, Completion> = {
+  read: readParams,
+  encode: ({ completion }) => encode(completion),
+  send: (exchange, chunks, { streamOptions }) => sendChunks(exchange, chunks, toChunkJson, streamOptions),
+};
 
 function readParams(body: JsonObject): CompletionParams {
   requireMembers(body, { model: 'missing_model' });

@@ -1,36 +1,29 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import {
   CountMessageTokensRequestSchema,
-  CreateMessageRequestSchema,
+  type CreateMessageResponse,
   type Message,
+  type MessageEvent,
   type MessageParams,
   MessageParamsSchema,
-  StreamMessageRequestSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { encodeMessage, encodeMessageEvent } from '../../codec/messages.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
+import { type RestDialect, readStreamable } from './dialect.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
+import { accept, type RestLimits, requireMembers } from './request.ts';
 import { sendNamedEvents, sseEvent } from './response.ts';
 
 const paramsCodec = jsonCodec(MessageParamsSchema);
 
-/** POST /messages: `stream` chooses the RPC. */
-export function messagesHandler({ createMessage, streamMessage }: RpcTable, limits: RestLimits): RestHandler {
-  return async (exchange) => {
-    const { served } = exchange;
-    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
-    if (isStreamed) {
-      const request = create(StreamMessageRequestSchema, { params });
-      await sendNamedEvents(exchange, served.stream(streamMessage, request), eventForm(exchange));
-      return exchange.end();
-    }
-    const answer = await served.answer(createMessage, create(CreateMessageRequestSchema, { params }));
-    exchange.sendJson(200, encode(answer.message));
-  };
-}
+/** POST /messages */
+export const messages: RestDialect<MessageParams, CreateMessageResponse, MessageEvent> = {
+  read: readParams,
+  encode: ({ message }) => encode(message),
+  send: (exchange, events) => sendNamedEvents(exchange, events, eventForm(exchange)),
+};
 
 /** POST /messages/count_tokens. `stream` has no effect. */
 export function countTokensHandler({ countMessageTokens }: RpcTable, limits: RestLimits): RestHandler {
@@ -61,8 +54,7 @@ function readParams(body: JsonObject): MessageParams {
 function eventForm(exchange: Exchange) {
   return {
     ping: sseEvent('{"type":"ping"}', 'ping'),
-    toEvent: (event: Parameters<typeof encodeMessageEvent>[0]) =>
-      sseEvent(JSON.stringify(encodeMessageEvent(event)), event.type),
+    toEvent: (event: MessageEvent) => sseEvent(JSON.stringify(encodeMessageEvent(event)), event.type),
     toError: (error: ParleyError) => sseEvent(JSON.stringify(exchange.errorBody(error)), 'error'),
   };
 }

@@ -1,7 +1,6 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
-import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
 import { type ElementLimits, JsonScan } from '../../codec/json-scan.ts';
 import { parseJson } from '../../codec/parse-json.ts';
 import type { Call } from '../../core/access/call.ts';
@@ -12,7 +11,7 @@ import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
 import { decompression } from '../content-encoding.ts';
-import { refuseExcess, refuseNonFinite } from '../refusals.ts';
+import { refuseExcess } from '../refusals.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */
@@ -187,33 +186,4 @@ export function accept<T>({ message, error }: Decoded<T>, codeOf: (path: string)
   if (error === undefined) return message;
   const { path, expected } = error;
   throw new ParleyError(codeOf(path), { message: `\`${path}\` must be ${expected}.`, param: path });
-}
-
-/**
- * Reads the JSON of a chat, a response or a completion. Its member `stream` chooses between the unary RPC and the
- * stream.
- */
-export function readStreamable<Params>(
-  exchange: Exchange,
-  { chatBodyBytesMax: bytesMax, requestElementsMax: elementsMax }: RestLimits,
-  readParams: (body: JsonObject) => Params,
-): Promise<{ readonly params: Params; readonly isStreamed: boolean }> {
-  return exchange.served.read(async (call) => {
-    const limits = { bytesMax, elementsMax, ...requestShape };
-    const json = await readJson(exchange, call, limits);
-    const params = readParams(withoutStream(json));
-    refuseNonFinite(pathOfNonFiniteMember(json), 'invalid_parameter');
-    return { params, isStreamed: readStream(json['stream']) };
-  });
-}
-
-function withoutStream(json: JsonObject): JsonObject {
-  if (json['stream'] === undefined) return json;
-  const { stream: _, ...others } = json;
-  return others;
-}
-
-function readStream(stream: JsonValue | undefined): boolean {
-  if (stream === undefined || stream === null || typeof stream === 'boolean') return stream === true;
-  throw new ParleyError('invalid_parameter', { message: '`stream` must be true or false.', param: 'stream' });
 }

@@ -1,20 +1,18 @@
-import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import {
-  CreateResponseRequestSchema,
+  type CreateResponseResponse,
   type Response,
   type ResponseEvent,
   type ResponseParams,
   ResponseParamsSchema,
-  StreamResponseRequestSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { encodeEvent, encodeResponse } from '../../codec/responses.ts';
 import { objectsOf } from '../../codec/shape.ts';
-import type { RpcTable } from '../../core/rpcs.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
+import type { RestDialect } from './dialect.ts';
 import { errorBody } from './errors.ts';
-import type { RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
+import { accept, requireMembers } from './request.ts';
 import { sendNamedEvents, sseEvent } from './response.ts';
 
 const lastEvents: ReadonlySet<string> = new Set([
@@ -25,23 +23,12 @@ const lastEvents: ReadonlySet<string> = new Set([
 
 const paramsCodec = jsonCodec(ResponseParamsSchema);
 
-/** POST /responses: `stream` chooses the RPC. */
-export function responsesHandler(
-  { createResponse, streamResponse }: RpcTable,
-  limits: RestLimits,
-): RestHandler {
-  return async (exchange) => {
-    const { served } = exchange;
-    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
-    if (isStreamed) {
-      const request = create(StreamResponseRequestSchema, { params });
-      await sendNamedEvents(exchange, served.stream(streamResponse, request), eventForm());
-      return exchange.end();
-    }
-    const answer = await served.answer(createResponse, create(CreateResponseRequestSchema, { params }));
-    exchange.sendJson(200, encode(answer.response));
-  };
-}
+/** POST /responses */
+export const responses: RestDialect<ResponseParams, CreateResponseResponse, ResponseEvent> = {
+  read: readParams,
+  encode: ({ response }) => encode(response),
+  send: (exchange, events) => sendNamedEvents(exchange, events, eventForm()),
+};
 
 function encode(response: Response | undefined): JsonObject {
   if (response === undefined) throw new ParleyError('internal_error');

@@ -3,13 +3,14 @@ import { hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { allRpcs, type Rpc, type RpcTable } from '../../core/rpcs.ts';
-import { chatHandler } from './chat.ts';
-import { completionsHandler } from './completions.ts';
+import { chat } from './chat.ts';
+import { completions } from './completions.ts';
+import { dialectHandler } from './dialect.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
-import { countTokensHandler, messagesHandler } from './messages.ts';
+import { countTokensHandler, messages } from './messages.ts';
 import { listShapes, modelShapes } from './models.ts';
 import type { RestLimits } from './request.ts';
-import { responsesHandler } from './responses.ts';
+import { responses } from './responses.ts';
 import { speechHandler } from './speech.ts';
 import { transcriptionHandler } from './transcription.ts';
 import { adminHandler, unaryHandler } from './unary.ts';
@@ -35,15 +36,17 @@ export function restRoutes(
   isServed: (rpc: Rpc) => boolean,
   keyless: ReadonlyMap<Rpc, RestHandler>,
 ): Route[] {
+  const { createChatCompletion, streamChatCompletion, createCompletion, streamCompletion } = table;
+  const { createMessage, streamMessage, createResponse, streamResponse } = table;
   /** RPCs with their own HTTP form: raw audio, forms, server-sent events. */
   const special = new Map<Rpc, RestHandler>([
     [table.synthesizeSpeech, speechHandler(table, limits)],
     [table.createTranscription, transcriptionHandler(table)],
-    [table.createChatCompletion, chatHandler(table, limits)],
-    [table.createCompletion, completionsHandler(table, limits)],
-    [table.createMessage, messagesHandler(table, limits)],
+    [createChatCompletion, dialectHandler(createChatCompletion, streamChatCompletion, limits, chat)],
+    [createCompletion, dialectHandler(createCompletion, streamCompletion, limits, completions)],
+    [createMessage, dialectHandler(createMessage, streamMessage, limits, messages)],
+    [createResponse, dialectHandler(createResponse, streamResponse, limits, responses)],
     [table.countMessageTokens, countTokensHandler(table, limits)],
-    [table.createResponse, responsesHandler(table, limits)],
     [table.listModels, unaryHandler(table.listModels, listShapes)],
     [table.getModel, unaryHandler(table.getModel, modelShapes)],
   ]);
