@@ -28,11 +28,11 @@ const encodings: Readonly<Record<string, Unpack>> = {
 };
 
 /**
- * @param header the request's Content-Encoding
+ * @param header the request's Content-Encoding, or the header of this name
  * @returns undefined for a body that is not compressed
  * @throws `invalid_request_error` with the status 415 for any other encoding
  */
-export function decompression(header = 'identity'): Decompress | undefined {
+export function decompression(header = 'identity', headerName = 'Content-Encoding'): Decompress | undefined {
   const name = header.trim().toLowerCase();
   if (name === 'identity' || name === '') return undefined;
   const unpack = Object.hasOwn(encodings, name) ? encodings[name] : undefined;
@@ -47,7 +47,7 @@ export function decompression(header = 'identity'): Decompress | undefined {
     } catch (cause) {
       const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
       if (isTooLarge) throw maxOutputLength < bytesMax ? tooDense() : tooLarge();
-      const message = `The body, or a message in it, is not whole or not compressed with ${name}.`;
+      const message = `The body is not whole, or not in its ${headerName}, ${name}.`;
       throw new ParleyError('invalid_request_error', { message, cause });
     }
   };

@@ -97,12 +97,13 @@ export function receiveFrom(
 ): Promise<Received> {
   const { 'content-type': type = '', 'content-length': length, ...headers } = request.headers;
   // connect-node has refused any other compression.
-  const isPacked = headers[encodingHeader(type)] === compressionGzip.name;
+  const encoding = encodingHeader(type);
+  const isPacked = headers[encoding] === compressionGzip.name;
   const {
     isStream,
     limits: { bytesMax },
   } = form;
-  const unpack = isPacked ? decompression(compressionGzip.name) : undefined;
+  const unpack = isPacked ? decompression(compressionGzip.name, encoding) : undefined;
   const body = { pieces: admittedPieces(request, served, bodyMax), unpack, isStream, bytesMax };
   const messages = isEnveloped(type) ? messagesIn(body) : wholeBody(body, Number(length ?? bytesMax));
   return receive(form, messages, isJson(type) ? json(jsonOptions) : binary);

@@ -16,7 +16,8 @@ export const acceptedEncodings: readonly string[] = ['identity', 'gzip', 'deflat
  * @throws UNIMPLEMENTED for a compression that the server cannot unpack
  */
 export function unpackerOf(encoding: string | undefined): Decompress | undefined {
-  if (encoding === undefined || acceptedEncodings.includes(encoding)) return decompression(encoding);
+  if (encoding === undefined || acceptedEncodings.includes(encoding))
+    return decompression(encoding, 'grpc-encoding');
   throw new ParleyError('invalid_request_error', {
     message: 'The server does not support this `grpc-encoding`. Use gzip, deflate or identity.',
     grpcCode: 'UNIMPLEMENTED',
