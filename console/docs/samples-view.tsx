@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Colored } from '../shared/code/colored.tsx';
 import type { Sample } from '../shared/code/sample.ts';
 import { CopyButton } from '../shared/copy-button.tsx';
 import type { KeyKind } from './document.ts';
@@ -14,41 +15,63 @@ interface Props {
 const choicePlace = 'parley-code';
 
 export function Samples({ samples, kind }: Props) {
-  const [name, setName] = useState(() => localStorage.getItem(choicePlace) ?? '');
-  const sample = samples.find((one) => one.name === name) ?? samples[0];
+  const names = samples.map(({ name }) => name);
+  const [chosen, choose] = useLanguage(names);
+  const sample = samples.find(({ name }) => name === chosen);
   if (sample === undefined) return null;
-  const choose = (next: string) => {
-    localStorage.setItem(choicePlace, next);
-    setName(next);
-  };
   return (
     <section class="samples" aria-labelledby="samples">
       <h2 id="samples">The call as code</h2>
-      <fieldset class="languages">
-        <legend class="unseen">Language</legend>
-        {samples.map((one) => (
-          <label key={one.name}>
-            <input
-              type="radio"
-              name="language"
-              checked={one.name === sample.name}
-              onChange={() => choose(one.name)}
-            />
-            <span>{one.name}</span>
-          </label>
-        ))}
-      </fieldset>
-      <Code text={sample.code} />
+      <Languages names={names} chosen={chosen} onChoose={choose} />
+      <Code text={sample.code} language={chosen} />
       {kind !== undefined && <KeyLine kind={kind} />}
     </section>
   );
 }
 
-function Code({ text, shown = text }: { readonly text: string; readonly shown?: string }) {
+/** The reader's language, if it is one of the names, else the first. */
+export function useLanguage(names: readonly string[]): readonly [string, (name: string) => void] {
+  const [name, setName] = useState(() => localStorage.getItem(choicePlace) ?? '');
+  const choose = (next: string) => {
+    localStorage.setItem(choicePlace, next);
+    setName(next);
+  };
+  return [names.includes(name) ? name : (names[0] ?? ''), choose];
+}
+
+interface LanguagesProps {
+  readonly names: readonly string[];
+  readonly chosen: string;
+  readonly onChoose: (name: string) => void;
+}
+
+export function Languages({ names, chosen, onChoose }: LanguagesProps) {
+  return (
+    <fieldset class="languages">
+      <legend class="unseen">Language</legend>
+      {names.map((name) => (
+        <label key={name}>
+          <input type="radio" name="language" checked={name === chosen} onChange={() => onChoose(name)} />
+          <span>{name}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+interface CodeProps {
+  readonly text: string;
+  readonly shown?: string;
+  readonly language: string;
+}
+
+export function Code({ text, shown = text, language }: CodeProps) {
   return (
     <div class="code">
       <pre>
-        <code>{shown}</code>
+        <code>
+          <Colored text={shown} language={language} />
+        </code>
       </pre>
       <div class="copy">
         <CopyButton key={text} text={text} />
@@ -58,7 +81,7 @@ function Code({ text, shown = text }: { readonly text: string; readonly shown?: 
 }
 
 /** The key for the samples: that of this tab, or a hint at that of the session, whose secret no page can read. */
-function KeyLine({ kind }: { readonly kind: KeyKind }) {
+export function KeyLine({ kind }: { readonly kind: KeyKind }) {
   const [key] = useKey(kind);
   const session = useSessionKey(kind);
   const command = (value: string) => `export PARLEY_API_KEY=${value}`;
@@ -66,7 +89,7 @@ function KeyLine({ kind }: { readonly kind: KeyKind }) {
     return (
       <>
         <p class="facts">The samples read the key from the environment. Copying takes your whole key:</p>
-        <Code text={command(key)} shown={command(masked(key))} />
+        <Code text={command(key)} shown={command(masked(key))} language="sh" />
       </>
     );
   }

@@ -73,8 +73,14 @@ function sectionLinks(current: Section | undefined): string {
 }
 
 function introductionPage(guides: readonly Guide[], api: Api): Page {
-  const guide = guideNamed(guides, introduction);
-  return { title: 'Parley reference', contents: operationLinks(api, '/docs'), main: guide.html };
+  const [head = '', ...rest] = guideNamed(guides, introduction).html.split(/(?<=<\/p>\n)/);
+  const start =
+    '<div id="start"><noscript>The first calls in several languages are on the page <a href="/docs/guides/clients">Clients</a>.</noscript></div>';
+  return {
+    title: 'Parley reference',
+    contents: operationLinks(api, '/docs'),
+    main: `${head}${start}${rest.join('')}`,
+  };
 }
 
 function operationPage(operation: Operation, api: Api): Page {

@@ -1,5 +1,6 @@
 /** Guides as HTML: Markdown without raw HTML, with anchors at headings and links between the pages of the server. */
 import { Marked, type Tokens } from 'marked';
+import { highlighted } from '../../console/shared/code/highlight.ts';
 import { escaped } from './html.ts';
 
 export interface Section {
@@ -40,7 +41,8 @@ export function renderMarkdown(source: string, target: LinkTarget): RenderedPage
         const there = target(href);
         return there === undefined ? '' : `<img src="${escaped(there)}" alt="${escaped(text)}">`;
       },
-      code: ({ text }) => `<div class="code"><pre><code>${escaped(text)}</code></pre></div>\n`,
+      code: ({ text, lang = '' }) =>
+        `<div class="code"><pre><code>${colored(text, lang)}</code></pre></div>\n`,
       tablecell({ tokens, header }) {
         const html = this.parser.parseInline(tokens);
         return header && html !== '' ? `<th scope="col">${html}</th>` : `<td>${html}</td>`;
@@ -53,6 +55,15 @@ export function renderMarkdown(source: string, target: LinkTarget): RenderedPage
   const tokens = marked.lexer(source);
   const html = marked.parser(tokens).replace(/<thead>\s*<tr>(\s*<td><\/td>\s*)+<\/tr>\s*<\/thead>/g, '');
   return { html: scrolling(html), sections: filled(sections, tokens) };
+}
+
+/** @param fence what follows the fence: a language, and often a name */
+function colored(text: string, fence: string): string {
+  return highlighted(text, fence.split(' ')[0] ?? '')
+    .map(({ kind, text: part }) =>
+      kind === undefined ? escaped(part) : `<span class="is-${kind}">${escaped(part)}</span>`,
+    )
+    .join('');
 }
 
 /** Wide tables scroll by themselves, also by the keyboard. */

@@ -47,6 +47,17 @@ describe('the guides', () => {
     expect(realtime).toMatch(/<title>.+: Parley guides<\/title>/);
   });
 
+  it('have colors in code, whose text stays as it is', () => {
+    const { html } = renderMarkdown(
+      '```sh run\ncurl -d \'{"a": "<b>"}\' "$URL" # why\n```\n',
+      () => undefined,
+    );
+    expect(html).toContain('<span class="is-string">&#39;{&#34;a&#34;: &#34;&#60;b&#62;&#34;}&#39;</span>');
+    expect(html).toContain('<span class="is-comment"># why</span>');
+    const sources = [...pages.values()].flatMap((page) => page.match(/class="is-\w+"/g) ?? []);
+    expect(new Set(sources).size).toBe(5);
+  });
+
   it('let no HTML of a guide through', () => {
     const { html } = renderMarkdown(
       '# Title\n\n<script>alert(1)</script>\n\nAn <b>x</b>.\n',
@@ -113,11 +124,37 @@ describe('the search', () => {
     expect(first('voice')).toContain('Voices (GET /api/v1/audio/voices)');
     expect(found(entries, 'voice').map(([title]) => title)).toContain('Speech');
     expect(first('429')[0]).toBe('rate_limit_exceeded (Error 429)');
-    expect(first('upload')[0]).toBe('UploadTranscription (RPC of parley.audio.v1)');
+    expect(first('UploadTranscription')[0]).toBe('UploadTranscription (RPC of parley.audio.v1)');
     expect(first('dry_run')[0]).toBe('Removal of old usage records (POST /api/v1/admin/usage/prune)');
     expect(first('reverse proxy')[0]).toBe('Behind a reverse proxy (Operation)');
     expect(first('/admin/keys')).toContain('Admin keys (GET /api/v1/admin/keys)');
     expect(first('Claude Code')[0]).toBe('Claude Code (Guide)');
+  });
+
+  it('takes questions', () => {
+    expect(first('why did my request fail')[0]).toBe('Why a request failed (Errors)');
+    expect(first('Why do requests fail?')[0]).toBe('Why a request failed (Errors)');
+    expect(first('how can I back up the database')[0]).toBe('Back up (Operation)');
+    expect(first('where do I sell credits?')[0]).toBe('Sell credits (Guide)');
+    expect(first('how')).not.toEqual([]);
+    expect(first('why did my xylophone request fail')[0]).toBe('Why a request failed (Errors)');
+  });
+
+  it('finds guides and operations before messages of the schemas', () => {
+    for (const query of [
+      'upload',
+      'alert',
+      'usage record',
+      'balance',
+      'price',
+      'key',
+      'speech',
+      'response',
+    ]) {
+      const paths = found(entries, query).map(([, , path]) => path.startsWith('/docs/rpcs'));
+      expect(paths[0], query).toBe(false);
+    }
+    expect(first('GetAccountResponse')[0]).toMatch(/^GetAccountResponse \(Message/);
   });
 
   it('finds every operation by its id and every error by its code', () => {

@@ -10,7 +10,7 @@ import { missingFromPython, python } from '../clients/python/debian.ts';
 import { mustRun, shell } from '../clients/shell.ts';
 import { play, playingEngines, recording } from '../conformance/play.ts';
 import { missingPrograms } from '../support/audio-files.ts';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { launchBrowser, missingBrowser, openConsole, openSignedIn } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { installPython } from './clients/install-python.ts';
 
@@ -46,6 +46,12 @@ const languages: readonly Language[] = [
   },
 ];
 
+const models = [
+  { id: 'talks', type: 'chat', engine: 'builtin', price, contextTokens: 8_000 } as const,
+  { id: 'speaks', type: 'speech', engine: 'builtin' } as const,
+  { id: 'hears', type: 'transcription', engine: 'builtin' } as const,
+];
+
 let browser: Browser;
 let parley: Parley;
 let page: Page;
@@ -55,11 +61,6 @@ beforeAll(async () => {
   if (missingBrowser !== undefined) return;
   browser = await launchBrowser();
   const pages = new Map(Object.entries(await consoleFiles()));
-  const models = [
-    { id: 'talks', type: 'chat', engine: 'builtin', price, contextTokens: 8_000 } as const,
-    { id: 'speaks', type: 'speech', engine: 'builtin' } as const,
-    { id: 'hears', type: 'transcription', engine: 'builtin' } as const,
-  ];
   parley = await startParley({ pages, engines: playingEngines(), settings: { models } });
   page = (await openSignedIn(browser, parley, parley.apiKey)).page;
   symlinkSync(modules, join(home, 'node_modules'));
@@ -141,4 +142,43 @@ describe.skipIf(missingBrowser !== undefined)('the code in Go', () => {
       expect([code, stdout, stderr]).toEqual([0, '', '']);
     },
   );
+});
+
+describe.skipIf(missingBrowser !== undefined)('the quick start of /docs', () => {
+  let plain: Parley;
+  let docs: Page;
+  beforeAll(async () => {
+    plain = await startParley({ pages: new Map(Object.entries(await consoleFiles())), settings: { models } });
+    docs = (await openSignedIn(browser, plain, plain.apiKey)).page;
+  });
+  afterAll(() => plain.close());
+
+  it.each(languages.slice(0, 3))(
+    'plays its three calls in $name',
+    async ({ name, missing, file, run: runFile }) => {
+      await docs.goto(`${new URL(plain.baseUrl).origin}/docs`);
+      expect(await docs.locator('#start pre').first().textContent()).toBe(plain.baseUrl);
+      await docs.getByText(/You are signed in with pk_/).waitFor();
+      await docs.locator('.languages').getByText(name, { exact: true }).click();
+      const calls = await docs.locator('#start .call pre').allTextContents();
+      expect(calls).toHaveLength(3);
+      expect(calls.join()).toMatch(/speaks.*speech\.mp3.*talks/s);
+      if (missing !== undefined) return;
+      rmSync(join(home, 'speech.mp3'), { force: true });
+      for (const call of calls) {
+        writeFileSync(join(home, file), `${call}\n`);
+        const env = { PARLEY_API_KEY: plain.apiKey, PYTHONDONTWRITEBYTECODE: '1' };
+        const { stderr, code } = await shell(runFile(file), { cwd: home, env });
+        expect([code, code === 0 ? '' : stderr], call).toEqual([0, '']);
+      }
+      expect(statSync(join(home, 'speech.mp3')).size).toBeGreaterThan(1_000);
+    },
+  );
+
+  it('says how to get a key where nobody is signed in', async () => {
+    const { page: fresh } = await openConsole(browser, plain, '/docs');
+    await fresh.getByText('Get one: sign in to the console', { exact: false }).waitFor();
+    expect(await fresh.locator('#start .call pre').first().textContent()).toContain('"flite"');
+    await fresh.context().close();
+  });
 });
