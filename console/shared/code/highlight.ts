@@ -65,11 +65,21 @@ const json = pattern({
 
 /** By the first word of a code fence, or the name of a sample. */
 const patterns: Readonly<Record<string, RegExp>> = {
-  ...{ sh: shell, curl: shell, gRPC: shell },
-  ...{ ts: script, js: script, TypeScript: script },
-  ...{ py: python, python, Python: python, 'gRPC in Python': python },
-  ...{ go: compiled, java: compiled, 'gRPC in Go': compiled },
-  ...{ yaml: settings, json },
+  sh: shell,
+  curl: shell,
+  gRPC: shell,
+  ts: script,
+  js: script,
+  TypeScript: script,
+  py: python,
+  python,
+  Python: python,
+  'gRPC in Python': python,
+  go: compiled,
+  java: compiled,
+  'gRPC in Go': compiled,
+  yaml: settings,
+  json,
 };
 
 /** @param language one that is unknown gives a single piece */
