@@ -1,5 +1,5 @@
 /** Looks into the files of a local model: whether its runtime can use them, before a request finds out. */
-import { tokensOf } from '../engines/sherpa/model-files.ts';
+import { tokensOf, typedFiles } from '../engines/sherpa/model-files.ts';
 import { streamingConfig } from '../engines/sherpa/streaming-config.ts';
 import { ggufFacts } from '../models/gguf-header.ts';
 import { ModelError } from '../models/manifest.ts';
@@ -18,8 +18,12 @@ export async function checkContents(model: Pick<LocalModel, 'id' | 'type' | 'fil
 }
 
 async function checkSherpa(model: Pick<LocalModel, 'id' | 'type' | 'files'>): Promise<void> {
-  const { recogniserConfig, voiceConfig } = await import('../engines/sherpa/server.ts');
+  const [{ recogniserConfig, voiceConfig }, { piperVoice }] = await Promise.all([
+    import('../engines/sherpa/server.ts'),
+    import('../engines/sherpa/piper.ts'),
+  ]);
   try {
+    if (model.type === 'speech' && piperVoice(model, typedFiles(model))) return;
     if (model.type === 'speech') voiceConfig(model, 1);
     else if (streamingConfig(model, 1) === undefined) recogniserConfig(model, 1);
   } catch (error) {

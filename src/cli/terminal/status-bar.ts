@@ -58,7 +58,7 @@ export class StepProgress {
     const perSecond = unit.total(Math.round(perMs * 1_000));
     const rate = perMs > 0 ? `, ${perSecond}/s, ${spanText((total - done) / perMs)} left` : '';
     this.#bar.show(
-      `${name}: ${unit.done(done)} of ${unit.total(total)}${done < total ? rate : ''}`,
+      `${name}: ${unit.done(done)} of ${unit.total(total)}${done < total || this.#unit === 'bytes' ? rate : ''}`,
       done >= total,
     );
   };

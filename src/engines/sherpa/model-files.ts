@@ -43,7 +43,7 @@ export function tokensOf(model: ModelFiles): string | undefined {
 }
 
 /** The fields of ONNX's ModelProto and its StringStringEntryProto. */
-const fields = { metadata: 14, key: 1, value: 2 } as const;
+export const onnxFields = { metadata: 14, key: 1, value: 2 } as const;
 /** A tag and a length. */
 const headBytes = 20;
 const entryBytesMax = 1024 ** 2;
@@ -74,7 +74,7 @@ function readFields(file: number, size: number): ReadonlyMap<string, string> {
     const length = type === WireType.LengthDelimited ? head.uint32() : 0;
     at += head.pos;
     if (length > size - at) throw new RangeError('a field is longer than the file');
-    if (field === fields.metadata && length <= entryBytesMax) {
+    if (field === onnxFields.metadata && length <= entryBytesMax) {
       const [key, value] = readEntry(readAt(file, at, length));
       metadata.set(key, value);
     }
@@ -102,7 +102,7 @@ function readEntry(bytes: Uint8Array): [string, string] {
     if (type === WireType.LengthDelimited) texts.set(field, reader.string());
     else reader.skip(type);
   }
-  return [texts.get(fields.key) ?? '', texts.get(fields.value) ?? ''];
+  return [texts.get(onnxFields.key) ?? '', texts.get(onnxFields.value) ?? ''];
 }
 
 function readAt(file: number, position: number, length: number): Uint8Array {

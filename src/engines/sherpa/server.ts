@@ -8,6 +8,7 @@ import { createModelServer, type Handle } from '../model-server.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
 import { hearingOpener, type OpenHearing } from './hearing.ts';
 import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
+import { inSherpaForm, piperVoice } from './piper.ts';
 import { createSpeak, type Speak } from './speech.ts';
 import { type StreamingConfig, streamingConfig } from './streaming-config.ts';
 import {
@@ -57,8 +58,8 @@ async function openModel(
   { threads, callsMax }: ServeOptions,
 ): Promise<OpenModel> {
   if (model.type === 'speech') {
-    const config = voiceConfig(model, threads);
-    const voice = await named(model, () => sherpa.OfflineTts.createAsync(config));
+    const load = async (files: ModelFiles) => sherpa.OfflineTts.createAsync(voiceConfig(files, threads));
+    const voice = await named(model, () => inSherpaForm(model, piperVoice(model, typedFiles(model)), load));
     return { path: '/v1/audio/speech', handle: speechHandle(createSpeak(voice), model.speakers) };
   }
   const streaming = streamingConfig(model, threads);

@@ -1,5 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
+import { tokensOf, typedFiles } from '../../../src/engines/sherpa/model-files.ts';
+import { inSherpaForm, piperVoice } from '../../../src/engines/sherpa/piper.ts';
 import { recogniserConfig, voiceConfig } from '../../../src/engines/sherpa/server.ts';
 import { isStreaming, streamingConfig } from '../../../src/engines/sherpa/streaming-config.ts';
 import { scratchFolder } from '../../support/command-line.ts';
@@ -21,6 +23,14 @@ function modelOf(contents: Readonly<Record<string, Uint8Array>>) {
 
 const tokens = Buffer.from('a 0\n');
 const voiceOf = (type: string) => tinyVoice({ model_type: type });
+
+const piperConfig = {
+  audio: { sample_rate: 22_050 },
+  espeak: { voice: 'de' },
+  language: { name_english: 'German' },
+  num_speakers: 2,
+  phoneme_id_map: { _: [0], ' ': [3], '\n': [4], a: [14] },
+};
 
 describe('the configuration of a voice', () => {
   it('has the files of a Piper voice', () => {
@@ -50,6 +60,47 @@ describe('the configuration of a voice', () => {
         matcha: { acousticModel: matcha.pathOf('steps-3.onnx'), vocoder: matcha.pathOf('vocos-22khz.onnx') },
       },
     });
+  });
+
+  it('reads a voice as Piper publishes it, and leaves no files', async () => {
+    const { model, pathOf } = modelOf({
+      'joe.onnx': tinyVoice({}),
+      'joe.onnx.json': Buffer.from(JSON.stringify(piperConfig)),
+      'espeak-ng-data/phontab': tokens,
+    });
+    const voice = piperVoice(model, typedFiles(model));
+    const made = await inSherpaForm(model, voice, async (files) => {
+      const [main] = typedFiles(files);
+      expect(Object.fromEntries(main?.metadata ?? [])).toEqual({
+        model_type: 'vits',
+        comment: 'piper',
+        language: 'German',
+        voice: 'de',
+        has_espeak: '1',
+        n_speakers: '2',
+        sample_rate: '22050',
+      });
+      expect(readFileSync(tokensOf(files) ?? '', 'utf8')).toBe('_ 0\n  3\na 14\n');
+      const { vits } = (voiceConfig(files, 1) as { model: { vits: { model: string } } }).model;
+      expect(vits).toMatchObject({ model: main?.path, dataDir: folder.path });
+      return vits.model;
+    });
+    expect([made.endsWith('/joe.onnx'), existsSync(made)]).toEqual([true, false]);
+    expect(readFileSync(pathOf('joe.onnx') ?? '')).toEqual(tinyVoice({}));
+  });
+
+  it('names what a voice of Piper lacks', () => {
+    const of = (contents: Readonly<Record<string, Uint8Array>>) => {
+      const { model } = modelOf({ 'joe.onnx': tinyVoice({}), ...contents });
+      return piperVoice(model, typedFiles(model));
+    };
+    const config = Buffer.from(JSON.stringify(piperConfig));
+    expect(() => of({ 'joe.onnx.json': config })).toThrow(
+      'needs the folder espeak-ng-data, which is under GPL-3.0',
+    );
+    const other = { 'joe.onnx.json': Buffer.from('{"audio": {}}'), phontab: tokens };
+    expect(() => of(other)).toThrow('joe.onnx.json is no configuration of a Piper voice with espeak.');
+    expect(of({ 'other.onnx.json': config, phontab: tokens })).toBeUndefined();
   });
 
   it('names the files of a model that is no voice', () => {

@@ -1,0 +1,103 @@
+/** Voices as Piper publishes them, `NAME.onnx` and `NAME.onnx.json`, in the form that sherpa-onnx reads. */
+import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { isObject } from '../../core/values/json.ts';
+import { findFile, type ModelFiles, onnxFields, type TypedFile, tokensOf } from './model-files.ts';
+
+interface PiperVoice {
+  readonly main: TypedFile;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The content of `tokens.txt`. */
+  readonly tokens: string;
+}
+
+/**
+ * Undefined if the model has another form.
+ * @throws an error that names what is missing
+ */
+export function piperVoice(model: ModelFiles, typed: readonly TypedFile[]): PiperVoice | undefined {
+  const configOf = ({ name }: TypedFile) => model.files.find((file) => file.name === `${name}.json`)?.path;
+  const main = typed.find((file) => file.type === '' && configOf(file) !== undefined);
+  if (main === undefined) return undefined;
+  if (findFile(model, /(^|\/)phontab$/) === undefined)
+    throw new Error(
+      `The voice ${main.name} of Piper needs the folder espeak-ng-data, which is under GPL-3.0. Put it beside the files.`,
+    );
+  const facts = factsOf(readFileSync(configOf(main) ?? '', 'utf8'));
+  if (facts === undefined)
+    throw new Error(`${main.name}.json is no configuration of a Piper voice with espeak.`);
+  return { main, ...facts };
+}
+
+function factsOf(text: string): Omit<PiperVoice, 'main'> | undefined {
+  const config = parsed(text);
+  const { espeak, audio, language, phoneme_id_map: ids, num_speakers: speakers } = config;
+  if (!isObject(espeak) || !isObject(audio) || !isObject(ids)) return undefined;
+  const { sample_rate: rate } = audio;
+  if (typeof espeak['voice'] !== 'string' || typeof rate !== 'number' || typeof speakers !== 'number')
+    return undefined;
+  const name = isObject(language) ? language['name_english'] : undefined;
+  const lines = Object.entries(ids)
+    .filter(([symbol]) => symbol !== '\n')
+    .map(([symbol, id]) => `${symbol} ${[id].flat()[0]}\n`);
+  return {
+    metadata: {
+      model_type: 'vits',
+      comment: 'piper',
+      language: typeof name === 'string' ? name : 'English',
+      voice: espeak['voice'],
+      has_espeak: '1',
+      n_speakers: String(speakers),
+      sample_rate: String(rate),
+    },
+    tokens: lines.join(''),
+  };
+}
+
+function parsed(text: string): { readonly [member: string]: unknown } {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * Runs `load` with the files that sherpa-onnx reads: those of the model, or for a voice of Piper some that are removed
+ * afterwards.
+ */
+export async function inSherpaForm<Result>(
+  model: ModelFiles,
+  voice: PiperVoice | undefined,
+  load: (model: ModelFiles) => Promise<Result>,
+): Promise<Result> {
+  if (voice === undefined) return load(model);
+  const folder = mkdtempSync(join(tmpdir(), 'parley-voice-'));
+  try {
+    const name = basename(voice.main.name);
+    const [path, tokens] = [join(folder, name), join(folder, 'tokens.txt')];
+    copyFileSync(voice.main.path, path);
+    appendFileSync(path, metadataFields(voice.metadata));
+    writeFileSync(tokens, voice.tokens);
+    const others = model.files.filter(
+      ({ path: other }) => other !== voice.main.path && other !== tokensOf(model),
+    );
+    return await load({ ...model, files: [{ name, path }, { name: 'tokens.txt', path: tokens }, ...others] });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function metadataFields(metadata: Readonly<Record<string, string>>): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const [key, value] of Object.entries(metadata)) {
+    const entry = new BinaryWriter();
+    entry.tag(onnxFields.key, WireType.LengthDelimited).string(key);
+    entry.tag(onnxFields.value, WireType.LengthDelimited).string(value);
+    writer.tag(onnxFields.metadata, WireType.LengthDelimited).bytes(entry.finish());
+  }
+  return writer.finish();
+}
