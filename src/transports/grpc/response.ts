@@ -9,7 +9,6 @@ import type { Received } from '../rpc/request.ts';
 import { type AnyRpc, answerRpc, streamRpc } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import { sendTrailers, serviceError } from './errors.ts';
-import { asBuffer, streamEncoder } from './stream-bytes.ts';
 
 /** A stream as grpc-js sees it: grpc-js writes the answer there, and never reads the request. */
 export class AnswerStream extends EventEmitter {
@@ -59,15 +58,15 @@ export class AnswerStream extends EventEmitter {
 
 export type GrpcCall = ServerDuplexStream<unknown, Buffer>;
 
-/** Encodes the answers of an RPC: its one message, or those of one stream. */
+/** Encodes a message in a Buffer, as grpc-js requires. */
 export type Encode = (message: Message) => Buffer;
 
-export function encoderOf(rpc: AnyRpc): () => Encode {
-  const { output } = rpc.method;
-  if (isStreamed(rpc)) return () => streamEncoder(output);
+export function encoderOf(rpc: AnyRpc): Encode {
   const operation = 'operation' in rpc ? rpc.operation : undefined;
-  const encode = answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message)));
-  return () => encode;
+  return answerEncoder(operation, (message: Message) => {
+    const { buffer, byteOffset, byteLength } = toBinary(rpc.method.output, message);
+    return Buffer.from(buffer, byteOffset, byteLength);
+  });
 }
 
 /** Runs an RPC and sends its answer. Never rejects. */

@@ -29,7 +29,7 @@ type Answer = (call: GrpcCall) => void;
 export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, deps: CallDeps): StreamHandler {
   const opened = new AsyncLocalStorage<Answer>();
   const serve = grpcHandler(rpcs, (call) => opened.getStore()?.(call));
-  const routes = new Map(rpcs.map((rpc) => [rpcPath(rpc), { rpc, encoder: encoderOf(rpc) }]));
+  const routes = new Map(rpcs.map((rpc) => [rpcPath(rpc), { rpc, encode: encoderOf(rpc) }]));
   return (stream, headers, client) => {
     const route = routes.get(headers[':path'] ?? '');
     takeKeyHeader(headers);
@@ -39,7 +39,7 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, de
       served.refuseUnserved(noSuchMethod()).catch((error: unknown) => refuse(stream, error, served));
       return served.finish();
     }
-    const { rpc, encoder } = route;
+    const { rpc, encode } = route;
     let isRunning = false;
     stream.on('close', () => served.close(isRunning || stream.aborted));
     const open = async () => {
@@ -55,7 +55,7 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, de
       isRunning = true;
       joinPieces(stream);
       const request = () => receiveFrom(stream, unpack, rpc, limits, served);
-      const run = (call: GrpcCall) => void answer(rpc, request, call, served, encoder());
+      const run = (call: GrpcCall) => void answer(rpc, request, call, served, encode);
       opened.run(run, serve, new AnswerStream(stream), headers);
     };
     open().catch((error: unknown) => refuse(stream, error, served));

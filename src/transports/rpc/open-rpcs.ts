@@ -6,10 +6,8 @@ import {
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
-  fromBinary,
   type Message,
   type MessageShape,
-  toBinary,
 } from '@bufbuild/protobuf';
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import { file_google_rpc_status } from '../../../gen/google/rpc/status_pb.ts';
@@ -82,36 +80,16 @@ function checkOf(health: Health, request: HealthCheckRequest): Message {
 }
 
 function reflectionRpcs(reflection: Reflection): OpenRpc[] {
-  return [
-    {
-      kind: 'open',
-      requestBytesMax,
-      method: v1.ServerReflection.method.serverReflectionInfo,
-      run: (requests) => reflection.info(requests as AsyncIterable<v1.ServerReflectionRequest>),
-    },
-    {
-      kind: 'open',
-      requestBytesMax,
-      method: v1alpha.ServerReflection.method.serverReflectionInfo,
-      async *run(requests) {
-        const answers = reflection.info(toV1(requests as AsyncIterable<v1alpha.ServerReflectionRequest>));
-        for await (const answer of answers) yield toAlpha(answer);
-      },
-    },
-  ];
-}
-
-/** v1 and v1alpha have the same binary encoding. */
-async function* toV1(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
-  for await (const request of requests) {
-    const bytes = toBinary(v1alpha.ServerReflectionRequestSchema, request);
-    yield fromBinary(v1.ServerReflectionRequestSchema, bytes);
-  }
-}
-
-function toAlpha(response: v1.ServerReflectionResponse): Message {
-  const bytes = toBinary(v1.ServerReflectionResponseSchema, response);
-  return fromBinary(v1alpha.ServerReflectionResponseSchema, bytes);
+  const v1Method = v1.ServerReflection.method.serverReflectionInfo;
+  // The messages of v1alpha differ from these in their package alone.
+  const { input, output } = v1Method;
+  const alpha = { ...v1alpha.ServerReflection.method.serverReflectionInfo, input, output };
+  return [v1Method, alpha].map((method) => ({
+    kind: 'open',
+    requestBytesMax,
+    method,
+    run: (requests) => reflection.info(requests as AsyncIterable<v1.ServerReflectionRequest>),
+  }));
 }
 
 /** grpc.health.v1 for every protocol: serving, or not serving while the store fails or the server stops. */
