@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { catalogue } from '../../src/models/catalogue.ts';
+import { memoryOf } from '../../src/models/manifest.ts';
 import { ModelStore } from '../../src/models/model-store.ts';
 import {
   type Folder,
@@ -33,6 +34,18 @@ describe('the catalogue', () => {
         expect([name, places.length]).toEqual([name, expect.toSatisfy((count: number) => count >= 2)]);
       }
     }
+  });
+
+  it('counts the memory that Whisper was measured to take', () => {
+    const manifests = catalogue().map(({ manifest }) => manifest);
+    const ofWhisper = manifests.filter(({ id }) => id.startsWith('whisper'));
+    const megabytes = ofWhisper.map((manifest) => [manifest.id, Math.round(memoryOf(manifest) / 1e6)]);
+    expect(megabytes).toEqual([
+      ['whisper-tiny.en', 332],
+      ['whisper-base', 514],
+    ]);
+    const chat = manifests.find(({ id }) => id === 'qwen2.5-0.5b');
+    expect(chat && memoryOf(chat)).toBe(Math.ceil(491_400_032 * 1.2));
   });
 
   it('is listed with sizes and licences', async () => {

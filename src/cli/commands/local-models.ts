@@ -99,7 +99,10 @@ function newModelCommand(name: string, description: string, examples: readonly s
       'speech: its voices, such as af_heart=en-US, in the order of its speakers',
     )
     .option('--language <tag...>', 'transcription: the languages that it knows')
-    .option('--memory-bytes <number>', 'memory that it needs (default: 1.2 times its files)');
+    .option(
+      '--memory-bytes <number>',
+      'memory that it needs (default: 1.2 times its files, of Whisper 3.2 times)',
+    );
 }
 
 /** The part of the program that changes models, loaded when a command runs. */
