@@ -63,20 +63,17 @@ export function openedEngines(config: Config): ReadonlyMap<string, OpenedEngineS
   return opened;
 }
 
-/** The smallest model of each runtime that has one here, as an engine would run it. */
+/** The smallest model of each runtime that has one here, as an engine would run it. @throws ModelError for an invalid manifest */
 export function smallestModels(config: Config): ReadonlyMap<string, LocalEngine> {
   const pulled = new ModelStore(config.dataDir).list().filter(({ isPulled }) => isPulled);
-  const ofRuntimes = Map.groupBy(
-    pulled.toSorted((one, other) => one.bytes - other.bytes),
-    ({ manifest }) => manifest.runtime,
-  );
+  pulled.sort((one, other) => one.bytes - other.bytes);
+  // Without its whole context, which may need more memory than there is.
+  const users = pulled.map(({ manifest: { id, type, runtime } }) => ({ id, type, runtime }));
   const isLocal = (settings: EngineConfig) => settings.kind === 'local';
   const settings = Object.values(config.engines).find(isLocal) ?? localDefaults.parse({ kind: 'local' });
+  const ofRuntimes = Map.groupBy(users, ({ runtime }) => runtime);
   return new Map(
-    Array.from(ofRuntimes, ([runtime, [smallest]]) => [
-      runtime,
-      localEngine(config, settings, smallest ? [smallest.manifest] : []),
-    ]),
+    Array.from(ofRuntimes, ([runtime, each]) => [runtime, localEngine(config, settings, each.slice(0, 1))]),
   );
 }
 

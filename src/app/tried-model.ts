@@ -33,8 +33,9 @@ export async function tryModel(
   if ('advice' in settings) return settings.found;
   const socketDir = mkdtempSync(join(tmpdir(), 'parley-'));
   const supervisor = new Supervisor({ log, ...programSurroundings(config), socketDir });
-  const program = supervisor.open(model, settings);
-  const engine = createProcessEngine(settings, { name: model, log, program });
+  // The path of a socket has at most some 100 bytes.
+  const program = supervisor.open('local', settings);
+  const engine = createProcessEngine(settings, { name: 'local', log, program });
   const load = async () => {
     await engine.program?.load();
     if (settings.contextTokens !== undefined) await engine.chat?.(model, false).complete(shortChat, signal);

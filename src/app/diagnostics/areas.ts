@@ -92,7 +92,14 @@ const loadMsMax = 60_000;
 /** Loads one model after the other: two may need more memory than there is. */
 async function diagnoseRuntimes(config: Config, begin: typeof diagnoseArea): Promise<DiagnosedArea[]> {
   const areas: DiagnosedArea[] = [];
-  for (const [runtime, local] of smallestModels(config)) {
+  let models: ReadonlyMap<string, LocalEngine>;
+  try {
+    models = smallestModels(config);
+  } catch (error) {
+    const diagnostics = [problem('manifests', flawText(error), 'Correct the manifest, or remove it.')];
+    return [{ area: 'local models', diagnostics }];
+  }
+  for (const [runtime, local] of models) {
     if ('advice' in local.program) continue;
     const check = async (signal: AbortSignal) => {
       const flaw = await tryModel(local, config, signal);
