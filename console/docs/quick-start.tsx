@@ -65,7 +65,7 @@ function WhereKeysAre() {
       <a href={admin === undefined ? '/console/keys' : '/console/accounts'}>
         {admin === undefined ? 'console' : 'account'}
       </a>{' '}
-      and create it there, or run <code>parley key create ACCOUNT</code> on the server.
+      and create it there, or run <code>parley key create --account ACCOUNT --name app</code> on the server.
     </p>
   );
 }
