@@ -84,21 +84,9 @@ class JsonForm<M extends Message> implements ChatForm<M> {
     }
   }
 
-  get #output(): ChatOutput {
+  get output(): ChatOutput {
     this.#read ??= outputOf(this.#choices, this.#member);
     return this.#read;
-  }
-
-  get text(): string {
-    return this.#output.text;
-  }
-
-  get hasOutput(): boolean {
-    return this.#output.hasOutput;
-  }
-
-  get isOpaque(): boolean {
-    return this.#output.isOpaque;
   }
 
   get choices(): readonly ChoiceState[] {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { AnswerHead, ChatChunk, ChoiceState } from '../core/entities/chat-answer.ts';
+import type { ChatOutput } from '../core/entities/chat-output.ts';
 import { isObject } from '../core/values/json.ts';
 import { chunkCodec } from './chat-answer.ts';
 import { parseJson } from './parse-json.ts';
@@ -62,10 +63,11 @@ export class ChunkLayout {
     const marks = marksFor(received);
     if (marks.length === 0) return undefined;
     const chunk = markedChunk(received);
-    const textAt = marks.indexOf(chunk.text);
+    const { text, isOpaque } = chunk.output;
+    const textAt = marks.indexOf(text);
     if (
       textAt < 0 ||
-      chunk.isOpaque ||
+      isOpaque ||
       chunk.takeUsage() ||
       splitMarks(encoded(chunk, false), marks) === undefined
     ) {
@@ -123,7 +125,7 @@ export class ChunkLayout {
 }
 
 /** A chunk that is parsed only if more than its text is read or written. */
-class SplicedChunk implements ChatChunk {
+class SplicedChunk implements ChatChunk, ChatOutput {
   readonly text: string;
   readonly isOpaque = false;
   readonly #layout: ChunkLayout;
@@ -140,8 +142,12 @@ class SplicedChunk implements ChatChunk {
     this.#strings = strings;
   }
 
+  get output(): ChatOutput {
+    return this;
+  }
+
   get hasOutput(): boolean {
-    return this.text !== '' || this.#whole.hasOutput;
+    return this.text !== '' || this.#whole.output.hasOutput;
   }
 
   get choices(): readonly ChoiceState[] {

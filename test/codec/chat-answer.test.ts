@@ -57,7 +57,10 @@ const asJson = (json: JsonObject): ChatChunk => chunkCodec.decode(structuredClon
 
 /** The members of a chunk that core reads, and the client's JSON after core has written to the chunk. */
 function passed(chunk: ChatChunk) {
-  const { text, other } = chunk;
+  const {
+    output: { text },
+    other,
+  } = chunk;
   const choices = chunk.choices.map(({ index, finishReason }) => ({
     index,
     isFinished: Boolean(finishReason),
@@ -149,7 +152,7 @@ describe('a chunk', () => {
       { type: 'text', text: 'one' },
       { type: 'text', text: 'two' },
     ];
-    expect(asJson({ ...head, choices: [{ index: 0, delta: { content } }] }).text).toBe('one\ntwo');
+    expect(asJson({ ...head, choices: [{ index: 0, delta: { content } }] }).output.text).toBe('one\ntwo');
   });
 });
 
@@ -176,8 +179,8 @@ describe('an answer', () => {
   it('is the same in both forms', () => {
     const ours = answerCodec.decode(structuredClone(json));
     const theirs = messageAnswer(jsonCodec(ChatCompletionSchema).decodeLeniently(json));
-    expect(ours.text).toBe('Hellof{"a":hm');
-    expect(theirs.text).toBe(ours.text);
+    expect(ours.output.text).toBe('Hellof{"a":hm');
+    expect(theirs.output.text).toBe(ours.output.text);
     expect(ours.message).toEqual(theirs.message);
     expect(answerCodec.encode(ours)).toEqual(answerCodec.encode(theirs));
     expect(ours.takeUsage()).toEqual(theirs.takeUsage());

@@ -114,7 +114,7 @@ export class ChatOperations {
     const answer = await job.complete();
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
-    const metered = this.#meter(job, answer.takeUsage(), answer);
+    const metered = this.#meter(job, answer.takeUsage(), answer.output);
     answer.setUsage(metered instanceof Promise ? await metered : metered);
     return answer;
   }
@@ -142,7 +142,7 @@ export class ChatOperations {
       for await (const chunks of source.whileAwaited()) {
         const ready = answer.take(chunks);
         if (answer.isOpaque) source.detach();
-        if (!isSpoken && ready.some(({ hasOutput }) => hasOutput)) await call.metering.beginOutput();
+        if (!isSpoken && ready.some(({ output }) => output.hasOutput)) await call.metering.beginOutput();
         if (isNews(ready, chunks)) yield ready;
       }
       const last = answer.finish();

@@ -56,14 +56,14 @@ export class StreamedAnswer implements ChatOutput {
     this.#head ??= this.#headOf();
     chunk.setHead(this.#head);
     this.usage = chunk.takeUsage() ?? this.usage;
-    const { text, hasOutput } = chunk;
+    const { text, hasOutput, isOpaque } = chunk.output;
     // Some models send their usage with an empty choice that has already ended.
     if (!hasOutput && this.#choices.haveEnded(chunk)) {
       this.#takeAside(chunk, ready);
       return;
     }
     this.hasOutput ||= hasOutput;
-    this.isOpaque ||= chunk.isOpaque;
+    this.isOpaque ||= isOpaque;
     if (text !== '') this.#add(text);
     this.#choices.note(chunk);
     if (this.#held !== undefined) ready.push(this.#held);

@@ -16,7 +16,8 @@ export interface AnswerHead {
 }
 
 /** The parts of an answer that core reads and writes. Everything else stays unchanged. */
-export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> extends ChatOutput {
+export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> {
+  readonly output: ChatOutput;
   readonly choices: readonly ChoiceState[];
   /** Members that the schema does not name. */
   readonly other: JsonObject | undefined;
@@ -65,21 +66,9 @@ class MessageForm<Message extends ChatCompletion | ChatCompletionChunk> implemen
     this.#outputOf = outputOf;
   }
 
-  get #output(): ChatOutput {
+  get output(): ChatOutput {
     this.#read ??= this.#outputOf(this.message);
     return this.#read;
-  }
-
-  get text(): string {
-    return this.#output.text;
-  }
-
-  get hasOutput(): boolean {
-    return this.#output.hasOutput;
-  }
-
-  get isOpaque(): boolean {
-    return this.#output.isOpaque;
   }
 
   get choices(): readonly ChoiceState[] {

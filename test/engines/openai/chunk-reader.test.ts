@@ -97,9 +97,11 @@ describe('the chunks of a stream', () => {
     const read = spliced();
     expect(parses(() => read(chunk('one')))).toBeGreaterThan(0);
     const seen: string[] = [];
-    expect(parses(() => seen.push(read(chunk('two')).text, read(chunk('{"'.replace('"', "'"))).text))).toBe(
-      0,
-    );
+    expect(
+      parses(() =>
+        seen.push(read(chunk('two')).output.text, read(chunk('{"'.replace('"', "'"))).output.text),
+      ),
+    ).toBe(0);
     expect(seen).toEqual(['two', "{'"]);
     expect(parses(() => read(chunk('\\n')))).toBe(1);
     expect(parses(() => read(chunk('three', ',"x":1')))).toBeGreaterThan(0);
@@ -125,7 +127,7 @@ describe('the chunks of a stream', () => {
   it('may be long, but a long one is no layout', () => {
     const read = spliced();
     read(chunk('a'));
-    expect(read(chunk('b'.repeat(200_000))).text).toHaveLength(200_000);
+    expect(read(chunk('b'.repeat(200_000))).output.text).toHaveLength(200_000);
     const other = spliced();
     other(chunk('a', `,"x":"${'y'.repeat(5_000)}"`));
     expect(parses(() => other(chunk('a', `,"x":"${'y'.repeat(5_000)}"`)))).toBe(1);

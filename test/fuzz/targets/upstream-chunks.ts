@@ -64,7 +64,7 @@ function passed(read: () => ChatChunk) {
     const chunk = read();
     chunk.setHead(head);
     const usage = chunk.takeUsage();
-    return { usage, text: chunk.text, json: chunkJson(chunk, false), message: messageText(chunk) };
+    return { usage, text: chunk.output.text, json: chunkJson(chunk, false), message: messageText(chunk) };
   });
 }
 

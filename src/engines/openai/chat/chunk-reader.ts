@@ -45,7 +45,7 @@ export class ChunkReader {
       return chunk;
     }
     const chunk = readChunk(data, this.#report, this.#numbers);
-    if (!this.#numbers.areNeeded && this.#attempts >= 1 && chunk.text !== '') this.#learn(data);
+    if (!this.#numbers.areNeeded && this.#attempts >= 1 && chunk.output.text !== '') this.#learn(data);
     return chunk;
   }
 
