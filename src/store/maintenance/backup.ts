@@ -1,17 +1,19 @@
 /** Backups of the database, also while a server runs. */
 
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
   fstatSync,
   openSync,
+  readdirSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { systemCode } from '../../files/reason.ts';
@@ -62,9 +64,9 @@ export async function backUp(
   progress?: BackupProgress,
 ): Promise<BackupFacts> {
   checkTarget(dataDir, file, mayReplace);
-  const partial = `${file}.partial`;
-  // A killed run may have left one.
-  rmSync(partial, { force: true });
+  // A killed run may have left one. A run that goes on notices that its own is gone.
+  for (const left of partialFiles(file)) rmSync(left, { force: true });
+  const partial = `${file}.partial-${randomUUID()}`;
   // Stays open until the end, so that no other file can get its inode number.
   const own = openSync(partial, 'wx', 0o600);
   const isOwn = () => statSync(partial, { throwIfNoEntry: false })?.ino === fstatSync(own).ino;
@@ -77,11 +79,19 @@ export async function backUp(
     sync(dirname(file));
     return facts;
   } catch (error) {
-    if (isOwn()) rmSync(partial);
+    rmSync(partial, { force: true });
     throw error;
   } finally {
     closeSync(own);
   }
+}
+
+function partialFiles(file: string): string[] {
+  const folder = dirname(file);
+  const start = `${basename(file)}.partial`;
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(start))
+    .map((name) => join(folder, name));
 }
 
 /** Refuses files in the data folder: a running server may use them. */

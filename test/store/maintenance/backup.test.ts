@@ -90,7 +90,7 @@ describe('a backup', () => {
 
   it('replaces the incomplete file of an earlier run', async () => {
     await withAccount('a');
-    writeFileSync(`${file}.partial`, 'half of a backup');
+    writeFileSync(`${file}.partial-1`, 'half of a backup');
     await backUp(dataDir, file);
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });
@@ -306,8 +306,9 @@ describe('parley backup and parley restore', () => {
     const missing = await parley(['restore', join(folder, 'none.db'), '--data-dir', dataDir]);
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringMatching(/^There is no file .*\n$/)]);
     const { stderr } = await parley(['backup', file, '--data-dir', dataDir]);
-    expect(stderr.replace(/[\d.]+ kB/g, 'SIZE')).toBe(
-      `copying to ${file}: SIZE of SIZE\nverifying its pages\nverifying its references\nverifying its books\n`,
+    // A copy that takes longer has its rate as well.
+    expect(stderr.replace(/: [\d.]+ kB of [^\n]*/, '')).toBe(
+      `copying to ${file}\nverifying its pages\nverifying its references\nverifying its books\n`,
     );
     const nowhere = await parley(['backup', '/proc/none.db', '--data-dir', dataDir]);
     expect([nowhere.code, nowhere.stderr]).toEqual([
