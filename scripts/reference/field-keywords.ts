@@ -130,6 +130,8 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.CreateAccountRequest.name': bounds.name,
   'parley.admin.v1.RenameAccountRequest.name': bounds.name,
   'parley.admin.v1.ListAccountsRequest.name_contains': bounds.name,
+  'parley.admin.v1.ListAuditEntriesRequest.actor': bounds.reason,
+  'parley.admin.v1.ListAuditEntriesRequest.search': bounds.name,
   'parley.admin.v1.ListAccountsRequest.state': { enum: [...accountStates] },
   'parley.admin.v1.CreateAdminKeyRequest.name': bounds.name,
   'parley.admin.v1.CreateKeyRequest.name': bounds.name,

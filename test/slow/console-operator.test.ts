@@ -1,7 +1,9 @@
 /** An operator uses the console in a real browser. */
+import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
+import { violations } from '../support/axe-violations.ts';
 import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 
@@ -251,6 +253,27 @@ describe.skipIf(missingBrowser !== undefined)(
         .getByRole('cell', { name: /Night shift/ })
         .first()
         .waitFor();
+      await page.getByLabel('Search').fill('key.REVOKE');
+      const rows = page.getByRole('region', { name: 'Audit trail' }).locator('tbody tr');
+      await expect.poll(() => rows.filter({ hasNotText: 'key.revoke' }).count()).toBe(0);
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Save as CSV' }).click(),
+      ]);
+      const lines = readFileSync((await saved.path()) ?? '', 'utf8')
+        .trim()
+        .split('\r\n');
+      expect(lines).toHaveLength(1 + (await rows.count()));
+      expect(lines[0]).toBe('id,created_at,actor,action,target,details');
+      expect(lines[1]).toMatch(/^aud_\w+,\d{4}-\S+Z,\w+,key\.revoke,key_/);
+      await page.getByLabel('To (UTC)').fill('2001-01-01');
+      await page.getByText('No change matches.').waitFor();
+      await page.getByLabel('To (UTC)').fill('');
+      await rows.first().getByRole('button').first().click();
+      await page.getByRole('button', { name: 'Changes by all' }).click();
+      await page.getByLabel('Search').fill('');
+      await expect.poll(() => rows.filter({ hasNotText: 'key.revoke' }).count()).toBeGreaterThan(0);
+      expect(await violations(page)).toEqual([]);
     });
 
     it('gives an admin key scopes, and shows it only the pages and actions of these', async () => {

@@ -29,11 +29,13 @@ export function PeriodChoice({ chosen, names }: Props) {
 
 interface DayFieldProps {
   readonly label: string;
+  /** Empty: no day, which only a field that may be empty can have. */
   readonly value: string;
+  readonly mayBeEmpty?: boolean;
   readonly onChange: (day: string) => void;
 }
 
-function DayField({ label, value, onChange }: DayFieldProps) {
+export function DayField({ label, value, mayBeEmpty = false, onChange }: DayFieldProps) {
   const id = useId();
   return (
     <span class="choice">
@@ -41,7 +43,7 @@ function DayField({ label, value, onChange }: DayFieldProps) {
       <input
         id={id}
         type="date"
-        required
+        required={!mayBeEmpty}
         min="2000-01-01"
         max="2099-12-31"
         value={value}

@@ -1,6 +1,7 @@
 /** The running server and the audit trail, as operators see them. */
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { AuditFilter } from '../entities/audit.ts';
 import type { EngineRequests } from '../entities/engine-requests.ts';
 import {
   type CheckedEngine,
@@ -27,21 +28,31 @@ const settledMs = 60_000;
 /** Changed settings of the configuration file. */
 const changedMax = 100;
 
+function readAuditFilter({ actor, search, startTime, endTime }: pb.ListAuditEntriesRequest): AuditFilter {
+  return {
+    actor: actor === undefined ? undefined : checkText('actor', actor, bounds.reason),
+    search: search === undefined ? undefined : checkText('search', search),
+    fromMs: startTime && timestampMs(startTime),
+    beforeMs: endTime && timestampMs(endTime),
+  };
+}
+
 export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
   function listAfter({ after = '', ...request }: pb.ListAuditEntriesRequest) {
     if (!matches(after, bounds.auditCursor)) {
       throw invalid('after', '`after` must be the id of an audit entry, or empty for all entries.');
     }
-    if (request.pageToken !== undefined) {
-      throw invalid('page_token', '`page_token` and `after` cannot be sent together.');
-    }
+    const { pageToken, actor, search, startTime, endTime } = request;
+    const others = { page_token: pageToken, actor, search, start_time: startTime, end_time: endTime };
+    const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
+    if (other !== undefined) throw invalid(other, `\`${other}\` and \`after\` cannot be sent together.`);
     return store.audit.listAfter(after, accessClock.now() - settledMs, readPage(request).size);
   }
 
   return {
     async listAuditEntries(request: pb.ListAuditEntriesRequest) {
       if (request.after !== undefined) return { entries: (await listAfter(request)).map(describeAudit) };
-      const page = await store.audit.list(readPage(request));
+      const page = await store.audit.list(readPage(request), readAuditFilter(request));
       return { entries: page.items.map(describeAudit), ...nextPage(page) };
     },
 

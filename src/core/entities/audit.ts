@@ -24,10 +24,19 @@ export function auditEntry(
   return { id: newAuditId(createdAtMs), createdAtMs, actor, ...change };
 }
 
+/** Entries that have all of these. */
+export interface AuditFilter {
+  readonly actor?: string | undefined;
+  /** A part of action, author, target or details, in any case of A to Z. */
+  readonly search?: string | undefined;
+  readonly fromMs?: number | undefined;
+  readonly beforeMs?: number | undefined;
+}
+
 /** Changes by administrators. */
 export interface AuditStore {
-  /** Newest first. */
-  list(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;
+  /** Newest first. @param filter Default: all entries */
+  list(page: PageRequest, filter?: AuditFilter): Promise<Page<AuditEntry, AuditId>>;
   /** Entries after the one with this id, made before `beforeMs`, oldest first. @param after empty: from the first entry */
   listAfter(after: string, beforeMs: number, size: number): Promise<readonly AuditEntry[]>;
   /** Writes an entry for a change outside the database. */

@@ -9,7 +9,7 @@ import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import type { SubscriptionKind } from '../sql/schema.ts';
-import { query, statement } from '../sql/statement.ts';
+import { containing, query, statement } from '../sql/statement.ts';
 import { lastUse, toAccount, toFacts, toUsedAccount, withLastUse, withPeriods } from './account-rows.ts';
 import { change } from './audit.ts';
 
@@ -257,10 +257,4 @@ function accountLists(
 
 function toParameters({ nameContains = '', state, nowMs }: AccountFilter): Filter {
   return { pattern: containing(nameContains), state: state ?? '', nowMs };
-}
-
-/** The LIKE pattern for names that contain a text, ignoring the case of A to Z. */
-function containing(text: string): string {
-  const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return `%${lower.replace(/[\\%_]/g, '\\$&')}%`;
 }

@@ -5,7 +5,7 @@ import type { Executor } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
 import { type AuditRow, afterAll } from '../sql/schema.ts';
-import { query, statement } from '../sql/statement.ts';
+import { containing, query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) =>
   query
@@ -19,8 +19,20 @@ const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) 
       details: p.details,
     }),
 );
-const entriesBefore = statement((p: { after: string; size: number }) =>
-  query.selectFrom('audit_entries').selectAll().where('id', '<', p.after).orderBy('id', 'desc').limit(p.size),
+const entriesBefore = statement(
+  (p: { after: string; since: string; until: string; actor: string; pattern: string; size: number }) =>
+    query
+      .selectFrom('audit_entries')
+      .selectAll()
+      .where('id', '<', p.after)
+      .where('id', '<', p.until)
+      .where('id', '>=', p.since)
+      .where(sql<boolean>`actor = case ${p.actor} when '' then actor else ${p.actor} end`)
+      .where(
+        sql<boolean>`lower(action || ' ' || actor || ' ' || target || ' ' || details) like ${p.pattern} escape '\\'`,
+      )
+      .orderBy('id', 'desc')
+      .limit(p.size),
 ).map(toEntry);
 
 const entriesAfter = statement((p: { after: string; until: string; size: number }) =>
@@ -49,8 +61,13 @@ const removeOldest = statement((p: { until: string }) =>
 
 export function auditStore(executor: Executor): AuditStore {
   return {
-    list: (page) =>
-      pageOf(page, ({ size, after = afterAll }) => executor.all(entriesBefore, { after, size })),
+    list: (page, { actor = '', search = '', fromMs = 0, beforeMs } = {}) => {
+      const until = beforeMs === undefined ? afterAll : firstAuditId(Math.max(0, beforeMs));
+      const filter = { actor, pattern: containing(search), since: firstAuditId(Math.max(0, fromMs)), until };
+      return pageOf(page, ({ size, after = afterAll }) =>
+        executor.all(entriesBefore, { ...filter, after, size }),
+      );
+    },
 
     listAfter: (after, beforeMs, size) =>
       executor.all(entriesAfter, { after, until: firstAuditId(beforeMs), size }),

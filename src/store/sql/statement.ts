@@ -97,3 +97,9 @@ export function columnsOf<Row extends object, Column extends keyof Row>(
   const pairs = columns.map((column) => [column, parameters[column]]);
   return Object.fromEntries(pairs);
 }
+
+/** The LIKE pattern for texts that contain a text, ignoring the case of A to Z. */
+export function containing(text: string): string {
+  const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return `%${lower.replace(/[\\%_]/g, '\\$&')}%`;
+}

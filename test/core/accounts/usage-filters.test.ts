@@ -347,6 +347,31 @@ describe('the audit trail', () => {
     expect(text).not.toMatch(/p[ka]_[0-9a-z]{20}|[0-9a-f]{64}/);
   });
 
+  it('is filtered by author, text and time, also page by page', async () => {
+    const of = async (query: string) =>
+      (await call('GET', `/audit?page_size=1000&${query}`)).answer['entries'] as Entry[];
+    const entries = await trail();
+    const [newest, , third] = entries;
+    if (newest === undefined || third === undefined) throw new Error('there are too few entries');
+    expect(await of(`actor=${newest.actor}`)).toEqual(entries.filter(({ actor }) => actor === newest.actor));
+    expect(await of('actor=nobody')).toEqual([]);
+    const created = entries.filter((entry) => /key\.create/i.test(JSON.stringify(entry)));
+    expect(created.length).toBeGreaterThan(1);
+    expect(await of('search=KEY.create')).toEqual(created);
+    expect(await of('search=%25')).toEqual(
+      entries.filter((entry) => JSON.stringify(entry.details).includes('%')),
+    );
+    expect(await of(`end_time=${newest.created_at}`)).not.toContainEqual(newest);
+    expect(await of(`start_time=${third.created_at}`)).toContainEqual(third);
+    expect((await of(`start_time=${third.created_at}`)).length).toBeLessThan(entries.length);
+    expect(await of('end_time=1969-01-01T00:00:00Z')).toEqual([]);
+    const { answer } = await call('GET', '/audit?page_size=1&search=key.create');
+    const next = `page_token=${answer['next_page_token']}&search=key.create`;
+    expect(await of(next)).toEqual(created.slice(1));
+    expect((await call('GET', '/audit?search=%20')).status).toBe(400);
+    expect((await call('GET', '/audit?after=&search=key')).status).toBe(400);
+  });
+
   it('is read newest first, page by page', async () => {
     const entries = await trail();
     expect(entries.map(({ created_at }) => created_at)).toEqual(
