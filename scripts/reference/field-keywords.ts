@@ -111,6 +111,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   },
   ...onEach(['account.v1.Limits'], Object.fromEntries(rates.map((name) => [name, bounds.rate]))),
   ...onEach(['account.v1.Budgets'], { day: bounds.credits, month: bounds.credits, total: bounds.credits }),
+  ...onEach(['account.v1.EndUserBudgets'], { day: bounds.credits, month: bounds.credits }),
   'parley.alerts.v1.AlertSettings.webhook_url': { format: 'uri', ...bounds.webhookUrl },
   'parley.alerts.v1.AlertSettings.percents': {
     ...bounds.percents,

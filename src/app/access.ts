@@ -25,11 +25,12 @@ export async function openAccess(
   { catalog, observer }: { readonly catalog: Catalog; readonly observer: RequestObserver },
 ): Promise<Access> {
   const { store, clock, accessClock, log, unsettled } = base;
-  const { adminKey, console, limits, oidc } = config;
+  const { adminKey, console, limits, oidc, retention } = config;
   const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
   const isModel = (id: string) => catalog.has(id);
-  const own = { givenAdmin, knownHeaders: new KnownHeaders(), rates: new Rates(), failedKeys };
+  const keepsLabels = retention.endUsers;
+  const own = { keepsLabels, givenAdmin, knownHeaders: new KnownHeaders(), rates: new Rates(), failedKeys };
   const rules = new Set(oidc?.rules.map(ruleId));
   return {
     signIn: await openSignIn(config, base),

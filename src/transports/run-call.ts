@@ -132,8 +132,10 @@ export class ServedCall {
 
   #opened({ kind, operation }: Exclude<Rpc, AdminRpc>): Soon<State> {
     const { gate } = this.#deps;
-    const idempotencyKey = this.#head.header('idempotency-key');
-    const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey };
+    const { header } = this.#head;
+    const labels = { endUser: header('x-parley-end-user'), tags: header('x-parley-tags') };
+    const idempotencyKey = header('idempotency-key');
+    const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey, labels };
     const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
     return andThen<Call, State>(opening, (call) => {
       this.#deadline.ownedBy(call.caller.account.id, call.metering.attempts);

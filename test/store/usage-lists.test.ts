@@ -39,12 +39,13 @@ type Ended = RecordStart & { readonly state: (typeof states)[number] } & Pick<
   >;
 
 function isSelected(record: Ended, filter: Omit<RecordFilter, 'signal'>): boolean {
-  const { fromMs = 0, untilMs = Infinity, ...others } = filter;
+  const { fromMs = 0, untilMs = Infinity, tag, ...others } = filter;
   const { startedAtMs } = record;
   const names = Object.keys(others) as (keyof typeof others)[];
   return (
     startedAtMs >= fromMs &&
     startedAtMs < untilMs &&
+    (tag === undefined || record.tags?.split(',').includes(tag) === true) &&
     names.every((name) => others[name] === undefined || others[name] === record[name])
   );
 }
@@ -66,7 +67,11 @@ it('have the records of any filters, newest first, on pages of any size', async 
     const startedAtMs =
       firstMs + random.below(days) * dayMs + random.pick([0, dayMs - 1, random.below(dayMs)]);
     const model = random.pick(['m1', 'm2', '']) || undefined;
-    const facts = { operation: random.pick(['chat', 'speech'] as const), model, startedAtMs };
+    const labels = {
+      endUser: random.pick(['ann', 'bob', '']) || undefined,
+      tags: random.pick(['X', 'x,y', '']) || undefined,
+    };
+    const facts = { operation: random.pick(['chat', 'speech'] as const), model, startedAtMs, ...labels };
     const start = recordStart(random.pick(owners), facts);
     const state = random.pick(states);
     const engine = random.pick(['e1', 'e2', '']) || undefined;
@@ -94,6 +99,8 @@ it('have the records of any filters, newest first, on pages of any size', async 
       code: maybe(random.pick([...codes, 'not_found'])),
       engine: maybe(random.pick(['e1', 'unknown'])),
       httpStatus: maybe(random.pick([200, 429, 500])),
+      endUser: maybe(random.pick(['ann', 'unknown'])),
+      tag: maybe(random.pick(['x', 'y', 'unknown'])),
       fromMs: maybe(firstMs + random.below(days * dayMs)),
       untilMs: maybe(firstMs + random.below(days * dayMs)),
     };

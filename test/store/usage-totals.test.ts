@@ -5,6 +5,7 @@ import {
   type RecordEnd,
   type RecordStart,
   type TotalDimension,
+  topDimensions,
   totalDimensions,
 } from '../../src/core/entities/usage.ts';
 import { type AccountId, type KeyId, newAccountId, newKeyId } from '../../src/core/values/ids.ts';
@@ -37,6 +38,13 @@ afterEach(async () => {
   await folder.remove();
 });
 
+function randomLabels(random: Random): Pick<RecordStart, 'endUser' | 'tags'> {
+  return {
+    endUser: random.pick(['ann', 'bob', '']) || undefined,
+    tags: random.pick(['x', 'x,y', '']) || undefined,
+  };
+}
+
 function randomRecord(random: Random, owners: readonly (readonly [AccountId, KeyId])[]): Ended {
   // The first and the last moment of a day could most likely be counted on another one.
   const inDayMs = random.pick([0, dayMs - 1, random.below(dayMs)]);
@@ -51,7 +59,10 @@ function randomRecord(random: Random, owners: readonly (readonly [AccountId, Key
   const characters = operation === 'speech' ? random.below(50) : undefined;
   return {
     isPruned: false,
-    start: recordStart({ accountId, keyId }, { operation, model, startedAtMs, characters }),
+    start: recordStart(
+      { accountId, keyId },
+      { operation, model, startedAtMs, characters, ...randomLabels(random) },
+    ),
     end: recordEnd(state, {
       code: state === 'ok' ? undefined : random.pick(['upstream_error', 'rate_limit_exceeded']),
       httpStatus: state === 'ok' ? 200 : random.pick([429, 503]),
@@ -77,6 +88,8 @@ function dimensionOf(name: TotalDimension, { start, end, isPruned }: Ended): str
     code: isPruned ? '' : (end.code ?? ''),
     engine: isPruned ? '' : (end.engine ?? ''),
     http_status: isPruned ? '' : String(end.httpStatus),
+    end_user: isPruned ? '' : (start.endUser ?? ''),
+    tags: isPruned ? '' : (start.tags ?? ''),
   };
   return values[name];
 }
@@ -96,17 +109,20 @@ function largest(records: readonly Ended[], { dimension, by, size }: RandomTop):
   const inOrder = sums.sort(([, one], [, other]) =>
     Number((compared[by](other) ?? 0n) - (compared[by](one) ?? 0n)),
   );
-  return inOrder.slice(0, size).map(([id]) => id);
+  return inOrder
+    .filter(([id]) => id !== '')
+    .slice(0, size)
+    .map(([id]) => id);
 }
 
 interface RandomTop {
-  readonly dimension: 'account' | 'key';
+  readonly dimension: (typeof topDimensions)[number];
   readonly by: keyof typeof compared;
   readonly size: number;
 }
 
 function randomTop(random: Random, groupBy: readonly TotalDimension[]): RandomTop | undefined {
-  const [dimension, other] = (['account', 'key'] as const).filter((name) => groupBy.includes(name));
+  const [dimension, other] = topDimensions.filter((name) => groupBy.includes(name));
   if (dimension === undefined || other !== undefined || random.onceIn(2)) return undefined;
   const by = random.pick(Object.keys(compared)) as keyof typeof compared;
   return { dimension, by, size: random.between(1, 3) };

@@ -248,6 +248,7 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
     unsettled: new Unsettled(store, silent),
     observer: noObserver,
     isModel: () => true,
+    keepsLabels: true,
     failedKeys: new FailedKeys(0),
     rates: new Rates(),
   });

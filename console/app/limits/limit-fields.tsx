@@ -6,7 +6,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { Area, Field } from '../fields.tsx';
-import { budgetPeriods, wholeLimits } from './limit-names.ts';
+import { budgetPeriods, endUserPeriods, wholeLimits } from './limit-names.ts';
 
 const wholeMax = 2_147_483_647;
 
@@ -34,6 +34,17 @@ export function LimitFields({ limits, own }: Props) {
             autocomplete="off"
             defaultValue={limits?.budgets?.[period] ?? ''}
             placeholder={own?.limits?.budgets?.[period] ?? ''}
+          />
+        ))}
+        {endUserPeriods.map(([period, label]) => (
+          <Field
+            key={label}
+            label={label}
+            name={`limits.per_end_user.${period}`}
+            inputMode="decimal"
+            autocomplete="off"
+            defaultValue={limits?.perEndUser?.[period] ?? ''}
+            placeholder={own?.limits?.perEndUser?.[period] ?? ''}
           />
         ))}
         {wholeLimits.map(([field, name, label]) => (
@@ -88,9 +99,14 @@ export function limitsOf(values: FormData): MessageInitShape<typeof LimitsSchema
     budgetPeriods.map(([period]) => [period, `budgets.${period}`] as const),
     (amount) => amount,
   );
+  const perEndUser = filled(
+    endUserPeriods.map(([period]) => [period, `per_end_user.${period}`] as const),
+    (amount) => amount,
+  );
   const limits = {
     ...filled(wholeLimits, Number),
     ...(Object.keys(budgets).length > 0 && { budgets }),
+    ...(Object.keys(perEndUser).length > 0 && { perEndUser }),
     models: lines('models'),
     addresses: lines('addresses'),
   };

@@ -18,6 +18,11 @@ export const budgetPeriods = [
   ['total', 'Credits in total'],
 ] as const;
 
+export const endUserPeriods = [
+  ['day', 'Credits of each end user per day'],
+  ['month', 'Credits of each end user per month'],
+] as const;
+
 const countTitles: Readonly<Record<string, string>> = {
   'budgets.day': 'Credits today',
   'budgets.month': 'Credits this month',
@@ -48,7 +53,12 @@ export function countText(count: LimitCount): string {
 }
 
 /** The limits without a lasting count, as text. */
-export function fixedLimits({ models, addresses, ...limits }: Limits): [name: string, text: string][] {
+export function fixedLimits({
+  models,
+  addresses,
+  perEndUser,
+  ...limits
+}: Limits): [name: string, text: string][] {
   const lists: [string, string][] = [
     ['Models', models.join(', ')],
     ['Addresses', addresses.join(', ')],
@@ -58,5 +68,8 @@ export function fixedLimits({ models, addresses, ...limits }: Limits): [name: st
     .flatMap(([field, , title]): [string, string][] =>
       limits[field] === undefined ? [] : [[title, wholeText(limits[field])]],
     );
-  return [...lists.filter(([, text]) => text !== ''), ...rates];
+  const budgets = endUserPeriods.flatMap(([period, title]): [string, string][] =>
+    perEndUser?.[period] === undefined ? [] : [[title, creditsText(nanoOf(perEndUser[period]))]],
+  );
+  return [...lists.filter(([, text]) => text !== ''), ...rates, ...budgets];
 }

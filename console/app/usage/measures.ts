@@ -74,12 +74,16 @@ export const dimensions = [
   'status',
   'key',
   'account',
+  'user',
+  'tags',
 ] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export function groupName(total: Total, dimension: Dimension): string {
   if (total.rest) return othersName;
   if (dimension === 'account') return total.accountId ?? 'none';
+  if (dimension === 'user') return total.endUser ?? 'none';
+  if (dimension === 'tags') return total.tags.join(', ') || 'none';
   if (dimension === 'status') return total.httpStatus?.toString() ?? 'none';
   return (dimension === 'key' ? total.keyId : total[dimension]) ?? 'none';
 }

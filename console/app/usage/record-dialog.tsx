@@ -29,6 +29,8 @@ export function RecordDialog({ record, names, onClose }: Props) {
     ['Started', <Time key="time" at={record.startedAt} />],
     ['Account', names.get(record.accountId) ?? record.accountId],
     ['Key', names.get(record.keyId) ?? record.keyId],
+    ['End user', record.endUser],
+    ['Tags', record.tags.join(', ') || undefined],
     ['Operation', record.operation],
     ['Model', record.model],
     ['Wire', record.wire],

@@ -24,9 +24,9 @@ import { RecordList } from './record-list.tsx';
 import { type Kind, readTotals, served, type Total } from './source.ts';
 import { TotalsTable } from './totals-table.tsx';
 
-/** Accounts or keys that the chart and its table show apart. */
+/** Accounts, keys or end users that the chart and its table show apart. */
 const topMax = 10;
-/** The server sums by code, engine and status so many days at most. */
+/** The server sums by what only records have so many days at most. */
 const causeDaysMax = 31;
 
 const offered: readonly PeriodName[] = ['today', '7d', '30d', '90d', '12m', 'dates'];
@@ -42,10 +42,8 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   const { period } = chosen;
   const [measureName, setMeasure] = useQuery('measure');
   const measure = measures.find(({ name }) => name === measureName) ?? measureOf.requests;
-  const isLong = dimension === 'key' || dimension === 'account';
   const { from, until } = period;
-  const { byCause, isTooLong } = causesToSum(dimension, filters, period);
-  const groupBy = [period.unit, 'operation', 'model', 'state', ...byCause, ...(isLong ? [dimension] : [])];
+  const { groupBy, isLong, isTooLong } = groupsToSum(dimension, filters, period);
   const request = {
     from,
     until,
@@ -89,7 +87,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
           />
         </div>
         {isTooLong ? (
-          <Empty title="Sums by code, engine and status are of at most 31 days.">
+          <Empty title="Sums by code, engine, status, end user and tags are of at most 31 days.">
             <p>Choose a shorter period.</p>
           </Empty>
         ) : (
@@ -112,14 +110,20 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   );
 }
 
-/** The causes by which the server must sum, unless the period is too long for it. */
-function causesToSum(dimension: Dimension, { values }: Filters, { from, until }: Period) {
-  const wanted = causes.filter((name) => name === dimension || values[name] !== '');
+const namesInApi: Readonly<Record<string, string>> = { status: 'http_status', user: 'end_user' };
+const ofRecords: readonly Dimension[] = [...causes, 'user', 'tags'];
+const long: readonly Dimension[] = ['key', 'account', 'user'];
+
+/** What the server must sum by. It sums by what only records have unless the period is too long for it. */
+function groupsToSum(dimension: Dimension, { values }: Filters, { unit, from, until }: Period) {
+  const wanted = ofRecords.filter(
+    (name) => name === dimension || causes.some((cause) => cause === name && values[cause] !== ''),
+  );
   const isTooLong = wanted.length > 0 && until.getTime() - from.getTime() > causeDaysMax * dayMs;
-  return {
-    isTooLong,
-    byCause: isTooLong ? [] : wanted.map((name) => (name === 'status' ? 'http_status' : name)),
-  };
+  const isLong = long.includes(dimension);
+  const apart = [...(isTooLong ? [] : wanted), ...(isLong ? [dimension] : [])];
+  const names = new Set(apart.map((name) => namesInApi[name] ?? name));
+  return { isTooLong, isLong, groupBy: [unit, 'operation', 'model', 'state', ...names] };
 }
 
 const causesOf = (totals: readonly Total[] | undefined) => ({

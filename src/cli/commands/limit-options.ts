@@ -18,6 +18,8 @@ export interface LimitFlags {
   readonly budgetPerDay?: string;
   readonly budgetPerMonth?: string;
   readonly budgetInAll?: string;
+  readonly endUserBudgetPerDay?: string;
+  readonly endUserBudgetPerMonth?: string;
 }
 
 type WantedLimits = MessageInitShape<typeof LimitsSchema>;
@@ -33,7 +35,9 @@ export function withLimitOptions(command: Command): Command {
     .option('--characters-per-day <number>', 'characters to speak', parseCount)
     .option('--budget-per-day <credits>', 'credits per day (UTC)')
     .option('--budget-per-month <credits>', 'credits per month (UTC)')
-    .option('--budget-in-all <credits>', 'credits in total');
+    .option('--budget-in-all <credits>', 'credits in total')
+    .option('--end-user-budget-per-day <credits>', 'credits of each end user per day (UTC)')
+    .option('--end-user-budget-per-month <credits>', 'credits of each end user per month (UTC)');
 }
 
 /** Adds the option that removes all limits. */
@@ -47,6 +51,7 @@ export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
   const { models, addresses, requestsPerMinute, tokensPerMinute, concurrentRequests } = counts;
   const { audioSecondsPerDay, charactersPerDay } = counts;
   const budgets = present({ day, month, total });
+  const perEndUser = present({ day: flags.endUserBudgetPerDay, month: flags.endUserBudgetPerMonth });
   const limits: WantedLimits = present({
     models,
     addresses,
@@ -56,6 +61,7 @@ export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
     audioSecondsPerDay,
     charactersPerDay,
     budgets: Object.keys(budgets).length > 0 ? budgets : undefined,
+    perEndUser: Object.keys(perEndUser).length > 0 ? perEndUser : undefined,
   });
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
@@ -79,13 +85,15 @@ export function limitFacts(
   counts: readonly LimitCount[],
 ): [string, string | undefined][] {
   if (limits === undefined) return [['limits', 'none']];
-  const { models, addresses } = limits;
+  const { models, addresses, perEndUser } = limits;
   return [
     ['models', models.join(', ') || undefined],
     ['addresses', addresses.join(', ') || undefined],
     ['requests per minute', limits.requestsPerMinute?.toString()],
     ['tokens per minute', limits.tokensPerMinute?.toString()],
     ['concurrent requests', limits.concurrentRequests?.toString()],
+    ['credits of each end user per day', perEndUser?.day],
+    ['credits of each end user per month', perEndUser?.month],
     ...counts.map(({ name, used, limit, resetsAt }): [string, string] => {
       const reset = timeText(resetsAt);
       return [countNames[name] ?? name, `${used} of ${limit}${reset ? `, from 0 again at ${reset}` : ''}`];

@@ -15,6 +15,8 @@ export interface UsageFilterFlags extends AdminCommandFlags {
   readonly code?: string;
   readonly engine?: string;
   readonly status?: number;
+  readonly endUser?: string;
+  readonly tag?: string;
   readonly id?: string;
 }
 
@@ -33,11 +35,13 @@ export function withFilters(command: Command): Command {
     .addOption(new Option('--code <code>', 'only with this error code').choices(recordCodes))
     .option('--engine <engine>', 'only of this engine, which answered or was tried last')
     .option('--status <status>', 'only with this HTTP status', parseStatus)
+    .option('--end-user <name>', 'only of this end user')
+    .option('--tag <tag>', 'only with this tag')
     .option('--id <id>', 'only the request with this id (x-request-id)');
 }
 
 export function usageFilter({ account, since, until, status, ...flags }: UsageFilterFlags) {
-  const { operation, model, state, code, engine, id } = flags;
+  const { operation, model, state, code, engine, endUser, tag, id } = flags;
   const startTime = since && timestampOf(since.getTime());
   const endTime = until && timestampOf(until.getTime());
   return present({
@@ -50,6 +54,8 @@ export function usageFilter({ account, since, until, status, ...flags }: UsageFi
     code,
     engine,
     httpStatus: status,
+    endUser,
+    tag,
     id,
   });
 }

@@ -45,6 +45,8 @@ function factsOf(record: UsageRecord, account: string | undefined): Fact[] {
     ['operation', record.operation],
     ['model', record.model],
     ['wire', record.wire],
+    ['end user', record.endUser],
+    ['tags', record.tags.length > 0 ? record.tags.join(', ') : undefined],
     ['state', record.state],
     ['code', code],
     ['HTTP status', httpStatus?.toString()],

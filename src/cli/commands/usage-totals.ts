@@ -26,6 +26,7 @@ export function totalsCommand(): Command {
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by account --top 10 --top-by cost',
     'parley usage totals --by hour --since 2027-01-31 --until 2027-02-01',
+    'parley usage totals --by end_user --top 10 --top-by cost --since 30d --until 2027-01-31',
     'parley usage totals --by engine,code --since 7d --until 2027-01-31',
     'parley usage totals --by model --account acme --json',
   ]);
@@ -52,7 +53,11 @@ function withTotals(command: Command, dimensions: readonly string[], byDefault: 
     ])
     .option('--since <when>', 'only from that day on: a date, or a span before now such as 30d', parseMoment)
     .option('--until <when>', 'only before that day', parseMoment)
-    .option('--top <number>', 'only the largest accounts or keys, and the sum of the rest', parseTop)
+    .option(
+      '--top <number>',
+      'only the largest accounts, keys or end users, and the sum of the rest',
+      parseTop,
+    )
     .addOption(new Option('--top-by <measure>', 'what is compared (default: requests)').choices(topMeasures))
     .action((_, self: Command) => showTotals(self.optsWithGlobals()));
 }
@@ -96,6 +101,8 @@ function totalsTable(
     code: { title: 'CODE', cell: ({ code }) => code },
     engine: { title: 'ENGINE', cell: ({ engine }) => engine },
     http_status: { title: 'HTTP STATUS', cell: ({ httpStatus }) => httpStatus?.toString() },
+    end_user: { title: 'END USER', cell: ({ endUser, rest }) => (rest ? '(rest)' : endUser) },
+    tags: { title: 'TAGS', cell: ({ tags }) => tags.join(', ') },
   };
   const sum = (title: string, cell: Column<UsageTotal>['cell']) => ({ title, cell, align: 'right' as const });
   return table(totals, [

@@ -178,9 +178,15 @@ const retention = group({
   auditDays: wholeNumber(1, 36_500)
     .optional()
     .describe('Days to keep audit entries. Older ones are removed daily. Default: forever.'),
+  endUsers: z
+    .boolean({ error: 'true or false' })
+    .default(true)
+    .describe(
+      'Whether usage records keep the end users and the tags that clients name. Budgets of end users work without them.',
+    ),
 })
   .prefault({})
-  .describe('How long records are kept.');
+  .describe('What records keep, and how long.');
 
 const limits = group({
   // 4,000 characters, each written as an escaped surrogate pair of 12 bytes, must still fit.

@@ -18,6 +18,7 @@ import type { Operation, RecordStart, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
 import { newRequestId, type RequestId } from '../values/ids.ts';
+import type { Labels } from '../values/labels.ts';
 import type { Signal } from '../values/signal.ts';
 import { andThen, type Soon } from '../values/soon.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
@@ -76,6 +77,8 @@ interface IncomingRequest extends AdminRequest {
   readonly signal: Signal;
   /** The `Idempotency-Key` header as received. */
   readonly idempotencyKey: string | undefined;
+  /** The end user and the tags that headers name. Default: none. */
+  readonly labels?: Labels | undefined;
 }
 
 /** Requests within a session have its place among the concurrent ones. */
@@ -148,6 +151,7 @@ export class Gate {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
+    if (arrival.labels) metering.noteLabels(arrival.labels);
     const caller = this.#callerOf(key, account, limits);
     try {
       if (isSuspended(account)) throw new ParleyError('account_suspended');

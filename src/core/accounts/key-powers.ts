@@ -80,7 +80,9 @@ function refuseWider(key: Powers, own: Powers): void {
 
 /** Refuses a key whose own limits are counted: as each key has its own counts, several keys together would get more. */
 function refuseCounted({ limits }: Powers): void {
-  if (limits?.budgets === undefined && !rateNames.some((name) => limits?.[name] !== undefined)) return;
+  const isCounted =
+    limits?.budgets ?? limits?.perEndUser ?? rateNames.find((name) => limits?.[name] !== undefined);
+  if (isCounted === undefined) return;
   throw new ParleyError('insufficient_scope', {
     message:
       'This API key has its own budget or rate, so it cannot create or rotate other keys or widen their limits.',
@@ -108,12 +110,21 @@ export function widerMember(inner: Limits = {}, outer: Limits = {}): string | un
   const rate = rateNames.find((name) => isMore(inner[name], outer[name]));
   if (rate !== undefined) return rate;
   const budget = budgetNames.find((name) => isMore(inner.budgets?.[name], outer.budgets?.[name]));
-  return budget && `budgets.${budget}`;
+  if (budget !== undefined) return `budgets.${budget}`;
+  const own = budgetNames.find(
+    (name) => name !== 'total' && isMore(inner.perEndUser?.[name], outer.perEndUser?.[name]),
+  );
+  return own && `perEndUser.${own}`;
 }
 
 /** The requested limits, or those of the issuing key by default. */
 export function inheritedLimits(wanted: Limits, own: Limits = {}): Limits {
-  return { ...own, ...wanted, budgets: { ...own.budgets, ...wanted.budgets } };
+  return {
+    ...own,
+    ...wanted,
+    budgets: { ...own.budgets, ...wanted.budgets },
+    ...((own.perEndUser || wanted.perEndUser) && { perEndUser: { ...own.perEndUser, ...wanted.perEndUser } }),
+  };
 }
 
 function isCovered(

@@ -22,6 +22,7 @@ import {
   type Top,
   type TotalDimension,
   type TotalsQuery,
+  topDimensions,
   topMeasures,
   totalDimensions,
   type UsageRecord,
@@ -109,11 +110,14 @@ type RecordFilterRequest = Pick<
   | 'code'
   | 'engine'
   | 'httpStatus'
+  | 'endUser'
+  | 'tag'
 >;
 
 /** @param accountId undefined: all accounts. @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
 function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | undefined): RecordFilter {
-  const { startTime, endTime, operation, model, state, id, keyId, code, engine, httpStatus } = request;
+  const { startTime, endTime, operation, model, state, id, keyId, ...others } = request;
+  const { code, engine, httpStatus, endUser, tag } = others;
   readOneOf('operation', operation, operations);
   readOneOf('state', state, recordStates);
   if (id !== undefined && !isRequestId(id)) {
@@ -132,6 +136,8 @@ function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | u
     code,
     engine,
     httpStatus,
+    endUser,
+    tag,
   };
 }
 
@@ -166,6 +172,8 @@ function describeRecord(record: UsageRecord): UsageRecordMessage {
       costNanoCredits: record.cost,
       overrunNanoCredits: record.overrun,
       engine: record.engine,
+      endUser: record.endUser,
+      tags: record.tags?.split(','),
       reservedNanoCredits: record.reserved,
       returnedUnits: returnedUnits === undefined ? undefined : BigInt(returnedUnits),
       attempts: attempts?.map((attempt) => create(EngineAttemptSchema, present(attempt))),
@@ -220,7 +228,7 @@ async function readTotals(
     top: readTop(request, groupBy),
   });
   if (totals !== 'too_many') return totals;
-  const message = `There would be more than ${totalsMax} totals. Ask for the largest accounts or keys with \`top\`, group by less, or request fewer days.`;
+  const message = `There would be more than ${totalsMax} totals. Ask for the largest accounts, keys or end users with \`top\`, group by less, or request fewer days.`;
   throw invalid('group_by', message);
 }
 
@@ -237,9 +245,9 @@ function readTop({ top, topBy }: TotalsRequest, groupBy: readonly TotalDimension
   const by = readOneOf('top_by', topBy, topMeasures) ?? 'requests';
   if (top === undefined) return undefined;
   if (!isWithin(top, bounds.top)) throw invalid('top', `\`top\` must be from 1 to ${bounds.top.maximum}.`);
-  const [dimension, other] = (['account', 'key'] as const).filter((name) => groupBy.includes(name));
+  const [dimension, other] = topDimensions.filter((name) => groupBy.includes(name));
   if (dimension !== undefined && other === undefined) return { dimension, by, size: top };
-  throw invalid('top', '`top` needs either `account` or `key` in `group_by`.');
+  throw invalid('top', '`top` needs either `account`, `key` or `end_user` in `group_by`.');
 }
 
 /** Totals of pruned records have a resolution of one day, so a range must consist of whole days. */
@@ -263,7 +271,8 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 
 /** The fields of a total. Only administrators group by account. */
 function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
-  const { account, key, model, hour, code, engine, http_status: httpStatus, ...asTheyAre } = of;
+  const { account, key, model, hour, code, engine, tags, ...others } = of;
+  const { http_status: httpStatus, end_user: endUser, ...asTheyAre } = others;
   return {
     ...asTheyAre,
     ...(account && { accountId: account }),
@@ -273,6 +282,8 @@ function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: U
     ...(code && { code }),
     ...(engine && { engine }),
     ...(httpStatus && { httpStatus: Number(httpStatus) }),
+    ...(endUser && { endUser }),
+    ...(tags && { tags: tags.split(',') }),
     ...(isRest && { rest: true }),
     ...counts,
     audioSecondsIn: Number(audioMsIn) / 1000,

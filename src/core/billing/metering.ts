@@ -13,9 +13,11 @@ import { answered, type RecordEnd, type RecordStart, type TokenUsage } from '../
 import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import { limitError } from '../limits/refusals.ts';
+import { bounds } from '../values/bounds.ts';
 import type { Clock } from '../values/clock.ts';
 import { type ParleyError, type ReachedLimit, toParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
+import { type Labels, shortName, tagList } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { EngineAttempt } from '../values/signal.ts';
@@ -34,6 +36,8 @@ export interface MeteringDeps {
   readonly observer: RequestObserver;
   /** Whether the catalog has a model of that id now. */
   isModel(id: string): boolean;
+  /** Whether records keep end users and tags. */
+  readonly keepsLabels: boolean;
 }
 
 /** The rights by which a request was admitted. */
@@ -107,6 +111,16 @@ export class Metering {
   noteModel(name: string | undefined): void {
     const model = name?.slice(0, modelNameMax);
     if (model && model !== this.#start.model) this.#start = { ...this.#start, model };
+  }
+
+  /** Notes for whom and what the client sends the request. What was noted first stays. */
+  noteLabels({ endUser, tags }: Labels): void {
+    if (endUser) this.#limits?.noteEndUser(endUser);
+    if (!this.#deps.keepsLabels) return;
+    const start = this.#start;
+    const named = start.endUser ?? (endUser && shortName(endUser, bounds.endUser));
+    const listed = start.tags ?? tagList(tags);
+    if (named || listed) this.#start = { ...start, endUser: named, tags: listed };
   }
 
   /** Notes the model that works on the reserved request now. @param model undefined for the one that was asked for */

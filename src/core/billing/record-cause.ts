@@ -1,5 +1,5 @@
 /** Why a request ended as it did, for its record. */
-import type { RecordCause, RecordedAttempt } from '../entities/usage.ts';
+import type { RecordCause, RecordedAttempt, RecordedLimit } from '../entities/usage.ts';
 import type { ReachedLimit } from '../values/errors.ts';
 import type { EngineAttempt } from '../values/signal.ts';
 
@@ -41,9 +41,11 @@ function recorded(
   };
 }
 
+const ownerKinds: Readonly<Record<string, RecordedLimit['owner']>> = { key_: 'key', usr_: 'end_user' };
+
 function limitOf({ owner, unit, period, amount, limit, taken }: ReachedLimit): RecordCause['limit'] {
   return {
-    owner: owner.startsWith('key_') ? 'key' : 'account',
+    owner: ownerKinds[owner.slice(0, 4)] ?? 'account',
     unit,
     ...(period !== undefined && { period }),
     amount,

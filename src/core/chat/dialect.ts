@@ -7,6 +7,7 @@ import type { AnswerForm, Idempotency } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
+import type { Labels } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import { asChunk } from './answer-as-chunk.ts';
 import { placeOf, systemFirst } from './chat-messages.ts';
@@ -34,6 +35,8 @@ export interface Dialect<Params, Event, Answer> {
   ): AnswerBuilder<Answer>;
   /** Translates an error of the chat to the names of this API. Default: it stays as it is. */
   errorOf?(error: unknown): unknown;
+  /** The end user and the tags that only this API names. Default: those of the chat */
+  labelsOf?(params: Params): Labels;
   /** The types of tools that the model does not get, as only other servers have them; empty if it gets all. */
   droppedTools?(params: Params): string;
 }
@@ -140,6 +143,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   }
 
   #build(params: Params, call: Call, emit: (event: Event) => void): AnswerBuilder<Answer> {
+    call.metering.noteLabels(this.#dialect.labelsOf?.(params) ?? {});
     const tools = this.#dialect.droppedTools?.(params);
     if (tools)
       this.#deps.log.info(

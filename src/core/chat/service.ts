@@ -25,6 +25,8 @@ import { isNews } from '../values/batches.ts';
 import { breathe } from '../values/breathe.ts';
 import type { Clock } from '../values/clock.ts';
 import { toParleyError } from '../values/errors.ts';
+import { isObject } from '../values/json.ts';
+import type { Labels } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
@@ -195,6 +197,7 @@ export class ChatOperations {
     call: Call,
     paramsFor: ParamsFor | undefined,
   ): Promise<ChatJob> {
+    call.metering.noteLabels(labelsOf(params));
     const pause = breathe(call.requestBytes);
     if (pause) await pause;
     const { guard, catalog } = this.#deps;
@@ -282,6 +285,12 @@ export class ChatOperations {
       source: 'estimated',
     };
   }
+}
+
+/** Some clients send `tags` as a list, which the schema of `metadata` does not have. */
+function labelsOf({ user, safetyIdentifier, metadata, other }: ChatCompletionParams): Labels {
+  const lists = other?.['metadata'];
+  return { endUser: safetyIdentifier || user, tags: metadata['tags'] ?? (isObject(lists) && lists['tags']) };
 }
 
 function guarded(

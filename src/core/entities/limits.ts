@@ -29,7 +29,11 @@ export interface Limits {
   /** Characters to speak per day (UTC). */
   readonly charactersPerDay?: number | undefined;
   readonly budgets?: Budgets | undefined;
+  /** The budget of each end user that the client names. */
+  readonly perEndUser?: EndUserBudgets | undefined;
 }
+
+export type EndUserBudgets = Omit<Budgets, 'total'>;
 
 /** A key or an account. */
 export interface Limited {
@@ -47,11 +51,13 @@ export const rateNames = [
 export const budgetNames = ['day', 'month', 'total'] as const;
 
 /** The limits without unset members; undefined if none is left. */
-export function compactLimits(limits: Limits): Limits | undefined {
-  const budgets = present(limits.budgets ?? {});
-  const others = present({ ...limits, budgets: undefined });
-  const compact = { ...others, ...(Object.keys(budgets).length > 0 && { budgets }) };
-  return Object.keys(compact).length > 0 ? compact : undefined;
+export function compactLimits({ budgets, perEndUser, ...others }: Limits): Limits | undefined {
+  return filled({ ...others, budgets: filled(budgets), perEndUser: filled(perEndUser) });
+}
+
+function filled<Group extends object>(group: Group | undefined) {
+  const members = present(group ?? {});
+  return Object.keys(members).length > 0 ? (members as Group) : undefined;
 }
 
 /** Limits as text in the database: JSON, with amounts as decimal digits. Empty for none. */
@@ -62,10 +68,13 @@ export function limitsToText(limits: Limits | undefined): string {
 
 export function limitsFromText(text: string): Limits | undefined {
   if (text === '') return undefined;
-  const { budgets, ...limits } = JSON.parse(text) as Omit<Limits, 'budgets'> & {
-    readonly budgets?: Readonly<Record<string, string>>;
+  const { budgets, perEndUser, ...limits } = JSON.parse(text) as Omit<Limits, 'budgets' | 'perEndUser'> &
+    Readonly<Partial<Record<'budgets' | 'perEndUser', Readonly<Record<string, string>>>>>;
+  const amountsOf = (texts: Readonly<Record<string, string>>): Budgets =>
+    Object.fromEntries(Object.entries(texts).map(([period, amount]) => [period, BigInt(amount)]));
+  return {
+    ...limits,
+    ...(budgets && { budgets: amountsOf(budgets) }),
+    ...(perEndUser && { perEndUser: amountsOf(perEndUser) }),
   };
-  if (budgets === undefined) return limits;
-  const amounts = Object.entries(budgets).map(([period, amount]) => [period, BigInt(amount)]);
-  return { ...limits, budgets: Object.fromEntries(amounts) as Budgets };
 }

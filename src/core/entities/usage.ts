@@ -39,6 +39,10 @@ export interface RecordStart {
   readonly startedAtMs: number;
   /** Code points of speech input. */
   readonly characters: number | undefined;
+  /** The end user for whom the client sent it. */
+  readonly endUser?: string | undefined;
+  /** In alphabetical order, separated by commas. */
+  readonly tags?: string | undefined;
   /** Set for live speech: these last as long as somebody speaks. Not stored. */
   readonly live?: 'session' | 'turn' | undefined;
 }
@@ -99,7 +103,7 @@ export interface RecordedAttempt {
 }
 
 export interface RecordedLimit extends Omit<ReachedLimit, 'owner'> {
-  readonly owner: 'account' | 'key';
+  readonly owner: 'account' | 'key' | 'end_user';
 }
 
 export interface TokenUsage {
@@ -132,6 +136,9 @@ export interface RecordFilter {
   readonly code?: string | undefined;
   readonly engine?: string | undefined;
   readonly httpStatus?: number | undefined;
+  readonly endUser?: string | undefined;
+  /** One of the tags. */
+  readonly tag?: string | undefined;
   readonly id?: RequestId | undefined;
   /** Ends the search. */
   readonly signal?: Signal | undefined;
@@ -149,10 +156,12 @@ export const totalDimensions = [
   'code',
   'engine',
   'http_status',
+  'end_user',
+  'tags',
 ] as const;
 
 /** Dimensions that only records have: stored sums count under an empty value once their records are pruned. */
-export const recordDimensions = ['hour', 'code', 'engine', 'http_status'] as const;
+export const recordDimensions = ['hour', 'code', 'engine', 'http_status', 'end_user', 'tags'] as const;
 
 export type TotalDimension = (typeof totalDimensions)[number];
 
@@ -165,9 +174,11 @@ export const topMeasures = [
   'audio_seconds_in',
 ] as const;
 
-/** The largest accounts or keys. All others are summed together. */
+export const topDimensions = ['account', 'key', 'end_user'] as const;
+
+/** The largest accounts, keys or end users. All others are summed together. */
 export interface Top {
-  readonly dimension: 'account' | 'key';
+  readonly dimension: (typeof topDimensions)[number];
   readonly by: (typeof topMeasures)[number];
   readonly size: number;
 }
@@ -228,8 +239,8 @@ export interface UsageStore {
   list(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
   /**
    * Sums over all records at one moment, including pruned ones, in the order of the grouped values. Refused requests
-   * count as requests without a model. `too_many` if there are more totals than `totalsMax`, or more than 250,000 accounts or
-   * keys to compare.
+   * count as requests without a model. `too_many` if there are more totals than `totalsMax`, or more than 250,000 accounts,
+   * keys or end users to compare.
    */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
   /** Counts what `prune` would remove. */

@@ -10,6 +10,7 @@ import type { Operation } from '../entities/usage.ts';
 import { isWithinAddresses } from '../values/addresses.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
+import { endUserId } from '../values/labels.ts';
 import { type NanoCredits, nanoCredits } from '../values/money.ts';
 import { type Affordable, balanceError } from './affordable.ts';
 import { matchesModel } from './models.ts';
@@ -64,6 +65,7 @@ export class CallLimits {
   readonly #clock: Clock;
   /** 1 for a request that counts among the concurrent ones, 0 for a turn of a session that does. */
   #running: 0 | 1 = 1;
+  #endUser: string | undefined;
   #runs = false;
   #tokens = 0;
   /** Whether the last attempt to reserve has returned the rates of the other servers. */
@@ -101,6 +103,11 @@ export class CallLimits {
       meter.requests++;
       meter.running += this.#running;
     }
+  }
+
+  /** Notes the end user whose budget the request spends. The first one stays. */
+  noteEndUser(name: string): void {
+    this.#endUser ??= name;
   }
 
   allowsModel(model: string): boolean {
@@ -150,7 +157,14 @@ export class CallLimits {
 
   /** @param startedAtMs the time that decides about day and month */
   countedAmounts(amounts: UnitAmounts, startedAtMs: number): readonly CountedAmount[] {
-    return this.#owners.flatMap(({ id, limits }) => countedAmounts(id, limits, amounts, startedAtMs));
+    return this.#owners.flatMap(({ id, limits }) => {
+      const { perEndUser: budgets } = limits;
+      const own = countedAmounts(id, limits, amounts, startedAtMs);
+      // Requests without an end user spend one budget together.
+      return budgets
+        ? [...own, ...countedAmounts(endUserId(id, this.#endUser), { budgets }, amounts, startedAtMs)]
+        : own;
+    });
   }
 
   /** @param taken used and reserved amounts, one for each of `counted`, which are budgets */

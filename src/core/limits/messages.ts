@@ -8,7 +8,7 @@ import {
   LimitsSchema,
 } from '../../../gen/parley/account/v1/limits_pb.ts';
 import { type CountedAmount, countedAmounts, periodEndMs } from '../entities/count.ts';
-import { budgetNames, compactLimits, type Limits } from '../entities/limits.ts';
+import { type Budgets, budgetNames, compactLimits, type Limits } from '../entities/limits.ts';
 import { readNetwork } from '../values/addresses.ts';
 import { bounds, hasLength, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -18,20 +18,26 @@ import { invalid } from '../values/parameters.ts';
 /** @throws `invalid_parameter` */
 export function readLimits(message: LimitsMessage | undefined): Limits | undefined {
   if (message === undefined) return undefined;
-  const { $typeName: _, $unknown: __, models, addresses, budgets, ...wholes } = message;
+  const { $typeName: _, $unknown: __, models, addresses, budgets, perEndUser, ...wholes } = message;
   for (const [name, value] of Object.entries(wholes)) {
     if (value !== undefined && value < bounds.rate.minimum)
       throw refused(snakeCase(name), 'must not be negative');
   }
   const { day, month, total } = budgets ?? {};
+  const of = 'budgets';
+  const ofEach = 'per_end_user';
   return compactLimits({
     ...wholes,
     models: readModels(models),
     addresses: readAddresses(addresses),
     budgets: {
-      day: readBudget('day', day),
-      month: readBudget('month', month),
-      total: readBudget('total', total),
+      day: readBudget(of, 'day', day),
+      month: readBudget(of, 'month', month),
+      total: readBudget(of, 'total', total),
+    },
+    perEndUser: {
+      day: readBudget(ofEach, 'day', perEndUser?.day),
+      month: readBudget(ofEach, 'month', perEndUser?.month),
     },
   });
 }
@@ -55,16 +61,16 @@ function checkEntries(name: string, entries: readonly string[]): void {
   if (entries.length > maxItems) throw refused(name, `takes at most ${maxItems} entries`);
 }
 
-function readBudget(name: string, text: string | undefined): NanoCredits | undefined {
+function readBudget(of: string, name: string, text: string | undefined): NanoCredits | undefined {
   if (text === undefined) return undefined;
   try {
     const amount = parseCredits(text);
     if (amount >= 0n) return amount;
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error;
-    throw invalid(`limits.budgets.${name}`, error.message);
+    throw invalid(`limits.${of}.${name}`, error.message);
   }
-  throw refused(`budgets.${name}`, 'must not be negative');
+  throw refused(`${of}.${name}`, 'must not be negative');
 }
 
 function refused(name: string, problem: string): ParleyError {
@@ -76,13 +82,15 @@ function snakeCase(name: string): string {
 }
 
 export function describeLimits(limits: Limits): LimitsMessage {
-  const { models = [], addresses = [], budgets, ...rates } = limits;
-  const amounts = Object.entries(budgets ?? {}).map(([name, amount]) => [name, formatCredits(amount)]);
+  const { models = [], addresses = [], budgets, perEndUser, ...rates } = limits;
+  const textsOf = (amounts: Budgets) =>
+    Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, formatCredits(amount)]));
   return create(LimitsSchema, {
     ...rates,
     models: [...models],
     addresses: [...addresses],
-    ...(budgets && { budgets: Object.fromEntries(amounts) }),
+    ...(budgets && { budgets: textsOf(budgets) }),
+    ...(perEndUser && { perEndUser: textsOf(perEndUser) }),
   });
 }
 

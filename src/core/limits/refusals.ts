@@ -108,6 +108,7 @@ function leftOf({ limit, taken }: LimitReached): bigint {
 }
 
 function nameOf({ owner }: LimitReached): string {
+  if (owner.startsWith('usr_')) return 'This end user';
   return names[owner.startsWith('acc_') ? 'account' : 'key'];
 }
 

@@ -12,5 +12,9 @@ import { toChatParams } from './chat-params.ts';
 export const messages: Dialect<MessageParams, MessageEvent, CreateMessageResponse> = {
   form: messageForm(CreateMessageResponseSchema),
   toChat: toChatParams,
+  labelsOf: ({ metadata = {} }) => {
+    const { user_id: user, tags } = metadata;
+    return { endUser: typeof user === 'string' ? user : undefined, tags };
+  },
   build: (...built) => new MessageAnswer(...built),
 };

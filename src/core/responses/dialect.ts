@@ -15,6 +15,7 @@ export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseRes
   form: messageForm(CreateResponseResponseSchema),
   toChat: (params, _, open) => toChatParams(params, open),
   build: (...built) => new ResponseAnswer(...built),
+  labelsOf: ({ metadata }) => ({ tags: metadata['tags'] }),
   droppedTools: ({ tools }) => Tools.of(tools).dropped,
   /** The error of a prompt that is too long names the field that contains it. */
   errorOf(error) {

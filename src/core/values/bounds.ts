@@ -37,6 +37,10 @@ export const bounds = {
   /** 30 days. */
   overlapSeconds: { minimum: 0, maximum: 2_592_000 },
   rate: { minimum: 0 },
+  /** Names of end users, as records keep them. */
+  endUser: { maxLength: 128 },
+  tags: { maxItems: 3 },
+  tag: { maxLength: 64 },
   percents: { maxItems: 10 },
   percent: { minimum: 1, maximum: 100 },
   limitEntries: { maxItems: 100 },

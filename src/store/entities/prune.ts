@@ -10,7 +10,7 @@ import { query, statement } from '../sql/statement.ts';
 import { insertAudit } from './audit.ts';
 import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
 import { steps } from './usage-steps.ts';
-import { isSummable } from './usage-sums.ts';
+import { dayMs, dayText, isSummable } from './usage-sums.ts';
 
 /** Records that one transaction removes. Concurrent requests wait for it. */
 const recordsAtOnce = 250;
@@ -22,8 +22,8 @@ interface Stretch {
   readonly beforeMs: bigint;
 }
 
-/** The next cut: records with an id above `after`, then answers. */
-type Place = { readonly after: string } | 'answers' | 'end';
+/** The next cut: records with an id above `after`, then answers, then counts of end users. */
+type Place = { readonly after: string } | 'answers' | 'counts' | 'end';
 
 interface Removed extends Prunable {
   readonly next: Place;
@@ -94,10 +94,11 @@ export async function prune(
   while (place !== 'end' && records < recordsMax) {
     const startedAtMs = performance.now();
     const entry = records + answers === 0 ? audit : undefined;
-    const removed: Removed =
-      place === 'answers'
-        ? await pruneAnswers(executor, cut, entry)
-        : await pruneRecords(executor, cut, place.after, entry);
+    const removed: Removed = await (place === 'answers'
+      ? pruneAnswers(executor, cut, entry)
+      : place === 'counts'
+        ? pruneCounts(executor, cut)
+        : pruneRecords(executor, cut, place.after, entry));
     records += removed.records;
     answers += removed.answers;
     place = removed.next;
@@ -127,7 +128,24 @@ async function pruneAnswers(
 ): Promise<Removed> {
   const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
   const answers = await remove(executor, removal, audit);
-  return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
+  return { records: 0, answers, next: answers < answersAtOnce ? 'counts' : 'answers' };
+}
+
+/** Days for which the amounts of end users are kept. They count for a day or a month. */
+const countDays = 62;
+/** Counts that one transaction removes. */
+const countsAtOnce = 1_000;
+/** A month sorts before its days. */
+const removeOldCounts = statement(
+  (p: { before: string }) => sql`delete from limit_counts where (owner, unit, period) in (
+    select owner, unit, period from limit_counts
+    where owner > 'usr_' and owner < 'usr_g' and period < ${p.before} limit ${sql.lit(countsAtOnce)})`,
+);
+
+async function pruneCounts(executor: Executor, { answersBeforeMs }: PruneCut): Promise<Removed> {
+  const before = dayText(answersBeforeMs - countDays * dayMs);
+  const removed = await remove(executor, step(removeOldCounts, { before }, 'stop'));
+  return { records: 0, answers: 0, next: removed < countsAtOnce ? 'end' : 'counts' };
 }
 
 /** Returns the number of removed rows. */

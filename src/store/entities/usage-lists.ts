@@ -54,8 +54,8 @@ function later(one: string | undefined, other: string | undefined): string | und
 
 /** Whether many records may have to be read to find a few, as no index leads to them. */
 function isSelective({ id, ...filter }: RecordFilter): boolean {
-  const { keyId, operation, model, state, code, engine, httpStatus } = filter;
-  const given = [keyId, operation, model, state, code, engine, httpStatus];
+  const { keyId, operation, model, state, code, engine, httpStatus, endUser, tag } = filter;
+  const given = [keyId, operation, model, state, code, engine, httpStatus, endUser, tag];
   return id === undefined && given.some((value) => value !== undefined);
 }
 
@@ -159,6 +159,11 @@ export const recordsOf = byGivenFilters<RecordsWanted, UsageRecord>(
       if (given.has('code')) rows = rows.where('code', '=', p.code);
       if (given.has('engine')) rows = rows.where('engine', '=', p.engine);
       if (given.has('httpStatus')) rows = rows.where('http_status', '=', sql<bigint>`${p.httpStatus}`);
+      if (given.has('endUser')) rows = rows.where('end_user', '=', p.endUser);
+      if (given.has('tag')) {
+        const all = sql`',' || tags || ','`;
+        rows = rows.where(sql<boolean>`replace(${all}, ',' || ${p.tag} || ',', '') <> ${all}`);
+      }
       if (given.has('id')) rows = rows.where(id, '=', dialect.idBound(p.id));
       return rows;
     }).map(toRecord) as Statement<RecordsWanted, UsageRecord>,

@@ -48,6 +48,8 @@ export const recordColumns = [
   'hold_nano_credits',
   'price_input',
   'price_output',
+  'end_user',
+  'tags',
   ...endColumns,
 ] as const;
 
@@ -85,6 +87,8 @@ function rowOf(
     hold_nano_credits: hold,
     price_input: price?.inputPerMillion ?? null,
     price_output: price?.outputPerMillion ?? null,
+    end_user: start.endUser ?? null,
+    tags: start.tags ?? null,
   };
 }
 
@@ -135,6 +139,8 @@ export function toRecord(row: UsageRow): UsageRecord {
   return {
     ...startOf(row),
     wire: row.wire as Wire,
+    endUser: optionalText(row.end_user),
+    tags: optionalText(row.tags),
     state: row.state as RecordState,
     httpStatus: optionalNumber(row.http_status),
     code: optionalText(row.code),

@@ -22,7 +22,7 @@ const sumsAtOnce = 5_000;
 type Row = Record<SumColumn, bigint> & Record<string, string | bigint>;
 type Totals = Map<string, Row>;
 
-/** Accounts or keys that are compared to find the largest. */
+/** Accounts, keys or end users that are compared to find the largest. */
 const comparedMax = 250_000;
 
 const topColumns: Readonly<Record<Top['by'], readonly SumColumn[]>> = {
@@ -37,14 +37,14 @@ const topColumns: Readonly<Record<Top['by'], readonly SumColumn[]>> = {
 /** The totals that one pass over the sums reads. */
 interface Pass extends TotalsQuery {
   readonly columns: readonly SumColumn[];
-  /** The accounts or keys with totals of their own; all others are summed under ''. Default: all. */
+  /** The accounts, keys or end users with totals of their own; all others are summed under ''. Default: all. */
   readonly own?: readonly string[];
 }
 
 interface Parameters {
   readonly accountId: string;
   readonly keyId: string;
-  /** A JSON list of ids. */
+  /** A JSON list of ids or names. */
   readonly own: string;
 }
 
@@ -62,7 +62,7 @@ export async function readTotals(
   });
 }
 
-/** The accounts or keys with the largest sums. Old sums without a key belong to none. */
+/** The accounts, keys or end users with the largest sums. Old sums without a key belong to none. */
 async function largest(snapshot: Queries, wanted: TotalsQuery, { dimension, by, size }: Top) {
   const columns = topColumns[by];
   const pass = { ...wanted, top: undefined, groupBy: [dimension], totalsMax: comparedMax, columns };
@@ -119,13 +119,8 @@ async function* recordTotals(snapshot: Queries, wanted: Pass, which: 'summed' | 
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
     if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
-    const owners = dimensionOfOwners(wanted, p, dialect);
-    return totalsOf(records, wanted, {
-      ...dimensions,
-      ...dimensionsOfTime(dialect),
-      ...dimensionsOfCause,
-      ...owners,
-    });
+    const known = { ...dimensions, ...dimensionsOfTime(dialect), ...dimensionsOfCause };
+    return totalsOf(records, wanted, { ...known, ...dimensionOfOwners(wanted, known, p, dialect) });
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   const inSteps =
@@ -166,7 +161,8 @@ async function* storedTotals(snapshot: Queries, wanted: Pass) {
   );
   const totals = statement((p: StoredRange, dialect) => {
     const rows = rowsAfter(p).where(sql<boolean>`(day, account_id) <= (${p.lastDay}, ${p.last})`);
-    return totalsOf(rows.selectAll(), wanted, { ...dimensions, ...dimensionOfOwners(wanted, p, dialect) });
+    const owners = dimensionOfOwners(wanted, dimensions, p, dialect);
+    return totalsOf(rows.selectAll(), wanted, { ...dimensions, ...owners });
   });
   const ofAll = { ...parametersOf(wanted), afterDay: '', after: '', lastDay: afterAll, last: afterAll };
   let range: StoredRange = {
@@ -204,13 +200,15 @@ const dimensions: Readonly<Record<TotalDimension, Dimension>> = {
   code: noValue,
   engine: noValue,
   http_status: noValue,
+  end_user: noValue,
+  tags: noValue,
   operation: { value: sql`operation` },
   model: { value: sql`model` },
   state: { value: sql`state` },
 };
 
 /** Text of each column, '' for null. */
-const causeColumns = ['code', 'engine', 'http_status'] as const;
+const causeColumns = ['code', 'engine', 'http_status', 'end_user', 'tags'] as const;
 const dimensionsOfCause = Object.fromEntries(
   causeColumns.map((name) => [name, { value: sql<string>`coalesce(cast(${sql.ref(name)} as text), '')` }]),
 );
@@ -242,15 +240,18 @@ function totalsOf(rows: SumRows, { groupBy, columns }: Pass, known: typeof dimen
     : totals.groupBy(groupBy.map((name) => known[name].group ?? known[name].value));
 }
 
-/** Sums accounts or keys without totals of their own under an empty id, so that few rows are read. */
+/** Sums accounts, keys or end users without totals of their own under an empty id, so that few rows are read. */
 function dimensionOfOwners(
   { top, own }: Pass,
+  known: typeof dimensions,
   p: Parameters,
   dialect: Dialect,
 ): Partial<Record<TotalDimension, Dimension>> {
   if (top === undefined || own === undefined) return {};
-  const { value } = dimensions[top.dimension];
-  const owner = sql<string>`case when ${value} in ${dialect.idsOf(p.own)} then ${value} else ${dialect.noId} end`;
+  const { value } = known[top.dimension];
+  const [texts, none] =
+    top.dimension === 'end_user' ? [dialect.textsOf(p.own), sql`''`] : [dialect.idsOf(p.own), dialect.noId];
+  const owner = sql<string>`case when ${value} in ${texts} then ${value} else ${none} end`;
   // PostgreSQL takes the same expression with other parameters for another one.
   return { [top.dimension]: { value: owner, group: sql.ref(top.dimension) } };
 }

@@ -3,11 +3,17 @@ import type { Migration } from 'kysely/migration';
 import * as initial from './0020-initial.ts';
 import * as causes from './0021-causes.ts';
 import * as secrets from './0022-secrets.ts';
+import * as labels from './0023-labels.ts';
 import { type Change, migrationsOf } from './column-types.ts';
 import type { sqliteMigrations } from './names.ts';
 
 /** Applied in the order of their names, and never edited. Imported by name, so that a bundle contains them. */
-const changes = { '0020-initial': initial, '0021-causes': causes, '0022-secrets': secrets };
+const changes = {
+  '0020-initial': initial,
+  '0021-causes': causes,
+  '0022-secrets': secrets,
+  '0023-labels': labels,
+};
 
 /** Migrations of SQLite. */
 export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {

@@ -132,6 +132,10 @@ export interface UsageRecordsTable {
   reserved_nano_credits: OptionalInteger;
   /** Failed engines, the limit that refused and returned units: JSON. */
   cause: string | null;
+  /** As the client named them. */
+  end_user: string | null;
+  /** Separated by commas. */
+  tags: string | null;
   /** Credits that the request holds while it runs, and the prices at its start. */
   hold_nano_credits: Integer;
   price_input: OptionalInteger;

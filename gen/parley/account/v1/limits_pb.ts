@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/account/v1/limits.proto.
  */
 export const file_parley_account_v1_limits: GenFile = /*@__PURE__*/
-  fileDesc("Ch5wYXJsZXkvYWNjb3VudC92MS9saW1pdHMucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxIuADCgZMaW1pdHMSDgoGbW9kZWxzGAEgAygJEhEKCWFkZHJlc3NlcxgCIAMoCRI1ChNyZXF1ZXN0c19wZXJfbWludXRlGAMgASgFSABSE3JlcXVlc3RzX3Blcl9taW51dGWIAQESMQoRdG9rZW5zX3Blcl9taW51dGUYBCABKAVIAVIRdG9rZW5zX3Blcl9taW51dGWIAQESNQoTY29uY3VycmVudF9yZXF1ZXN0cxgFIAEoBUgCUhNjb25jdXJyZW50X3JlcXVlc3RziAEBEjkKFWF1ZGlvX3NlY29uZHNfcGVyX2RheRgGIAEoBUgDUhVhdWRpb19zZWNvbmRzX3Blcl9kYXmIAQESMwoSY2hhcmFjdGVyc19wZXJfZGF5GAcgASgFSARSEmNoYXJhY3RlcnNfcGVyX2RheYgBARIrCgdidWRnZXRzGAggASgLMhoucGFybGV5LmFjY291bnQudjEuQnVkZ2V0c0IWChRfcmVxdWVzdHNfcGVyX21pbnV0ZUIUChJfdG9rZW5zX3Blcl9taW51dGVCFgoUX2NvbmN1cnJlbnRfcmVxdWVzdHNCGAoWX2F1ZGlvX3NlY29uZHNfcGVyX2RheUIVChNfY2hhcmFjdGVyc19wZXJfZGF5Il8KB0J1ZGdldHMSEAoDZGF5GAEgASgJSACIAQESEgoFbW9udGgYAiABKAlIAYgBARISCgV0b3RhbBgDIAEoCUgCiAEBQgYKBF9kYXlCCAoGX21vbnRoQggKBl90b3RhbCJxCgpMaW1pdENvdW50EgwKBG5hbWUYASABKAkSDAoEdXNlZBgCIAEoCRINCgVsaW1pdBgDIAEoCRI4CglyZXNldHNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXRCmQEKFWNvbS5wYXJsZXkuYWNjb3VudC52MUILTGltaXRzUHJvdG9QAVojcGFybGV5LmV4YW1wbGUvYWNjb3VudC92MTthY2NvdW50djGiAg1QYXJsZXlBY2NvdW50qgIRUGFybGV5LkFjY291bnQuVjHKAhFQYXJsZXlcQWNjb3VudFxWMeoCE1BhcmxleTo6QWNjb3VudDo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5wYXJsZXkvYWNjb3VudC92MS9saW1pdHMucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxIqcECgZMaW1pdHMSDgoGbW9kZWxzGAEgAygJEhEKCWFkZHJlc3NlcxgCIAMoCRI1ChNyZXF1ZXN0c19wZXJfbWludXRlGAMgASgFSABSE3JlcXVlc3RzX3Blcl9taW51dGWIAQESMQoRdG9rZW5zX3Blcl9taW51dGUYBCABKAVIAVIRdG9rZW5zX3Blcl9taW51dGWIAQESNQoTY29uY3VycmVudF9yZXF1ZXN0cxgFIAEoBUgCUhNjb25jdXJyZW50X3JlcXVlc3RziAEBEjkKFWF1ZGlvX3NlY29uZHNfcGVyX2RheRgGIAEoBUgDUhVhdWRpb19zZWNvbmRzX3Blcl9kYXmIAQESMwoSY2hhcmFjdGVyc19wZXJfZGF5GAcgASgFSARSEmNoYXJhY3RlcnNfcGVyX2RheYgBARIrCgdidWRnZXRzGAggASgLMhoucGFybGV5LmFjY291bnQudjEuQnVkZ2V0cxJFCgxwZXJfZW5kX3VzZXIYCSABKAsyIS5wYXJsZXkuYWNjb3VudC52MS5FbmRVc2VyQnVkZ2V0c1IMcGVyX2VuZF91c2VyQhYKFF9yZXF1ZXN0c19wZXJfbWludXRlQhQKEl90b2tlbnNfcGVyX21pbnV0ZUIWChRfY29uY3VycmVudF9yZXF1ZXN0c0IYChZfYXVkaW9fc2Vjb25kc19wZXJfZGF5QhUKE19jaGFyYWN0ZXJzX3Blcl9kYXkiXwoHQnVkZ2V0cxIQCgNkYXkYASABKAlIAIgBARISCgVtb250aBgCIAEoCUgBiAEBEhIKBXRvdGFsGAMgASgJSAKIAQFCBgoEX2RheUIICgZfbW9udGhCCAoGX3RvdGFsIkgKDkVuZFVzZXJCdWRnZXRzEhAKA2RheRgBIAEoCUgAiAEBEhIKBW1vbnRoGAIgASgJSAGIAQFCBgoEX2RheUIICgZfbW9udGgicQoKTGltaXRDb3VudBIMCgRuYW1lGAEgASgJEgwKBHVzZWQYAiABKAkSDQoFbGltaXQYAyABKAkSOAoJcmVzZXRzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIJcmVzZXRzX2F0QpkBChVjb20ucGFybGV5LmFjY291bnQudjFCC0xpbWl0c1Byb3RvUAFaI3BhcmxleS5leGFtcGxlL2FjY291bnQvdjE7YWNjb3VudHYxogINUGFybGV5QWNjb3VudKoCEVBhcmxleS5BY2NvdW50LlYxygIRUGFybGV5XEFjY291bnRcVjHqAhNQYXJsZXk6OkFjY291bnQ6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Limits of a key, or of an account as a whole. An absent limit does not apply. A request must stay within both.
@@ -76,6 +76,11 @@ export type Limits = Message<"parley.account.v1.Limits"> & {
    * @generated from field: parley.account.v1.Budgets budgets = 8;
    */
   budgets?: Budgets | undefined;
+
+  /**
+   * @generated from field: parley.account.v1.EndUserBudgets per_end_user = 9 [json_name = "per_end_user"];
+   */
+  perEndUser?: EndUserBudgets | undefined;
 };
 
 /**
@@ -122,6 +127,36 @@ export const BudgetsSchema: GenMessage<Budgets> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_limits, 1);
 
 /**
+ * Credits that the chats of each end user may spend, as exact decimals with at most nine places. A client names the end user in the
+ * header `x-parley-end-user`, else in `safety_identifier` or `user` of the request; requests without one spend one budget together.
+ * In the limits of an account, the end users of all its keys are meant.
+ *
+ * @generated from message parley.account.v1.EndUserBudgets
+ */
+export type EndUserBudgets = Message<"parley.account.v1.EndUserBudgets"> & {
+  /**
+   * Per day (UTC).
+   *
+   * @generated from field: optional string day = 1;
+   */
+  day?: string | undefined;
+
+  /**
+   * Per month (UTC).
+   *
+   * @generated from field: optional string month = 2;
+   */
+  month?: string | undefined;
+};
+
+/**
+ * Describes the message parley.account.v1.EndUserBudgets.
+ * Use `create(EndUserBudgetsSchema)` to create a new message.
+ */
+export const EndUserBudgetsSchema: GenMessage<EndUserBudgets> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_limits, 2);
+
+/**
  * The used amount of a limit per day, per month or in total.
  *
  * @generated from message parley.account.v1.LimitCount
@@ -159,5 +194,5 @@ export type LimitCount = Message<"parley.account.v1.LimitCount"> & {
  * Use `create(LimitCountSchema)` to create a new message.
  */
 export const LimitCountSchema: GenMessage<LimitCount> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_limits, 2);
+  messageDesc(file_parley_account_v1_limits, 3);
 

@@ -23,7 +23,7 @@ type Kind = 'uuid' | 'text' | 'bigint';
 const uuidColumns: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id']);
 const textColumns: ReadonlySet<string> = new Set([
   ...['operation', 'model', 'wire', 'state', 'code', 'tokens_source', 'counted', 'rate_uses'],
-  ...['engine', 'cause'],
+  ...['engine', 'cause', 'end_user', 'tags'],
   ...['kind', 'reason', 'reference', 'owner', 'unit', 'period', 'day'],
 ]);
 

@@ -37,7 +37,7 @@ interface LedgerRow extends Omit<LedgerEntry, 'kind' | 'reason' | 'reference'> {
 
 const usageColumns = [
   ...['id', 'account', 'key', 'operation', 'model', 'wire', 'started_at_ms', 'characters'],
-  ...['hold_nano_credits', 'price_input', 'price_output'],
+  ...['hold_nano_credits', 'price_input', 'price_output', 'end_user', 'tags'],
   ...endColumns,
 ];
 const bytesOf = (id: unknown) => sql`unhex(substr(${id}, 5))`;

@@ -68,7 +68,8 @@ interface Caller {
 function newStart(caller: Caller, operation: RecordStart['operation'], model?: string): RecordStart {
   const startedAtMs = tick();
   const characters = operation === 'speech' ? 12 : undefined;
-  return recordStart(caller, { operation, model, startedAtMs, characters });
+  const labels = operation === 'chat' ? { endUser: 'ann ü', tags: 'one,two' } : {};
+  return recordStart(caller, { operation, model, startedAtMs, characters, ...labels });
 }
 
 const end = (state: RecordEnd['state'], facts: Partial<RecordEnd> = {}) =>
