@@ -63,7 +63,7 @@ export function AuditPage({ session }: { readonly session: SignedIn }) {
             <input
               id="audit-search"
               type="search"
-              placeholder="Find an action, author, target or detail"
+              placeholder="Find in the audit trail"
               autocomplete="off"
               maxLength={100}
               value={search}
