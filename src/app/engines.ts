@@ -34,6 +34,7 @@ interface Opened {
 
 /** The code of each kind. A server loads the kinds that it is configured for: the clients of the others take 10 MB. */
 const kinds = {
+  anthropic: async () => (await import('../engines/anthropic/index.ts')).createAnthropicEngine,
   builtin: async () => (await import('../engines/builtin/index.ts')).createBuiltinEngine,
   openai: async () => (await import('../engines/openai/index.ts')).createOpenAiEngine,
   process: async () => (await import('../engines/process/index.ts')).createProcessEngine,
@@ -123,6 +124,7 @@ export class Engines {
   /** Loads the code of the configured kinds. */
   async #load(engines: Iterable<OpenedEngineSettings>): Promise<void> {
     const configured = new Set([...engines].map(({ kind }) => kind));
+    if (configured.has('anthropic')) this.#kinds.anthropic ??= await kinds.anthropic();
     if (configured.has('builtin')) this.#kinds.builtin ??= await kinds.builtin();
     if (configured.has('openai') || configured.has('remote')) this.#kinds.openai ??= await kinds.openai();
     if (configured.has('process') || configured.has('local')) this.#kinds.process ??= await kinds.process();
@@ -153,6 +155,8 @@ export class Engines {
     const { clock, tokens, log, tracer, supervisor } = this.#deps;
     const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
+      case 'anthropic':
+        return loaded(this.#kinds.anthropic)(settings, deps);
       case 'builtin':
         return loaded(this.#kinds.builtin)(settings, { clock, tokens });
       case 'local': {

@@ -44,7 +44,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
-      const { price, thinking = 'effort', systemMessages, imageTokens } = model;
+      const { price, systemMessages, imageTokens } = model;
       const { contextTokens, outputTokensMax = Infinity } = model;
       const needsContext = contextTokens === undefined;
       const engine = runChat(enginesOf(model, engines, (set) => set.chat?.(id, needsContext)));
@@ -53,7 +53,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
         type: 'chat',
         engine,
         price,
-        thinking,
+        thinking: model.thinking ?? (engine.takesBlocks ? 'parameter' : 'effort'),
         systemMessages,
         imageTokens,
         fallback: fallbackOf(model),

@@ -104,7 +104,7 @@ export function loadValidPart(options: ConfigOptions): PartialConfig | undefined
 
 function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): boolean {
   return (
-    (engine.kind === 'openai' || engine.kind === 'remote') &&
+    (engine.kind === 'openai' || engine.kind === 'remote' || engine.kind === 'anthropic') &&
     (engine.apiKeyEnv ?? engine.apiKeyFile) !== undefined
   );
 }

@@ -5,6 +5,7 @@ import { remoteEngine } from '../../config/schema/remote-engine.ts';
 import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { invalid } from '../../core/values/parameters.ts';
+import { toUpstream } from '../../engines/anthropic/index.ts';
 import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
 import type { DiagnosedModel, Diagnosis } from '../../engines/diagnostics.ts';
 import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
@@ -160,6 +161,8 @@ async function diagnoseEngine(
   if (settings === undefined) throw new Error(`there is no engine ${name}`);
   const diagnosis = { name, apiKey: config.engineKeys[name]?.reveal(), models, signal };
   switch (settings.kind) {
+    case 'anthropic':
+      return (await diagnoseOpenAi(toUpstream(settings), diagnosis)).diagnostics;
     case 'builtin':
       return diagnoseBuiltin(diagnosis);
     case 'local':

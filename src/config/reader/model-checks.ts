@@ -229,9 +229,9 @@ function cycleOf(id: string, models: readonly WrittenModel[]): string[] {
 }
 
 function refuseOutputOverContext({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {
-  // The server of an openai or remote engine reports the context.
+  // The server of such an engine reports the context.
   const isReported = engines.some(({ name }) =>
-    ['openai', 'remote'].includes(String(tree.get(['engines', name, 'kind']))),
+    ['anthropic', 'openai', 'remote'].includes(String(tree.get(['engines', name, 'kind']))),
   );
   const { outputTokensMax, contextTokens = isReported ? undefined : contextTokensDefault } = settings;
   if (typeof outputTokensMax !== 'number' || typeof contextTokens !== 'number') return;

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
+import { anthropicEngine } from './anthropic-engine.ts';
 import { engineKind } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { processEngine } from './process-engine.ts';
@@ -74,7 +75,14 @@ const builtinEngine = group({
 );
 
 /** All kinds of engines. */
-const engineKinds = [builtinEngine, localEngine, openaiEngine, processEngine, remoteEngine] as const;
+const engineKinds = [
+  anthropicEngine,
+  builtinEngine,
+  localEngine,
+  openaiEngine,
+  processEngine,
+  remoteEngine,
+] as const;
 const kindAllowed = `one of ${engineKinds.map(({ shape }) => shape.kind.value).join(', ')}`;
 
 const engine = z.discriminatedUnion('kind', engineKinds, {

@@ -127,7 +127,7 @@ const chatModel = group({
   thinking: oneOf(['effort', 'parameter', 'none'])
     .optional()
     .describe(
-      'How requests for thinking in POST /messages reach the model: the effort as `reasoning_effort` (effort), that and `thinking` as it is, for upstreams with that parameter (parameter), or not at all, for models that refuse both (none). Default: effort.',
+      'How requests for thinking in POST /messages reach the model: the effort as `reasoning_effort` (effort), that and `thinking` as it is, for upstreams with that parameter (parameter), or not at all, for models that refuse both (none). Default: parameter for engines of the kind anthropic, else effort.',
     ),
   systemMessages: oneOf(['as-sent', 'one-first'])
     .optional()

@@ -22,7 +22,7 @@ export function textContent(value: string): MessageContent {
 export function partsContent(items: ContentPart[]): MessageContent {
   const [only] = items;
   if (only === undefined) return textContent('');
-  if (items.length === 1 && only.type === 'text') return textContent(only.text ?? '');
+  if (items.length === 1 && only.type === 'text' && !only.other) return textContent(only.text ?? '');
   return create(MessageContentSchema, { value: { case: 'parts', value: { items } } });
 }
 

@@ -20,11 +20,13 @@ export interface Dialect<Params, Event, Answer> {
   /**
    * @param thinking how requests for thinking reach the model; undefined if there is none of that id
    * @param open reads the reasoning of earlier answers
+   * @param takesBlocks whether the model takes contents as the Messages API has them
    */
   toChat(
     params: Params,
     thinking: ChatModel['thinking'] | undefined,
     open: OpenReasoning,
+    takesBlocks: boolean,
   ): ChatCompletionParams;
   /** @param emit sends an event of a stream */
   build(
@@ -155,9 +157,9 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
   }
 
   #toChat(params: Params, call: Call, model = this.#deps.chat.modelOf(params.model)): ChatCompletionParams {
-    const { thinking, systemMessages } = model ?? {};
+    const { thinking, systemMessages, engine } = model ?? {};
     const open = this.#deps.reasoning.opening(call.caller.account.id, model?.id ?? params.model);
-    const chat = this.#dialect.toChat(params, thinking, open);
+    const chat = this.#dialect.toChat(params, thinking, open, engine?.takesBlocks === true);
     if (systemMessages !== 'as-sent') chat.messages = systemFirst(chat.messages);
     return chat;
   }

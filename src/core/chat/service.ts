@@ -123,8 +123,9 @@ export class ChatOperations {
 
   /** Counts the tokens of a prompt, up to the model's context, without running it. Checks `params` as a chat does. */
   async countPrompt(params: ChatCompletionParams, call: Call): Promise<number> {
-    const { id, contextTokens: tokensMax } = checkChatParams(params, this.#deps.catalog);
+    const { id, engine, contextTokens: tokensMax } = checkChatParams(params, this.#deps.catalog);
     call.caller.limits?.checkModel(id);
+    if (engine.countPrompt) return engine.countPrompt(params, call.signal);
     return this.#deps.tokens.count(promptText(params), { signal: call.signal, tokensMax });
   }
 

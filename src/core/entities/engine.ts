@@ -150,6 +150,10 @@ export interface ChatEngine extends Engine {
    * @throws `engine_unavailable` with the reason of `availability`, if the engine must know but does not
    */
   contextTokens?(): number | undefined;
+  /** Whether it takes parts of a content as the Messages API has them, with `cache_control`. Default: false */
+  readonly takesBlocks?: boolean;
+  /** The tokens of a prompt as the model counts them. Undefined: Parley counts. */
+  readonly countPrompt?: ((params: ChatCompletionParams, signal: Signal) => Promise<number>) | undefined;
   /** The whole answer, with usage if the engine reports it. */
   complete(params: ChatCompletionParams, signal: Signal): Promise<ChatAnswer>;
   /**

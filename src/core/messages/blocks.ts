@@ -1,5 +1,5 @@
 /** The blocks of an answer as events. One block after the other is open, so pieces for a later one wait until then. */
-import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type JsonObject, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatDelta } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   type ContentBlock,
@@ -25,6 +25,9 @@ interface Block extends Partial<CallSoFar> {
   /** Characters of the text that were sent. */
   sent: number;
   isEnded: boolean;
+  /** Sources of a text, and how many were sent. */
+  readonly citations?: JsonObject[] | undefined;
+  cited?: number;
   /** For thinking, at its end: what the model needs again. */
   sealed?: string | undefined;
 }
@@ -53,6 +56,7 @@ export class Blocks {
   take({ content, refusal, toolCalls, other }: ChatDelta): void {
     this.#reasoning.take(other);
     this.#write('thinking', reasoningText(other));
+    this.#cite(other?.['citations']);
     this.#write('text', (content ?? '') + (refusal ?? ''));
     for (const piece of toolCalls) this.#calls.take(piece);
     this.#send();
@@ -76,7 +80,12 @@ export class Blocks {
       if (block.type === 'redacted_thinking') return [emptyBlock(block)];
       if (block.type === 'thinking')
         return [{ ...emptyBlock(block), thinking: block.text, signature: block.sealed ?? '' }];
-      if (block.type === 'text') return [{ ...emptyBlock(block), text: block.text }];
+      if (block.type === 'text') {
+        const other = block.citations?.length ? { citations: block.citations } : undefined;
+        return block.text === '' && other === undefined
+          ? []
+          : [{ ...emptyBlock(block), text: block.text, other }];
+      }
       const input = argumentsOf(block);
       if (input !== undefined) return [{ ...emptyBlock(block), input }];
       if (isCut) return [];
@@ -95,6 +104,18 @@ export class Blocks {
     // Thinking has its own at its end.
     if (type === 'text') this.#carry();
     this.#add({ type, text, sent: 0, isEnded: false });
+  }
+
+  /** Upstreams of this API begin each text that may have sources with an empty list of them. */
+  #cite(citations: JsonValue | undefined): void {
+    if (!Array.isArray(citations)) return;
+    const last = this.#list.at(-1);
+    const isBegun = last?.type === 'text' && last.citations !== undefined;
+    if (citations.length === 0 || !isBegun) {
+      this.#carry();
+      this.#add({ type: 'text', text: '', sent: 0, isEnded: false, citations: [], cited: 0 });
+    }
+    this.#list.at(-1)?.citations?.push(...citations.filter(isObject));
   }
 
   /** Gives the client what the model needs again, in a block of its own if no thinking is open. */
@@ -132,6 +153,9 @@ export class Blocks {
       const text = block.text.slice(block.sent);
       block.sent = block.text.length;
       if (text !== '') this.#emit({ type: 'content_block_delta', index, delta: deltaOf(block.type, text) });
+      for (const citation of block.citations?.slice(block.cited) ?? [])
+        this.#emit({ type: 'content_block_delta', index, delta: { type: 'citations_delta', citation } });
+      block.cited = block.citations?.length ?? 0;
       if (!block.isEnded) return;
       if (block.type === 'thinking' && block.sealed) {
         const delta = { type: 'signature_delta', signature: block.sealed };

@@ -1,5 +1,5 @@
 /** Converts messages of blocks to the messages of a chat. */
-import { create, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { create, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import {
   type ChatMessage,
   type ContentPart,
@@ -17,7 +17,8 @@ import {
 import { partsContent, placed, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
-import { wellFormedJson } from '../values/json.ts';
+import { isObject, wellFormedJson } from '../values/json.ts';
+import { present } from '../values/present.ts';
 import { quote } from '../values/quote.ts';
 
 const roles: readonly unknown[] = ['user', 'assistant', 'system'];
@@ -25,21 +26,25 @@ const blockTypes =
   'text, image with a source of the type base64 or url, or document with one of the type base64 or text';
 
 /** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
-export function toMessages({ system, messages }: MessageParams, open?: OpenReasoning): ChatMessage[] {
+export function toMessages(
+  { system, messages }: MessageParams,
+  open?: OpenReasoning,
+  takesBlocks = false,
+): ChatMessage[] {
   if (messages.length === 0) return [];
   const converted = messages.flatMap((message, index) => {
     const path = `messages[${index}]`;
-    return toChatMessages(message, path, open).map((made) => placed(made, path));
+    return toChatMessages(message, path, { open, takesBlocks }).map((made) => placed(made, path));
   });
-  const parts = system ? systemParts(system) : [];
+  const parts = system ? systemParts(system, takesBlocks) : [];
   return parts.length > 0 ? [placed(said('system', partsContent(parts)), 'system'), ...converted] : converted;
 }
 
 /** A line of Claude Code for its maker's accounting. It differs by conversation, so caches of prompts would not match. */
 const billingLine = /^x-anthropic-billing-header:.*(\n|$)/;
 
-function systemParts(system: BlockContent): ContentPart[] {
-  return toParts(system, 'system').flatMap((part) => {
+function systemParts(system: BlockContent, takesBlocks: boolean): ContentPart[] {
+  return toParts(system, 'system', takesBlocks).flatMap((part) => {
     const text = part.text?.replace(billingLine, '');
     if (text === part.text) return [part];
     return text ? [{ ...part, text }] : [];
@@ -50,7 +55,7 @@ function systemParts(system: BlockContent): ContentPart[] {
 function toChatMessages(
   { role = '', content }: InputMessage,
   path: string,
-  open?: OpenReasoning,
+  { open, takesBlocks }: { readonly open: OpenReasoning | undefined; readonly takesBlocks: boolean },
 ): ChatMessage[] {
   if (!roles.includes(role)) {
     throw invalid(`${path}.role`, `\`${path}.role\` must be user, assistant or system.`);
@@ -63,12 +68,16 @@ function toChatMessages(
   for (const [index, block] of blocksOf(content).entries()) {
     const place = `${path}.content[${index}]`;
     if (block.type === 'tool_result') {
+      if (takesBlocks) {
+        outputs.push(wholeOutput(block, place));
+        continue;
+      }
       const { text, media } = readOutput(block, place);
       outputs.push(toolMessage(block.toolUseId ?? '', textContent(text)));
       parts.push(...media);
     } else if (block.type === 'tool_use') toolCalls.push(toToolCall(block, place));
     else if (isThinking(block)) earlier.take(block.signature || block.data);
-    else parts.push(toPart(block, place));
+    else parts.push(toPart(block, place, takesBlocks));
   }
   const spoken = parts.length > 0 ? partsContent(parts) : undefined;
   if (spoken || toolCalls.length > 0) {
@@ -90,6 +99,14 @@ function toToolCall({ id, name, input = {} }: ContentBlock, path: string) {
   return create(ToolCallSchema, call);
 }
 
+/** For a model that takes images and failures in the output of a call. */
+function wholeOutput({ toolUseId, content, isError, other }: ContentBlock, path: string): ChatMessage {
+  if (!toolUseId) throw invalid(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
+  const parts = content ? toParts(content, `${path}.content`, true) : [];
+  const members = present({ cache_control: other?.['cache_control'], is_error: isError });
+  return Object.assign(toolMessage(toolUseId, partsContent(parts)), { other: members });
+}
+
 /** Servers take only text as the output of a call, so its images and documents follow in a message of the user. */
 function readOutput({ toolUseId, content, isError, other }: ContentBlock, path: string) {
   if (!toolUseId) throw invalid(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
@@ -104,9 +121,9 @@ function readOutput({ toolUseId, content, isError, other }: ContentBlock, path: 
   return { text: isError ? `Error: ${text}` : text, media };
 }
 
-function toParts(content: BlockContent, path: string): ContentPart[] {
+function toParts(content: BlockContent, path: string, takesBlocks = false): ContentPart[] {
   return blocksOf(content).map((block, index) =>
-    toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`),
+    toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`, takesBlocks),
   );
 }
 
@@ -116,7 +133,31 @@ function blocksOf({ value }: BlockContent): readonly ContentBlock[] {
   return value.case === 'text' ? [create(ContentBlockSchema, { type: 'text', text: value.value })] : [];
 }
 
-function toPart(block: ContentBlock, path: string): ContentPart {
+function toPart(block: ContentBlock, path: string, takesBlocks = false): ContentPart {
+  return takesBlocks ? wholePart(block, path) : plainPart(block, path);
+}
+
+/** With its members for caches and citations. Documents and blocks that only this API has stay as they are. */
+function wholePart(block: ContentBlock, path: string): ContentPart {
+  const { type, other } = block;
+  if (type === 'document' || (type && textTypes.test(type))) {
+    const { type: _, ...members } = blockJson(block);
+    return create(ContentPartSchema, { type, other: members });
+  }
+  return Object.assign(plainPart(block, path), { other });
+}
+
+function blockJson(block: ContentBlock): JsonObject {
+  const { other, content: _, ...members } = toJson(ContentBlockSchema, block) as JsonObject;
+  const content = block.content && contentJson(block.content);
+  return { ...members, ...(isObject(other) && other), ...(content !== undefined && { content }) };
+}
+
+function contentJson({ value }: BlockContent): JsonValue | undefined {
+  return value.case === 'blocks' ? value.value.items.map(blockJson) : value.value;
+}
+
+function plainPart(block: ContentBlock, path: string): ContentPart {
   const { type, text, source, title } = block;
   const { type: form, mediaType, data, url } = source ?? {};
   const embedded = form === 'base64' && mediaType && data ? `data:${mediaType};base64,${data}` : undefined;

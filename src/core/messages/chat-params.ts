@@ -26,12 +26,14 @@ import { toMessages } from './chat-messages.ts';
  * Checks the parameters that only this API has. The rest is checked as in any chat.
  * @param asked how requests for thinking reach the model
  * @param open reads the reasoning of earlier answers. Default: it is dropped
+ * @param takesBlocks whether the model takes contents as this API has them
  * @throws `missing_messages`, `invalid_messages`, `invalid_parameter`
  */
 export function toChatParams(
   params: MessageParams,
   asked: ChatModel['thinking'] = 'effort',
   open?: OpenReasoning,
+  takesBlocks = false,
 ): ChatCompletionParams {
   const { model, maxTokens, topK, toolChoice, outputConfig, stopSequences: items } = params;
   checkLimit(maxTokens);
@@ -40,14 +42,18 @@ export function toChatParams(
     maxTokens,
     temperature: params.temperature,
     topP: params.topP,
-    messages: toMessages(params, open),
+    messages: toMessages(params, open, takesBlocks),
     stop: items.length === 0 ? undefined : { value: { case: 'list', value: { items } } },
-    tools: params.tools.map(toTool),
+    tools: params.tools.map((tool, index) => toTool(tool, index, takesBlocks)),
     toolChoice: toolChoice && toToolChoice(toolChoice),
     parallelToolCalls: toolChoice?.disableParallelToolUse ? false : undefined,
     reasoningEffort: asked === 'none' ? undefined : outputConfig?.effort,
     responseFormat: outputConfig?.format && toResponseFormat(outputConfig.format),
-    other: present({ top_k: topK, thinking: asked === 'parameter' ? params.thinking : undefined }),
+    other: present({
+      top_k: topK,
+      thinking: asked === 'parameter' ? params.thinking : undefined,
+      anthropic_beta: takesBlocks && params.betas.length > 0 ? params.betas : undefined,
+    }),
   });
 }
 
@@ -56,7 +62,11 @@ function checkLimit(value: number | undefined): void {
   throw invalid('max_tokens', '`max_tokens` must be a whole number above 0.');
 }
 
-function toTool({ type, name, description, inputSchema, strict }: MessageTool, index: number): Tool {
+function toTool(
+  { type, name, description, inputSchema, strict, cacheControl }: MessageTool,
+  index: number,
+  takesBlocks: boolean,
+): Tool {
   const path = `tools[${index}]`;
   if (type !== undefined && type !== 'custom') {
     throw invalid(
@@ -68,6 +78,7 @@ function toTool({ type, name, description, inputSchema, strict }: MessageTool, i
   return create(ToolSchema, {
     type: 'function',
     function: { name, description, parameters: inputSchema, strict },
+    other: takesBlocks && cacheControl ? { cache_control: cacheControl } : undefined,
   });
 }
 

@@ -67,6 +67,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
         eventCharactersMax: options.eventCharactersMax,
         bytesMax: chatAnswerBytesMax(params),
         toChunk,
+        isEnd: ({ data }) => data === doneData,
         end: () => chunks.end(),
         toAnswer: (json) => {
           const answer = readAnswer(readWhole(json), report);
@@ -82,6 +83,8 @@ interface StreamReading {
   readonly eventCharactersMax: number;
   readonly bytesMax: number;
   readonly toChunk: ToChunk;
+  /** Whether this event ends the answer. */
+  readonly isEnd: (event: SseEvent) => boolean;
   /** The chunk that ends the choices which are open at `[DONE]`. */
   readonly end: () => ChatChunk | undefined;
   /** Reads the whole answer that a server sends in place of a stream. */
@@ -92,9 +95,9 @@ interface StreamReading {
  * The chunks of a stream, up to its end or `[DONE]`, which ends all choices. The caller checks for finish reasons. The content
  * decides, as some servers give it a wrong type, and some answer with plain JSON.
  */
-async function* chunksOf(
+export async function* chunksOf(
   ask: () => Promise<UpstreamAnswer>,
-  { eventCharactersMax, bytesMax, toChunk, end, toAnswer }: StreamReading,
+  { eventCharactersMax, bytesMax, end, toAnswer, ...reading }: StreamReading,
 ): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
   let isLeft = true;
@@ -120,7 +123,7 @@ async function* chunksOf(
     }
     json?.push(Buffer.from(piece));
     if (json) continue;
-    const read = readChunks(reader.read(piece), toChunk);
+    const read = readChunks(reader.read(piece), reading);
     if (read.isDone) answer.complete();
     if (read.isDone || read.failure) {
       last = read;
@@ -129,14 +132,15 @@ async function* chunksOf(
     if (read.chunks.length > 0) yield read.chunks;
   }
   if (json) return yield [messageChunk(asChunk(toAnswer(Buffer.concat(json))))];
-  last ??= readChunks(reader.end(), toChunk);
+  last ??= readChunks(reader.end(), reading);
   if (last.chunks.length > 0) yield last.chunks;
   if (last.failure) throw last.failure.reason;
   const ending = last.isDone ? end() : undefined;
   if (ending) yield [ending];
 }
 
-type ToChunk = (event: SseEvent) => ChatChunk;
+/** Undefined for an event without news. */
+type ToChunk = (event: SseEvent) => ChatChunk | undefined;
 
 interface ReadChunks {
   readonly chunks: readonly ChatChunk[];
@@ -145,12 +149,16 @@ interface ReadChunks {
 }
 
 /** Reads events up to `[DONE]` or the first that is not a chunk. The chunks before it still reach the client. */
-function readChunks(events: readonly SseEvent[], toChunk: ToChunk): ReadChunks {
+function readChunks(
+  events: readonly SseEvent[],
+  { isEnd, toChunk }: Pick<StreamReading, 'isEnd' | 'toChunk'>,
+): ReadChunks {
   const chunks: ChatChunk[] = [];
   for (const event of events) {
-    if (event.data === doneData) return { chunks, isDone: true };
+    if (isEnd(event)) return { chunks, isDone: true };
     try {
-      chunks.push(toChunk(event));
+      const chunk = toChunk(event);
+      if (chunk) chunks.push(chunk);
     } catch (reason) {
       return { chunks, failure: { reason } };
     }

@@ -9,7 +9,7 @@ import {
   silentLog,
   voicesDiagnostic,
 } from '../diagnostics.ts';
-import { Upstream } from './calls/upstream.ts';
+import { Upstream, type UpstreamSettings } from './calls/upstream.ts';
 import { LimitName } from './chat/limit-names.ts';
 import { noContextReason, readContextTokens, readModelList } from './context/context-tokens.ts';
 import type { OpenAiSettings } from './index.ts';
@@ -20,9 +20,14 @@ const modelList = z.object({ data: z.array(z.object({ id: z.string() })).nullabl
 /** A chat answer that can be charged. */
 const chatAnswer = z.object({ choices: z.array(z.unknown()).min(1), usage: z.unknown().optional() });
 
+/** Of an engine of this kind, or of one that lists its models in the same way. */
+type DiagnosedSettings = UpstreamSettings &
+  Pick<OpenAiSettings, 'models'> &
+  Partial<Pick<OpenAiSettings, 'voices' | 'outputLimit'>>;
+
 interface Examined extends Diagnosis {
   readonly upstream: Upstream;
-  readonly settings: OpenAiSettings;
+  readonly settings: DiagnosedSettings;
   /** The upstream's list of models, as it came. */
   readonly list: unknown;
 }
@@ -33,7 +38,7 @@ interface Examined extends Diagnosis {
  * @param asksChat whether to ask each chat model for one token
  */
 export async function diagnoseOpenAi(
-  settings: OpenAiSettings,
+  settings: DiagnosedSettings,
   diagnosis: Diagnosis,
   asksChat = false,
 ): Promise<{ readonly diagnostics: Diagnostic[]; readonly listed: readonly string[] }> {
@@ -65,7 +70,7 @@ export async function diagnoseOpenAi(
 
 function diagnoseModel(
   { id, type }: DiagnosedModel,
-  { models, isParley = false }: OpenAiSettings,
+  { models, isParley = false }: DiagnosedSettings,
   listed: readonly string[],
 ): Diagnostic {
   const name = models[id] ?? id;
@@ -99,7 +104,7 @@ async function diagnoseContext({ id }: DiagnosedModel, examined: Examined): Prom
 
 async function diagnoseVoices(model: DiagnosedModel, examined: Examined): Promise<Diagnostic> {
   const { upstream, settings, name, signal } = examined;
-  const configured = Object.keys(settings.voices);
+  const configured = Object.keys(settings.voices ?? {});
   if (configured.length > 0) return voicesDiagnostic(model, configured);
   const question = () => readListedVoices(upstream, settings.models[model.id] ?? model.id, signal);
   const { value, error } = await ask(question, examined);
@@ -138,7 +143,11 @@ async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise
   return problem(subject, `It does not answer (${reason}).`, advice);
 }
 
-function diagnoseFailure(thrown: unknown, { baseUrl }: OpenAiSettings, { keyAdvice }: Diagnosis): Diagnostic {
+function diagnoseFailure(
+  thrown: unknown,
+  { baseUrl }: DiagnosedSettings,
+  { keyAdvice }: Diagnosis,
+): Diagnostic {
   const error = toParleyError(thrown);
   const reason = failureReason(error);
   if (thrown instanceof z.ZodError || (!error.hasNotRun && error.httpStatus === 404)) {

@@ -7,9 +7,9 @@ import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upst
 import { isOpenAi, LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { createOpenAiChat } from './chat.ts';
-import { noContextReason, readContextTokens } from './context/context-tokens.ts';
+import { openContexts } from './context/known-contexts.ts';
 import type { RelaySpeakerDeps } from './realtime/speaker.ts';
-import { type Known, ReportedValue, type ReportedValueOptions } from './reported-value.ts';
+import { type Known, kept, type ReportedValue } from './reported-value.ts';
 import { createOpenAiSpeech } from './speech.ts';
 import type { TranscriptionFormat } from './transcription/format.ts';
 import { createOpenAiTranscription } from './transcription.ts';
@@ -37,9 +37,6 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly voicesEveryMs: number;
 }
 
-/** Milliseconds between two readings of a context that is known. */
-const contextEveryMs = 300_000;
-
 /** Any server that speaks the OpenAI API. Connects at first use, or to read a list of voices. */
 export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps): EngineSet {
   const upstream = new Upstream(settings, deps);
@@ -59,16 +56,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
       names: { engine, model },
     });
   };
-  const contexts = new Map<string, ReportedValue<number>>();
-  const openContext = (id: string): Known<number> =>
-    kept(contexts, id, {
-      read: (signal) => readContextTokens(upstream, nameOf(id), signal),
-      pending: 'The context of this model is still being read. Try again in a moment.',
-      reasonOf: (error) => noContextReason(engine, id, error),
-      everyMs: contextEveryMs,
-      log,
-      names: { engine, model: id },
-    });
+  const contexts = openContexts(upstream, nameOf, deps);
   return {
     speech: (id) => createOpenAiSpeech({ upstream, model: nameOf(id), voices: openVoices(nameOf(id)) }),
     transcription: (id) =>
@@ -92,25 +80,16 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
         eventCharactersMax: settings.eventCharactersMax ?? answerBytesMax,
         takesDeveloper: isOpenAi(settings.baseUrl) || settings.isParley === true,
         tokenizer: tokenizerOf(settings.baseUrl, model),
-        context: needsContext ? openContext(id) : undefined,
+        context: needsContext ? contexts.of(id) : undefined,
       });
     },
     reading: () => upstream.reading(),
     close: async () => {
-      for (const source of [...listedVoices.values(), ...contexts.values()]) source.close();
+      for (const source of listedVoices.values()) source.close();
+      contexts.close();
       await Promise.all([probe.close(), upstream.close()]);
     },
   };
-}
-
-function kept<Value>(
-  known: Map<string, ReportedValue<Value>>,
-  name: string,
-  options: ReportedValueOptions<Value>,
-): ReportedValue<Value> {
-  const value = known.get(name) ?? new ReportedValue(options);
-  known.set(name, value);
-  return value;
 }
 
 function relayOf(settings: OpenAiSettings, upstream: Upstream, model: string): RelaySpeakerDeps | undefined {

@@ -89,3 +89,14 @@ export class ReportedValue<Value> implements Known<Value> {
     log.warn({ ...names, ...(cause !== undefined && { err: briefError(cause) }) }, this.#reason);
   }
 }
+
+/** The value of that name, which is opened at its first use. */
+export function kept<Value>(
+  known: Map<string, ReportedValue<Value>>,
+  name: string,
+  options: ReportedValueOptions<Value>,
+): ReportedValue<Value> {
+  const value = known.get(name) ?? new ReportedValue(options);
+  known.set(name, value);
+  return value;
+}

@@ -1,12 +1,22 @@
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import type { ModelEngines } from './model-engines.ts';
 import { RunStream, runAnswer } from './run.ts';
 
 /** The engines of a chat model. No engine may change the request, as the next may receive it too. */
 export function runChat(engines: ModelEngines<ChatEngine>): ChatEngine {
+  const countPrompt = (params: ChatCompletionParams, signal: Signal) =>
+    runAnswer(engines.orderFor(signal.owner), signal, (engine) => {
+      if (engine.countPrompt === undefined) throw new ParleyError('internal_error');
+      return engine.countPrompt(params, signal);
+    });
   return {
     tokenizer: engines.only?.tokenizer,
+    takesBlocks: engines.all.every(({ takesBlocks }) => takesBlocks),
+    countPrompt: engines.all.every((engine) => engine.countPrompt) ? countPrompt : undefined,
     availability: () => engines.availability(),
     // The hold must cover the prompt on whichever engine serves it.
     contextTokens: () => {

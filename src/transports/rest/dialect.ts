@@ -9,7 +9,7 @@ import type { Exchange, RestHandler } from './exchange.ts';
 import { type RestLimits, readJson } from './request.ts';
 
 export interface RestDialect<Params, Answer, Part> {
-  read(body: JsonObject): Params;
+  read(body: JsonObject, exchange: Exchange): Params;
   encode(answer: Answer): JsonValue;
   /** Sends the events of a stream. */
   send(exchange: Exchange, parts: Batches<Part>, params: Params): Promise<unknown>;
@@ -43,12 +43,12 @@ export function dialectHandler<Params, Answer, Part>(
 export function readStreamable<Params>(
   exchange: Exchange,
   { chatBodyBytesMax: bytesMax, requestElementsMax: elementsMax }: RestLimits,
-  readParams: (body: JsonObject) => Params,
+  readParams: (body: JsonObject, exchange: Exchange) => Params,
 ): Promise<{ readonly params: Params; readonly isStreamed: boolean }> {
   return exchange.served.read(async (call) => {
     const limits = { bytesMax, elementsMax, ...requestShape };
     const json = await readJson(exchange, call, limits);
-    const params = readParams(withoutStream(json));
+    const params = readParams(withoutStream(json), exchange);
     refuseNonFinite(pathOfNonFiniteMember(json), 'invalid_parameter');
     return { params, isStreamed: readStream(json['stream']) };
   });

@@ -35,6 +35,12 @@ export function countTokensHandler({ countMessageTokens }: RpcTable, limits: Res
   };
 }
 
+/** Clients send them in a header. */
+function betasOf({ request }: Exchange): string[] {
+  const { 'anthropic-beta': betas = [] } = request.headers;
+  return [betas].flat().flatMap((list) => list.split(',').map((name) => name.trim()));
+}
+
 function encode(message: Message | undefined): JsonObject {
   if (message === undefined) throw new ParleyError('internal_error');
   return encodeMessage(message);
@@ -43,12 +49,14 @@ function encode(message: Message | undefined): JsonObject {
 /** Blocks of search results and of a server's tools have other types here. */
 const freeMembers = /^messages\[\d+\](\.content\[\d+\]){1,2}\.(source|content)$/;
 
-function readParams(body: JsonObject): MessageParams {
+function readParams(body: JsonObject, exchange: Exchange): MessageParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
-  return accept(
+  const params = accept(
     paramsCodec.decode(body, (path) => !freeMembers.test(path)),
     (path) => (/^messages(\[|$)/.test(path) ? 'invalid_messages' : 'invalid_parameter'),
   );
+  params.betas.push(...betasOf(exchange));
+  return params;
 }
 
 function eventForm(exchange: Exchange) {

@@ -73,6 +73,8 @@ export interface UpstreamSettings {
   /** Base URL with the version, such as `http://127.0.0.1:8000/v1`. */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The header of the key. Default: `authorization`, as a bearer token. */
+  readonly keyHeader?: 'x-api-key' | undefined;
   readonly connectMs: number;
   readonly firstByteMs: number;
   readonly idleMs: number;
@@ -119,7 +121,7 @@ export class Upstream {
     this.#settings = settings;
     this.#deps = deps;
     this.#basePath = pathname.replace(/\/+$/, '');
-    this.#headers = ownHeaders(settings.headers, deps.apiKey);
+    this.#headers = ownHeaders(settings, deps.apiKey);
     this.#slots = new CallSlots(settings.callsMax, settings.callQueueMax);
     this.#timeLimit = new TimeLimit(settings.totalMs, () => timeUp(settings.totalMs));
     this.#breaker = new Breaker({
@@ -313,16 +315,15 @@ function markedConnector(timeout: number, program: ServingProgram | undefined): 
     );
 }
 
-/** The headers of every request, names and values in turn. The configured key replaces a configured Authorization. */
-function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string | undefined): string[] {
-  const kept = Object.entries(configured).filter(
-    ([name]) => apiKey === undefined || name.toLowerCase() !== 'authorization',
-  );
+/** The headers of every request, names and values in turn. The configured key replaces a configured header of its name. */
+function ownHeaders({ headers, keyHeader }: UpstreamSettings, apiKey: string | undefined): string[] {
+  const key = keyHeader ?? 'authorization';
+  const kept = Object.entries(headers).filter(([name]) => apiKey === undefined || name.toLowerCase() !== key);
   const names = kept.map(([name]) => name.toLowerCase());
   return [
     ...kept.flat(),
     ...(names.includes('accept-encoding') ? [] : ['accept-encoding', 'identity']),
-    ...(apiKey === undefined ? [] : ['authorization', `Bearer ${apiKey}`]),
+    ...(apiKey === undefined ? [] : [key, keyHeader ? apiKey : `Bearer ${apiKey}`]),
   ];
 }
 

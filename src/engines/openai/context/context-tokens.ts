@@ -5,8 +5,14 @@ import type { Upstream } from '../calls/upstream.ts';
 import { numberOf } from '../json-values.ts';
 
 const listBytesMax = 4 * 1024 * 1024;
-/** Members of a listed model, in the lists of vLLM; OpenRouter and Together; Groq; Mistral. */
-const contextMembers = ['max_model_len', 'context_length', 'context_window', 'max_context_length'];
+/** Members of a listed model, in the lists of vLLM; OpenRouter and Together; Groq; Mistral; Anthropic. */
+const contextMembers = [
+  'max_model_len',
+  'context_length',
+  'context_window',
+  'max_context_length',
+  'max_input_tokens',
+];
 /** Members of `meta` in llama.cpp's list: the context that it serves, and that of the model's training. */
 const metaMembers = ['n_ctx', 'n_ctx_train'];
 

@@ -1,0 +1,165 @@
+/** Reads answers of the Messages API as those of a chat. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
+import { objectsOf, stringOf } from '../../codec/shape.ts';
+import type { ChatAnswer, ChatChunk } from '../../core/entities/chat-answer.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
+import { isObject } from '../../core/values/json.ts';
+import { present } from '../../core/values/present.ts';
+import { malformedResponse } from '../openai/errors.ts';
+
+/** Creates the error that the JSON of an answer reports. */
+type Report = (body: string) => ParleyError;
+
+/** Why an answer ended, in the words of a chat. Default: `stop`. */
+const finishReasons: ReadonlyMap<unknown, string> = new Map([
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'tool_calls'],
+  ['refusal', 'content_filter'],
+]);
+
+/** @throws `upstream_error` if the answer is an error or malformed */
+export function readMessage(json: unknown, report: Report): ChatAnswer {
+  if (!isObject(json)) throw malformedResponse('the answer is not an object');
+  if (json['type'] === 'error') throw report(JSON.stringify(json));
+  const { id, content, stop_reason: reason, stop_sequence: sequence, usage } = json;
+  if (!Array.isArray(content)) throw malformedResponse('the answer has no content');
+  const deltas = objectsOf(content).map((block, index) => deltaOf(block, index, index));
+  const texts = (name: string) => deltas.map((delta) => stringOf(delta[name]) ?? '').join('');
+  const lists = (name: string) => deltas.flatMap((delta) => objectsOf(delta[name]));
+  const calls = lists('tool_calls').map(({ index: _, ...call }) => call);
+  const message = present({
+    role: 'assistant',
+    content: texts('content') || null,
+    reasoning_content: texts('reasoning_content') || undefined,
+    reasoning_details: orNothing(lists('reasoning_details')),
+    citations: orNothing(lists('citations')),
+    tool_calls: orNothing(calls),
+  });
+  const choices = [{ index: 0, message, ...endOf(reason, sequence) }];
+  return answerCodec.decode(
+    present({ id, object: 'chat.completion', choices, usage: usageOf(usage) }) as JsonObject,
+  );
+}
+
+function orNothing(list: JsonObject[]): JsonObject[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
+
+/** @returns also the stop sequence, under the name that vLLM has for it */
+function endOf(reason: JsonValue | undefined, sequence: JsonValue | undefined): JsonObject {
+  const end = { finish_reason: finishReasons.get(reason) ?? 'stop' };
+  return typeof sequence === 'string' ? { ...end, stop_reason: sequence } : end;
+}
+
+/** The tokens of the cache are not among the input tokens of this API. */
+function usageOf(usage: JsonValue | undefined): JsonObject | undefined {
+  if (!isObject(usage)) return undefined;
+  const count = (name: string) => (typeof usage[name] === 'number' ? usage[name] : 0);
+  const [cached, written] = [count('cache_read_input_tokens'), count('cache_creation_input_tokens')];
+  const [prompt, completion] = [count('input_tokens') + cached + written, count('output_tokens')];
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+  };
+}
+
+/** A block, or its beginning, as a piece of a chat's message. @param call the number of a call among the calls */
+function deltaOf(block: JsonObject, index: number, call: number): JsonObject {
+  const { type, text, thinking, signature, data, id, name, input, citations } = block;
+  switch (type) {
+    case 'text':
+      return present({ content: text, citations }) as JsonObject;
+    case 'thinking':
+      return thinkingDelta(index, stringOf(thinking) ?? '', signature);
+    case 'redacted_thinking':
+      return { reasoning_details: [{ type, index, data: data ?? '' }] };
+    case 'tool_use': {
+      const isEmpty = !isObject(input) || Object.keys(input).length === 0;
+      const called = { name: name ?? '', arguments: isEmpty ? '' : JSON.stringify(input) };
+      return { tool_calls: [{ index: call, id: id ?? '', type: 'function', function: called }] };
+    }
+    default:
+      return {};
+  }
+}
+
+/** The text twice: as chats have it, and as the upstream wants it back. */
+function thinkingDelta(index: number, thinking: string, signature?: JsonValue): JsonObject {
+  const detail = present({ type: 'thinking', index, thinking, signature: signature || undefined });
+  return present({ reasoning_content: thinking || undefined, reasoning_details: [detail] }) as JsonObject;
+}
+
+/** Reads the events of one streamed answer. */
+export class MessageEvents {
+  readonly #report: Report;
+  #id: JsonValue = '';
+  #usage: JsonObject = {};
+  /** The numbers of the calls, by the places of their blocks. */
+  readonly #calls = new Map<unknown, number>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  /** @returns undefined for an event without news. @throws `upstream_error` if the event is an error or malformed */
+  read(json: unknown): ChatChunk | undefined {
+    if (!isObject(json)) throw malformedResponse('an event is not an object');
+    const { type, message, delta, usage, content_block: block, index } = json;
+    switch (type) {
+      case 'error':
+        throw this.#report(JSON.stringify(json));
+      case 'message_start':
+        if (isObject(message)) this.#id = message['id'] ?? '';
+        this.#note(isObject(message) ? message['usage'] : undefined);
+        return this.#chunk({ role: 'assistant', content: '' });
+      case 'content_block_start':
+        if (!isObject(block)) return undefined;
+        if (block['type'] === 'tool_use') this.#calls.set(index, this.#calls.size);
+        return this.#chunk(deltaOf(block, Number(index), this.#calls.get(index) ?? 0));
+      case 'content_block_delta':
+        return isObject(delta) ? this.#chunk(this.#pieceOf(delta, index)) : undefined;
+      case 'message_delta': {
+        this.#note(usage);
+        const { stop_reason: reason, stop_sequence: sequence } = isObject(delta) ? delta : {};
+        return reason == null ? undefined : this.#chunk({}, endOf(reason, sequence));
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  /** The counts of an event are those of the answer so far. */
+  #note(usage: JsonValue | undefined): void {
+    for (const [name, value] of Object.entries(isObject(usage) ? usage : {})) {
+      if (value !== null) this.#usage[name] = value;
+    }
+  }
+
+  #pieceOf(delta: JsonObject, index: JsonValue | undefined): JsonObject {
+    const { type, text, thinking, signature, citation, partial_json: json } = delta;
+    switch (type) {
+      case 'text_delta':
+        return { content: text ?? '' };
+      case 'thinking_delta':
+        return thinkingDelta(Number(index), stringOf(thinking) ?? '');
+      case 'signature_delta':
+        return thinkingDelta(Number(index), '', signature);
+      case 'citations_delta':
+        return isObject(citation) ? { citations: [citation] } : {};
+      case 'input_json_delta':
+        return { tool_calls: [{ index: this.#calls.get(index) ?? 0, function: { arguments: json ?? '' } }] };
+      default:
+        return {};
+    }
+  }
+
+  #chunk(delta: JsonObject, end: JsonObject = {}): ChatChunk {
+    const choices = [{ index: 0, delta, finish_reason: null, ...end }];
+    const usage = usageOf(this.#usage) ?? {};
+    return chunkCodec.decode({ id: this.#id, object: 'chat.completion.chunk', choices, usage });
+  }
+}
