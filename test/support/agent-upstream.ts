@@ -2,7 +2,7 @@
 import type { Answer, ScriptedUpstream } from './scripted-upstream.ts';
 import { events, json } from './upstream-answers.ts';
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
 interface Message extends Json {
   readonly role: string;
@@ -23,6 +23,8 @@ export type ToolCall = readonly [name: string, args: Json];
 export interface CountedTokens {
   readonly prompt: number;
   readonly cached: number;
+  /** Written to the cache. Default: 0. */
+  readonly written?: number;
   readonly completion: number;
 }
 
@@ -46,7 +48,7 @@ export interface Manner {
   readonly usage: (tokens: CountedTokens) => Json;
 }
 
-const thought = 'The next step of the task follows.';
+export const thought = 'The next step of the task follows.';
 
 const textOf = ({ content }: Message): string =>
   typeof content === 'string' ? content : JSON.stringify(content ?? '');

@@ -367,6 +367,18 @@ it('reads the context of a model from the list of the upstream', async () => {
   await reading.close();
 });
 
+it('is checked by its list of models', async () => {
+  upstream.answer('/models', json({ data: [{ type: 'model', id: 'upstream-model' }] }));
+  const diagnose = async () => {
+    const { diagnostics } = (await (await parley.admin('/server/diagnose', {})).json()) as {
+      diagnostics: Json[];
+    };
+    return diagnostics.filter(({ area }) => area === 'engine upstream').map(({ found }) => found);
+  };
+  expect(await diagnose()).toEqual([`${upstream.baseUrl} answers.`, 'It lists upstream-model.']);
+  expect(received()?.headers).toMatchObject({ 'x-api-key': upstreamKey, 'anthropic-version': '2023-06-01' });
+});
+
 describe('failures', () => {
   const failed = (type: string, text: string) => ({ type: 'error', error: { type, message: text } });
 

@@ -17,14 +17,15 @@ import {
 } from '../../support/agent-upstream.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { serve } from '../../support/command-line.ts';
+import { playMessages } from '../../support/messages-upstream.ts';
 import type { Parley } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { type Installed, installMsMax, installOnce } from './cache.ts';
 
 /** Credits for a million tokens. */
-const price = { input: 2, cachedInput: 0.5, output: 8 };
+const price = { input: 2, cachedInput: 0.5, cacheWrite: 3, output: 8 };
 /** The same in nano-credits for a token. */
-const nanoCredits = { input: 2_000n, cached: 500n, output: 8_000n };
+const nanoCredits = { input: 2_000n, cached: 500n, written: 3_000n, output: 8_000n };
 const creditsAtFirst = 10_000_000_000n;
 
 /** Installs the program by the block `install` of the page; it must then tell its version. */
@@ -58,19 +59,20 @@ export function describeAgent(agent: {
   const missing = isFolder(installed) ? undefined : installed.missing;
   const program = isFolder(installed) ? installed.folder : '';
   describe.skipIf(missing !== undefined)(`docs/${name}.md${missing ? ` (${missing})` : ''}`, () => {
-    it.each(manners)(
-      'ends a task of three calls before $name, and another one when resumed',
-      async (manner) => {
-        const { run, work, played, checkBooks } = await startAgent(name, program, manner, task);
-        const steps = () => readFileSync(join(work, 'steps.txt'), 'utf8');
-        expect(await run('settings', 'task')).toContain(finalWords);
-        expect(steps()).toBe('one\ntwo\n');
-        expect(await run('settings', 'continue')).toContain(finalWords);
-        expect(steps()).toBe('one\ntwo\none\ntwo\n');
-        expect(played.refused).toEqual([]);
-        await checkBooks();
-      },
-    );
+    const endsTasks = async (manner: Manner | 'messages') => {
+      const { run, work, played, checkBooks } = await startAgent(name, program, manner, task);
+      const steps = () => readFileSync(join(work, 'steps.txt'), 'utf8');
+      expect(await run('settings', 'task')).toContain(finalWords);
+      expect(steps()).toBe('one\ntwo\n');
+      expect(await run('settings', 'continue')).toContain(finalWords);
+      expect(steps()).toBe('one\ntwo\none\ntwo\n');
+      expect(played.refused).toEqual([]);
+      await checkBooks();
+    };
+    it.each(manners)('ends a task of three calls before $name, and another one when resumed', endsTasks);
+
+    it('ends them before an upstream of the Messages API, with the prices of its cache', () =>
+      endsTasks('messages'));
 
     it('works as the page shows it, from the start of the server', async () => {
       const run = await startPage(name, program, task);
@@ -117,11 +119,14 @@ export interface Agent {
   checkBooks(): Promise<void>;
 }
 
-/** @param program the folder of the installed program */
+/**
+ * @param program the folder of the installed program
+ * @param manner of the upstream, or `messages` for one of the Messages API
+ */
 export async function startAgent(
   name: string,
   program: string,
-  manner: Manner,
+  manner: Manner | 'messages',
   task: readonly ToolCall[],
 ): Promise<Agent> {
   const page = readPage(`../${name}`);
@@ -129,9 +134,10 @@ export async function startAgent(
   const upstream = await startScriptedUpstream();
   onTestFinished(() => upstream.stop());
   const models = modelsOf(page, home).map((model) => ({ ...model, engine: 'upstream', price }));
-  const parley = await startBehind(upstream.baseUrl, { models, engine: { models: {}, ...manner.engine } });
+  const engine = manner === 'messages' ? { kind: 'anthropic' } : manner.engine;
+  const parley = await startBehind(upstream.baseUrl, { models, engine: { models: {}, ...engine } });
   onTestFinished(() => parley.close());
-  const played = playAgent(upstream, manner, task);
+  const played = manner === 'messages' ? playMessages(upstream, task) : playAgent(upstream, manner, task);
   const checkBooks = async () => {
     const { store } = parley.app;
     const expected = expectedBooks(played);
@@ -140,23 +146,25 @@ export async function startAgent(
       state,
       tokens?.promptTokens,
       tokens?.cachedTokens ?? 0,
+      tokens?.cacheWriteTokens ?? 0,
       tokens?.completionTokens,
       cost,
     ]);
     expect(recorded.toSorted(([, one], [, other]) => Number(one) - Number(other))).toEqual(expected);
-    const paid = expected.reduce((sum, [, , , , cost]) => sum + cost, 0n);
+    const paid = expected.reduce((sum, [, , , , , cost]) => sum + cost, 0n);
     expect((await store.accounts.find('account-1'))?.balance).toBe(creditsAtFirst - paid);
   };
   return { work, run: runner(page, program, home, parley), played, checkBooks };
 }
 
 function expectedBooks({ counted }: AgentUpstream) {
-  return counted.map(({ prompt, cached, completion }) => {
+  return counted.map(({ prompt, cached, written = 0, completion }) => {
     const cost =
-      BigInt(prompt - cached) * nanoCredits.input +
+      BigInt(prompt - cached - written) * nanoCredits.input +
+      BigInt(written) * nanoCredits.written +
       BigInt(cached) * nanoCredits.cached +
       BigInt(completion) * nanoCredits.output;
-    return ['ok', prompt, cached, completion, cost] as const;
+    return ['ok', prompt, cached, written, completion, cost] as const;
   });
 }
 
