@@ -97,7 +97,7 @@ function createAnthropicChat({ upstream, model, settings, context }: AnthropicCh
       return chunksOf(() => post('/messages', params, true, signal), {
         eventCharactersMax,
         bytesMax: chatAnswerBytesMax(params),
-        isEnd: ({ data }) => /^\s*\{\s*"type"\s*:\s*"message_stop"/.test(data),
+        isEnd: ({ data }) => /^\s*\{[^{}]*"type"\s*:\s*"message_stop"/.test(data),
         toChunk: ({ data }) => {
           const chunk = events.read(readWhole(data));
           hasBegun ||= chunk !== undefined;

@@ -410,6 +410,44 @@ describe('failures', () => {
     expect(await parley.recordOf(response)).toMatchObject({ state: 'failed' });
   });
 
+  it('are not streams whose last event has other members first', async () => {
+    const events = streamed([{ type: 'text', text: 'Blue.' }]).slice(0, -2);
+    const end = streamed([]).at(-2) ?? {};
+    upstream.answer('/messages', eventsOf([...events, end, { note: 'x', type: 'message_stop' }]));
+    const response = await post('/messages', { ...asked, stream: true });
+    expect((await messageEvents(response)).at(-1)).toMatchObject({ type: 'message_stop' });
+    await checkCost(response);
+  });
+
+  it('are paid for by a client that leaves after output: what it got, and the prompt that was reported', async () => {
+    const words = Array.from({ length: 300 }, (_, n) => `wave ${n} `).join('');
+    upstream.answer('/messages', async (exchange) => {
+      exchange.head(200, { 'content-type': 'text/event-stream' });
+      for (const value of streamed([{ type: 'text', text: words }]).slice(0, -3))
+        exchange.write(`data: ${JSON.stringify(value)}\n\n`);
+      await exchange.forever();
+    });
+    const leaving = new AbortController();
+    const response = await parley.postJson(
+      '/messages',
+      { ...asked, max_tokens: 2_000, stream: true },
+      { signal: leaving.signal },
+    );
+    let read = '';
+    for await (const piece of response.body ?? []) {
+      read += Buffer.from(piece);
+      if (read.includes('wave 299')) break;
+    }
+    leaving.abort();
+    const record = await parley.recordOf(response);
+    expect(record).toMatchObject({
+      state: 'cancelled',
+      tokens: { ...counted, completionTokens: expect.any(Number) },
+    });
+    expect(record.tokens?.completionTokens).toBeGreaterThan(600);
+    expect(record.cost).toBe(cost + (BigInt(record.tokens?.completionTokens ?? 0) - 40n) * 15_000n);
+  });
+
   it('are streams without an end', async () => {
     upstream.answer('/messages', eventsOf(streamed([{ type: 'text', text: 'Blue.' }]).slice(0, -2)));
     const response = await post('/messages', { ...asked, stream: true });
