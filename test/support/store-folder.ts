@@ -33,8 +33,9 @@ export const writingHere: Pick<AppOverrides, 'openStore'> =
 
 const inMemory = '/dev/shm';
 const bytesMin = 2 * 2 ** 30;
+const disk = tmpdir();
 /** Databases of the first tier are in memory if there is room, as SQLite waits for the disk after each commit. */
-const folders = isFirstTier && hasRoom(inMemory) ? inMemory : tmpdir();
+const usual = isFirstTier && hasRoom(inMemory) ? inMemory : disk;
 
 function hasRoom(folder: string): boolean {
   if (!existsSync(folder)) return false;
@@ -81,7 +82,9 @@ async function makeDatabase(): Promise<Buffer> {
 }
 
 function newFolder(): string {
-  return mkdtempSync(join(folders, 'parley-store-'));
+  const folder = tmpdir();
+  // A test may have chosen another place.
+  return mkdtempSync(join(folder === disk ? usual : folder, 'parley-store-'));
 }
 
 function sqliteFolder(path: string): StoreFolder {
