@@ -179,7 +179,8 @@ export class ChatOperations {
    */
   async #meterCut(job: ChatJob, answer: StreamedAnswer, left?: DetachableChunks): Promise<TokenUsage> {
     const { hasOutput } = job.call.metering;
-    if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
+    const isUnknown = answer.usage === undefined || answer.isOpaque;
+    if (hasOutput && isUnknown) await left?.readOn((chunks) => answer.take(chunks));
     // The count continues after the client, who pays for it, has left.
     const signal = new OwnSignal();
     signal.owner = job.call.signal.owner;

@@ -49,7 +49,7 @@ function orNothing(list: JsonObject[]): JsonObject[] | undefined {
 
 /** @returns also the stop sequence, under the name that vLLM has for it */
 function endOf(reason: JsonValue | undefined, sequence: JsonValue | undefined): JsonObject {
-  const end = { finish_reason: finishReasons.get(reason) ?? 'stop' };
+  const end = { finish_reason: reason == null ? null : (finishReasons.get(reason) ?? 'stop') };
   return typeof sequence === 'string' ? { ...end, stop_reason: sequence } : end;
 }
 
@@ -78,8 +78,7 @@ function deltaOf(block: JsonObject, index: number, call: number): JsonObject {
     case 'redacted_thinking':
       return { reasoning_details: [{ type, index, data: data ?? '' }] };
     case 'tool_use': {
-      const isEmpty = !isObject(input) || Object.keys(input).length === 0;
-      const called = { name: name ?? '', arguments: isEmpty ? '' : JSON.stringify(input) };
+      const called = { name: name ?? '', arguments: isObject(input) ? JSON.stringify(input) : '' };
       return { tool_calls: [{ index: call, id: id ?? '', type: 'function', function: called }] };
     }
     default:
@@ -93,6 +92,22 @@ function thinkingDelta(index: number, thinking: string, signature?: JsonValue): 
   return present({ reasoning_content: thinking || undefined, reasoning_details: [detail] }) as JsonObject;
 }
 
+function pieceOf(delta: JsonObject, index: JsonValue | undefined): JsonObject {
+  const { type, text, thinking, signature, citation } = delta;
+  switch (type) {
+    case 'text_delta':
+      return { content: text ?? '' };
+    case 'thinking_delta':
+      return thinkingDelta(Number(index), stringOf(thinking) ?? '');
+    case 'signature_delta':
+      return thinkingDelta(Number(index), '', signature);
+    case 'citations_delta':
+      return isObject(citation) ? { citations: [citation] } : {};
+    default:
+      return {};
+  }
+}
+
 /** Reads the events of one streamed answer. */
 export class MessageEvents {
   readonly #report: Report;
@@ -100,6 +115,8 @@ export class MessageEvents {
   #usage: JsonObject = {};
   /** The numbers of the calls, by the places of their blocks. */
   readonly #calls = new Map<unknown, number>();
+  /** The places of calls whose input has not begun. */
+  readonly #withoutInput = new Set<unknown>();
 
   constructor(report: Report) {
     this.#report = report;
@@ -114,14 +131,22 @@ export class MessageEvents {
         throw this.#report(JSON.stringify(json));
       case 'message_start':
         if (isObject(message)) this.#id = message['id'] ?? '';
-        this.#note(isObject(message) ? message['usage'] : undefined);
+        // Its output tokens are a beginning. The report is that of the end.
+        this.#note(
+          isObject(message) && isObject(message['usage']) ? { ...message['usage'], output_tokens: 0 } : {},
+        );
         return this.#chunk({ role: 'assistant', content: '' });
       case 'content_block_start':
         if (!isObject(block)) return undefined;
-        if (block['type'] === 'tool_use') this.#calls.set(index, this.#calls.size);
-        return this.#chunk(deltaOf(block, Number(index), this.#calls.get(index) ?? 0));
+        if (block['type'] === 'tool_use') return this.#beginCall(block, index);
+        return this.#chunk(deltaOf(block, Number(index), 0));
       case 'content_block_delta':
-        return isObject(delta) ? this.#chunk(this.#pieceOf(delta, index)) : undefined;
+        if (!isObject(delta)) return undefined;
+        if (delta['type'] !== 'input_json_delta') return this.#chunk(pieceOf(delta, index));
+        if (delta['partial_json']) this.#withoutInput.delete(index);
+        return this.#input(index, delta['partial_json'] ?? '');
+      case 'content_block_stop':
+        return this.#withoutInput.delete(index) ? this.#input(index, '{}') : undefined;
       case 'message_delta': {
         this.#note(usage);
         const { stop_reason: reason, stop_sequence: sequence } = isObject(delta) ? delta : {};
@@ -132,28 +157,25 @@ export class MessageEvents {
     }
   }
 
+  /** Its input is empty here, and follows in pieces. A call without parameters has none. */
+  #beginCall(block: JsonObject, index: JsonValue | undefined): ChatChunk {
+    const { input, ...begun } = block;
+    const isWhole = isObject(input) && Object.keys(input).length > 0;
+    if (!isWhole) this.#withoutInput.add(index);
+    this.#calls.set(index, this.#calls.size);
+    return this.#chunk(deltaOf(isWhole ? block : begun, Number(index), this.#calls.size - 1));
+  }
+
+  #input(index: JsonValue | undefined, json: JsonValue): ChatChunk {
+    return this.#chunk({
+      tool_calls: [{ index: this.#calls.get(index) ?? 0, function: { arguments: json } }],
+    });
+  }
+
   /** The counts of an event are those of the answer so far. */
   #note(usage: JsonValue | undefined): void {
     for (const [name, value] of Object.entries(isObject(usage) ? usage : {})) {
       if (value !== null) this.#usage[name] = value;
-    }
-  }
-
-  #pieceOf(delta: JsonObject, index: JsonValue | undefined): JsonObject {
-    const { type, text, thinking, signature, citation, partial_json: json } = delta;
-    switch (type) {
-      case 'text_delta':
-        return { content: text ?? '' };
-      case 'thinking_delta':
-        return thinkingDelta(Number(index), stringOf(thinking) ?? '');
-      case 'signature_delta':
-        return thinkingDelta(Number(index), '', signature);
-      case 'citations_delta':
-        return isObject(citation) ? { citations: [citation] } : {};
-      case 'input_json_delta':
-        return { tool_calls: [{ index: this.#calls.get(index) ?? 0, function: { arguments: json ?? '' } }] };
-      default:
-        return {};
     }
   }
 

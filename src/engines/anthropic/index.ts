@@ -1,3 +1,4 @@
+import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { checkWhole } from '../../core/chat/checks.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
@@ -67,9 +68,8 @@ interface AnthropicChatOptions {
 function createAnthropicChat({ upstream, model, settings, context }: AnthropicChatOptions): ChatEngine {
   const { parameters, eventCharactersMax } = settings;
   const post = (path: string, params: ChatCompletionParams, stream: boolean, signal: Signal) => {
-    const request = toRequest(params, { model, stream, parameters });
-    if (path !== '/messages')
-      for (const name of ['max_tokens', 'stream', 'temperature']) delete request[name];
+    const whole = toRequest(params, { model, stream, parameters });
+    const request = path === '/messages' ? whole : counted(whole);
     const betas = betasOf(params, settings.betas);
     const headers = {
       'content-type': 'application/json',
@@ -112,6 +112,21 @@ function createAnthropicChat({ upstream, model, settings, context }: AnthropicCh
       });
     },
   };
+}
+
+/** The members of a request that its count of tokens may have. The API refuses any other. */
+const countedMembers: ReadonlySet<string> = new Set([
+  'model',
+  'system',
+  'messages',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+]);
+
+function counted(request: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(request).filter(([name]) => countedMembers.has(name)));
 }
 
 /** The beta features that the client asks for and the operator allows. */

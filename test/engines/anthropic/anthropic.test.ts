@@ -219,7 +219,14 @@ describe('POST /messages', () => {
 
   it('counts tokens as the upstream does', async () => {
     upstream.answer('/messages/count_tokens', json({ input_tokens: 12_345 }));
-    const response = await post('/messages/count_tokens', { ...asked, system: 'You look.' });
+    const unread = {
+      temperature: 0.5,
+      top_p: 0.5,
+      top_k: 5,
+      stop_sequences: ['END'],
+      metadata: { user_id: 'u' },
+    };
+    const response = await post('/messages/count_tokens', { ...asked, ...unread, system: 'You look.' });
     expect(await response.json()).toEqual({ input_tokens: 12_345 });
     expect(received()?.json).toEqual({
       model: 'upstream-model',
@@ -322,6 +329,50 @@ describe('a chat', () => {
     ];
     expect((await post('/responses', { model: 'served', input, tools })).status).toBe(200);
     expect(received()?.json.messages[1]).toEqual({ role: 'assistant', content: [thinking, call] });
+  });
+
+  it.each([false, true])('gets the empty parameters of a call as JSON, streamed: %s', async (stream) => {
+    const content = [
+      { ...call, input: {} },
+      { ...call, id: 'toolu_2' },
+    ];
+    const silent = streamed(content).map((event) => {
+      const { delta } = event as { delta?: Json };
+      return delta?.['partial_json'] === '{}' ? { ...event, delta: { ...delta, partial_json: '' } } : event;
+    });
+    upstream.answer('/messages', stream ? eventsOf(silent) : json(message(content)));
+    const messages = [{ role: 'user', content: 'Look.' }];
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }];
+    const response = await post('/chat/completions', { model: 'served', messages, tools, stream });
+    const texts = ['', ''];
+    if (stream) {
+      for (const { choices } of (await readEvents(response)).events)
+        for (const { index, function: called } of choices?.[0]?.delta?.tool_calls ?? [])
+          texts[index] += called?.arguments ?? '';
+    } else {
+      const { choices } = (await response.json()) as { choices: [{ message: { tool_calls: typeof calls } }] };
+      const calls: readonly { function: { arguments: string } }[] = choices[0].message.tool_calls;
+      for (const [index, { function: called }] of calls.entries()) texts[index] = called.arguments;
+    }
+    expect(texts).toEqual(['{}', '{"at":"sea"}']);
+  });
+
+  it('is counted here if its end does not report its output', async () => {
+    const events = streamed([{ type: 'text', text: 'word '.repeat(500) }]).map(
+      (event): Json => ({ ...event, usage: undefined }),
+    );
+    upstream.answer('/messages', eventsOf(events));
+    const response = await post('/messages', { ...asked, max_tokens: 2_000, stream: true });
+    await response.text();
+    const { state, tokens } = await parley.recordOf(response);
+    expect(state).toBe('ok');
+    expect(tokens?.completionTokens).toBeGreaterThan(450);
+  });
+
+  it('is not whole without a reason of its end', async () => {
+    upstream.answer('/messages', json(message([{ type: 'text', text: 'Blue.' }], { stop_reason: null })));
+    const response = await post('/messages', asked);
+    expect(response.status).toBe(502);
   });
 
   it('refuses several answers, and tools that are no functions', async () => {
@@ -446,6 +497,35 @@ describe('failures', () => {
     });
     expect(record.tokens?.completionTokens).toBeGreaterThan(600);
     expect(record.cost).toBe(cost + (BigInt(record.tokens?.completionTokens ?? 0) - 40n) * 15_000n);
+  });
+
+  it('are paid for in full by a client that leaves after output whose tokens only the upstream knows', async () => {
+    const left = Promise.withResolvers<void>();
+    const events = streamed([redacted, { type: 'text', text: 'Blue.' }]);
+    upstream.answer('/messages', async (exchange) => {
+      exchange.head(200, { 'content-type': 'text/event-stream' });
+      const send = (value: Json) => exchange.write(`data: ${JSON.stringify(value)}\n\n`);
+      for (const value of events.slice(0, -3)) await send(value);
+      await left.promise;
+      // So that the server sees that the client has left.
+      for (let pings = 0; pings < 20; pings++) {
+        await exchange.pause(20);
+        await send({ type: 'ping' });
+      }
+      for (const value of events.slice(-3)) await send(value);
+      exchange.end();
+    });
+    const leaving = new AbortController();
+    const init = { signal: leaving.signal };
+    const response = await parley.postJson('/messages', { ...asked, stream: true }, init);
+    let read = '';
+    for await (const piece of response.body ?? []) {
+      read += Buffer.from(piece);
+      if (read.includes('"e."')) break;
+    }
+    leaving.abort();
+    left.resolve();
+    expect(await parley.recordOf(response)).toMatchObject({ cost, tokens: counted });
   });
 
   it('are streams without an end', async () => {
