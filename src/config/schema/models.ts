@@ -164,7 +164,7 @@ const chatModel = group({
   imageTokens: wholeNumber(1, 10_000_000)
     .optional()
     .describe(
-      'Tokens that are held for an image of unknown size: one behind a URL, or in another format than PNG, JPEG, GIF and WebP. The size of others tells how many they may have. Default: 16384.',
+      'Tokens that are held for an image of unknown size (one behind a URL, or in another format than PNG, JPEG and WebP), and at least held for any other, whose size tells how many it may have. Default: 16384 for those of unknown size.',
     ),
 }).describe('A chat model. It costs prepaid credits.');
 

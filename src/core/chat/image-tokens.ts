@@ -34,12 +34,12 @@ function squares({ width, height }: Size, { pixels, tokensMax }: typeof fine): n
   return Math.min(tokensMax, Math.ceil(width / pixels) * rows + rows + 2);
 }
 
+/** A GIF says nothing certain at its beginning, as its first frame may be larger than its screen. */
 function sizeOf(head: Buffer): Size | undefined {
   if (head.length < 30) return undefined;
   const form = head.toString('latin1', 0, 16);
-  if (form.startsWith('\x89PNG\r\n\x1a\n'))
+  if (form.startsWith('\x89PNG\r\n\x1a\n') && form.endsWith('IHDR'))
     return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) };
-  if (/^GIF8[79]a/.test(form)) return { width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
   if (form.startsWith('\xff\xd8')) return sizeOfJpeg(head);
   return /^RIFF.{4}WEBP/s.test(form) ? sizeOfWebp(head, form.slice(12)) : undefined;
 }

@@ -14,6 +14,8 @@ const textMembers: ReadonlySet<string> = new Set([
   'annotations',
   'cache_control',
 ]);
+/** Members of a request to vLLM that may change how many tokens an image has. */
+const scalingMembers = ['mm_processor_kwargs', 'media_io_kwargs'];
 const toolTypes: ReadonlySet<string> = new Set(['function', 'custom']);
 
 export interface Reference {
@@ -25,16 +27,18 @@ export interface Reference {
 
 /**
  * Everything that a prompt refers to.
- * @param unsized tokens of an image whose size is unknown
+ * @param least what the model's operator says that an image may have, whatever its size. Default: only what the size tells
  */
-export function referencesOf(params: ChatCompletionParams, unsized = imageTokensDefault): Reference[] {
+export function referencesOf(params: ChatCompletionParams, least?: number): Reference[] {
+  const unsized = least ?? imageTokensDefault;
   const images = params.messages.flatMap(imagesOf).map(({ url = '' }) => {
     if (!/^data:/i.test(url)) return { tokens: unsized, bytes: 0 };
     // Some servers take documents in place of an image.
     if (!/^data:image\//i.test(url)) return { tokens: Infinity, bytes: 0 };
-    return { tokens: imageTokens(url) ?? unsized, bytes: url.length };
+    return { tokens: Math.max(imageTokens(url) ?? unsized, least ?? 0), bytes: url.length };
   });
-  return refersElsewhere(params) ? [...images, { tokens: Infinity, bytes: 0 }] : images;
+  const isScaled = images.length > 0 && scalingMembers.some((name) => isFilled(params.other?.[name]));
+  return isScaled || refersElsewhere(params) ? [...images, { tokens: Infinity, bytes: 0 }] : images;
 }
 
 /** The same prompt without the data of its images. */
@@ -94,5 +98,5 @@ function isReference({ type, imageUrl, inputAudio, file, other = {} }: ContentPa
 }
 
 function isMember([name, value]: [string, JsonValue]): boolean {
-  return value !== null && name !== 'cache_control';
+  return value !== null && name !== 'cache_control' && name !== 'citations';
 }

@@ -27,6 +27,7 @@ writeFileSync(
     models: [
       { ...model, id: 'm' },
       { ...model, id: 'set', imageTokens: 256 },
+      { ...model, id: 'large', imageTokens: 50_000 },
       { ...model, id: 'short', contextTokens: 3_000 },
     ],
   }),
@@ -64,8 +65,8 @@ type Json = Record<string, unknown>;
 const image = (url: unknown, more: Json = {}) => ({ type: 'image_url', image_url: { url }, ...more });
 
 /** The tokens that a prompt of these parts holds beyond the bytes of its texts. */
-async function heldFor(parts: readonly Json[], id = 'm'): Promise<number> {
-  const body = { model: id, messages: [{ role: 'user', content: parts }] };
+async function heldFor(parts: readonly Json[], id = 'm', more: Json = {}): Promise<number> {
+  const body = { model: id, messages: [{ role: 'user', content: parts }], ...more };
   const key = await parley.newKey({ credits: '1000' });
   let held = 0;
   upstream.answer('/chat/completions', async (exchange) => {
@@ -96,7 +97,8 @@ it.each<[string, string, number]>([
   ['the largest for most models', png(1_024, 1_024), 4_160],
   ['a PNG for models with larger images', png(2_800, 2_800), 100 * 100 + 102],
   ['an image that every model scales down', png(20_000, 20_000), 16_384],
-  ['a GIF', gif(800, 600), 1_940],
+  ['a GIF, whose frames may be larger than its screen', gif(800, 600), 16_384],
+  ['a PNG that begins with another chunk', png(1, 1).replace('SUhEUg', 'dEVYdA'), 16_384],
   ['a JPEG behind metadata', jpeg(800, 600), 1_940],
   ['a lossy WebP', webp('VP8 ', 0, 0, 0, 0x9d, 1, 0x2a, ...little(800), ...little(600)), 1_940],
   ['a lossless WebP', lossless(800, 600), 1_940],
@@ -115,6 +117,7 @@ it('holds each image, and what the model sets for one of unknown size', async ()
   ];
   expect(await heldFor(parts)).toBe(16_384 + 1_940);
   expect(await heldFor(parts, 'set')).toBe(256 + 1_940);
+  expect(await heldFor([image(png(8, 8))], 'large')).toBe(50_000);
 });
 
 it.each<[string, Json]>([
@@ -128,6 +131,19 @@ it.each<[string, Json]>([
 ])('%s holds the whole context', async (_, part) => {
   const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: [part] }] });
   expect((await heldFor([part])) + body.length - dataBytes([part])).toBe(contextTokens);
+});
+
+it.each(['mm_processor_kwargs', 'media_io_kwargs'])(
+  'an image with %s holds the whole context',
+  async (name) => {
+    const [part, more] = [image(png(8, 8)), { [name]: { min_pixels: 9_000_000 } }];
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: [part] }], ...more });
+    expect((await heldFor([part], 'm', more)) + body.length - dataBytes([part])).toBe(contextTokens);
+  },
+);
+
+it('a text that cites something holds its bytes', async () => {
+  expect(await heldFor([{ type: 'text', text: 'Blue.', citations: [{ cited_text: 'blue' }] }])).toBe(0);
 });
 
 it('holds no more than the context', async () => {
