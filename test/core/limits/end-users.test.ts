@@ -1,4 +1,5 @@
 /** End users and tags that clients name: on every wire, in records and totals, and the budget of each end user. */
+import { randomUUID } from 'node:crypto';
 import { create, fromJson } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import {
@@ -24,6 +25,8 @@ afterAll(() => parley.close());
 
 type Json = Record<string, unknown>;
 const messages = [{ role: 'user', content: 'a' }];
+/** The parts of Claude Code's `metadata.user_id`. */
+const [device, account, session] = ['0a'.repeat(32), randomUUID(), randomUUID()];
 const post = (path: string, body: Json, headers: Json = {}, secret = parley.apiKey) =>
   parley.postJson(
     path,
@@ -68,6 +71,28 @@ describe('a record names', () => {
       {},
       ['u', 'b'],
     ],
+    ...[
+      ['as a text', `user_${device}_account_${account}_session_${session}`],
+      [
+        'as JSON',
+        JSON.stringify({ device_id: device, account_uuid: account, session_id: session, cd: 'more' }),
+      ],
+    ].map(([form, id]): [string, string, Json, Json, string[]] => [
+      `Claude Code without its session, which it names ${form}`,
+      '/messages',
+      { messages, metadata: { user_id: id, tags: ['b'] } },
+      {},
+      [`user_${device}_account_${account}`, 'b'],
+    ]),
+    ...['{"device_id":"d"}', '{"a":', '{}', 'my_session_1'].map(
+      (id): [string, string, Json, Json, (string | undefined)[]] => [
+        `${id}, which names no session of Claude Code`,
+        '/messages',
+        { messages, metadata: { user_id: id } },
+        {},
+        [id, undefined],
+      ],
+    ),
     [
       'tags of metadata',
       '/chat/completions',
@@ -242,6 +267,21 @@ describe('limits.per_end_user', () => {
       expect((await chatOf(other.secret, 'ann')).status).toBe(200);
     },
   );
+
+  it('covers all sessions of Claude Code', async () => {
+    const { secret } = await parley.keyWith({ perEndUser: { day: '3' } });
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => {
+        const sessionId = randomUUID();
+        const id =
+          index % 2 === 0
+            ? `user_${device}_account__session_${sessionId}`
+            : JSON.stringify({ device_id: device, account_uuid: '', session_id: sessionId });
+        return post('/messages', { messages, metadata: { user_id: id } }, {}, secret);
+      }),
+    );
+    expect(countStatuses(answers)).toEqual({ 200: 3, 402: 3 });
+  });
 
   it('gives back what failed, begins again the next day, and shortens an answer to what is left', async () => {
     const { secret } = await parley.keyWith({ perEndUser: { day: '5' }, budgets: { total: '100' } });
