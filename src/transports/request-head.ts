@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Client } from '../core/access/gate.ts';
 import type { Wire } from '../core/entities/usage.ts';
@@ -16,6 +17,14 @@ export function requestHead(wire: Wire, client: Client, headers: IncomingHttpHea
     return typeof value === 'string' ? value : undefined;
   };
   return { wire, client, header };
+}
+
+/** The text of a header in UTF-8. Node reads all headers as Latin-1, which stays where the bytes are no UTF-8. */
+export function utf8Header({ header }: RequestHead, name: string): string | undefined {
+  const value = header(name);
+  if (value === undefined) return undefined;
+  const bytes = Buffer.from(value, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : value;
 }
 
 /** Reads a key in the header `x-api-key` as one in `Authorization`, which prevails if both are sent. */

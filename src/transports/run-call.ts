@@ -22,7 +22,7 @@ import { andThen, type Soon } from '../core/values/soon.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { CallTrace } from './call-trace.ts';
 import { type Headers, noHeaders, rateHeaders } from './rate-headers.ts';
-import { isCompressed, type RequestHead } from './request-head.ts';
+import { isCompressed, type RequestHead, utf8Header } from './request-head.ts';
 import type { OpenRpc } from './rpc/open-rpcs.ts';
 
 export interface CallDeps {
@@ -132,9 +132,11 @@ export class ServedCall {
 
   #opened({ kind, operation }: Exclude<Rpc, AdminRpc>): Soon<State> {
     const { gate } = this.#deps;
-    const { header } = this.#head;
-    const labels = { endUser: header('x-parley-end-user'), tags: header('x-parley-tags') };
-    const idempotencyKey = header('idempotency-key');
+    const labels = {
+      endUser: utf8Header(this.#head, 'x-parley-end-user'),
+      tags: utf8Header(this.#head, 'x-parley-tags'),
+    };
+    const idempotencyKey = this.#head.header('idempotency-key');
     const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey, labels };
     const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
     return andThen<Call, State>(opening, (call) => {

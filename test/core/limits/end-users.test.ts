@@ -27,6 +27,8 @@ type Json = Record<string, unknown>;
 const messages = [{ role: 'user', content: 'a' }];
 /** The parts of Claude Code's `metadata.user_id`. */
 const [device, account, session] = ['0a'.repeat(32), randomUUID(), randomUUID()];
+/** The value of a header whose bytes are the text in UTF-8, as `fetch` sends Latin-1. */
+const sentAsUtf8 = (text: string) => Buffer.from(text).toString('latin1');
 const post = (path: string, body: Json, headers: Json = {}, secret = parley.apiKey) =>
   parley.postJson(
     path,
@@ -47,6 +49,20 @@ describe('a record names', () => {
       { messages, user: 'u' },
       { 'x-parley-end-user': 'ann' },
       ['ann', undefined],
+    ],
+    [
+      'headers in UTF-8',
+      '/chat/completions',
+      { messages },
+      { 'x-parley-end-user': sentAsUtf8('José 💶'), 'x-parley-tags': sentAsUtf8('ß,é') },
+      ['José 💶', 'ß,é'],
+    ],
+    [
+      'headers in Latin-1',
+      '/chat/completions',
+      { messages },
+      { 'x-parley-end-user': 'José', 'x-parley-tags': 'é' },
+      ['José', 'é'],
     ],
     [
       'safety_identifier',
@@ -267,6 +283,13 @@ describe('limits.per_end_user', () => {
       expect((await chatOf(other.secret, 'ann')).status).toBe(200);
     },
   );
+
+  it('is the same for a name in the body and in a header', async () => {
+    const { secret } = await parley.keyWith({ perEndUser: { day: '1' } });
+    expect((await chatOf(secret, 'José')).status).toBe(200);
+    const headers = { 'x-parley-end-user': sentAsUtf8('José') };
+    expect((await post('/chat/completions', { messages }, headers, secret)).status).toBe(402);
+  });
 
   it('covers all sessions of Claude Code', async () => {
     const { secret } = await parley.keyWith({ perEndUser: { day: '3' } });
