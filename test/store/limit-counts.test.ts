@@ -1,6 +1,7 @@
 /** Counted amounts, on each database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CountedAmount } from '../../src/core/entities/count.ts';
+import { keptMs } from '../../src/core/entities/idempotency.ts';
 import type { Store } from '../../src/core/entities/store.ts';
 import {
   type AccountId,
@@ -10,6 +11,7 @@ import {
   newLedgerEntryId,
   newRequestId,
 } from '../../src/core/values/ids.ts';
+import { endUserId } from '../../src/core/values/labels.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { outcomeOf } from '../support/reservations.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
@@ -59,6 +61,27 @@ describe('counted amounts', () => {
     expect(await next.requests.taken([month])).toEqual([4n]);
     await next.close();
     await killed.remove();
+  });
+
+  it('of end users are removed with old records, 63 days after their day or month began', async () => {
+    const endUser = endUserId(keyId);
+    const periods = ['2026-09', '2026-10', '2026-09-28', '2026-09-29'];
+    const counted = [keyId, endUser].flatMap((owner) =>
+      periods.map((period) => ({ ...budget(1n, 100n), owner, period })),
+    );
+    const spent = start();
+    await store.requests.reserve(spent, { hold: hold(1n), counted });
+    await store.requests.settle(spent.id, ended(1n));
+    const nowMs = Date.UTC(2026, 11, 1, 12);
+    const cut = { recordsBeforeMs: 0, answersBeforeMs: nowMs - keptMs };
+    await store.usage.prune(cut, 1, auditEntry());
+    await store.close();
+    store = await folder.open();
+    const left = counted.filter(
+      ({ owner, period }) => owner === keyId || !['2026-09', '2026-09-28'].includes(period),
+    );
+    const taken = await store.requests.taken(counted);
+    expect(counted.filter((_, at) => taken[at] !== 0n)).toEqual(left);
   });
 
   it('admit exactly 10 of 200 reservations at once, from every node', async () => {
