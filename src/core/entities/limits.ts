@@ -30,10 +30,8 @@ export interface Limits {
   readonly charactersPerDay?: number | undefined;
   readonly budgets?: Budgets | undefined;
   /** The budget of each end user that the client names. */
-  readonly perEndUser?: EndUserBudgets | undefined;
+  readonly perEndUser?: Omit<Budgets, 'total'> | undefined;
 }
-
-export type EndUserBudgets = Omit<Budgets, 'total'>;
 
 /** A key or an account. */
 export interface Limited {

@@ -17,7 +17,7 @@ import { MessageEvents, readMessage } from './answer.ts';
 import { toBytes, toRequest } from './request.ts';
 
 /** Checked, with every default filled in. */
-export interface AnthropicSettings extends UpstreamSettings {
+interface AnthropicSettings extends UpstreamSettings {
   /** The upstream's model names, by the ids of the catalog, where the two differ. */
   readonly models: Readonly<Record<string, string>>;
   /** The header `anthropic-version`. */

@@ -13,7 +13,7 @@ import { applyParameters, type ChatParameters } from '../openai/chat/operator-me
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 
-export interface RequestForm {
+interface RequestForm {
   /** The upstream's name of the model. */
   readonly model: string;
   readonly stream: boolean;

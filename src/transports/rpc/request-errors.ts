@@ -8,8 +8,8 @@ export function malformed(cause?: unknown): ParleyError {
   });
 }
 
-export function tooLarge(cause?: unknown): ParleyError {
-  return new ParleyError('payload_too_large', { message: 'A message of the request is too large.', cause });
+export function tooLarge(): ParleyError {
+  return new ParleyError('payload_too_large', { message: 'A message of the request is too large.' });
 }
 
 /** For a message that is marked as compressed although the headers name no compression, and for an unknown mark. */

@@ -16,7 +16,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { refuseExcess } from '../refusals.ts';
 import { malformed, notOneMessage } from './request-errors.ts';
 
-export interface BodyLimits extends RequestLimits {
+interface BodyLimits extends RequestLimits {
   /** Bytes of a message, compressed and decompressed. */
   readonly bytesMax: number;
 }
