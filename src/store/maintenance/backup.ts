@@ -1,5 +1,4 @@
 /** Backups of the database, also while a server runs. */
-
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -86,11 +85,13 @@ export async function backUp(
   }
 }
 
+/** The ends of the names of incomplete files: those of this version, and of versions that gave all runs one name. */
+const partialEnd = /^\.partial(-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$/;
+
 function partialFiles(file: string): string[] {
-  const folder = dirname(file);
-  const start = `${basename(file)}.partial`;
+  const [folder, own] = [dirname(file), basename(file)];
   return readdirSync(folder)
-    .filter((name) => name.startsWith(start))
+    .filter((name) => name.startsWith(own) && partialEnd.test(name.slice(own.length)))
     .map((name) => join(folder, name));
 }
 
@@ -115,9 +116,11 @@ async function copyDatabase(path: string, target: string, copied?: BackupProgres
   try {
     const bytesTotal = bytesToCopy(path);
     const thread = new Worker(siblingWorker(import.meta.url, 'copy-thread'), {
-      workerData: { path, target },
+      workerData: { path, target, busyMs },
     });
-    const show = () => copied?.(Math.min(statSync(target).size, bytesTotal), bytesTotal);
+    // Another run may have removed it.
+    const bytes = () => statSync(target, { throwIfNoEntry: false })?.size ?? 0;
+    const show = () => copied?.(Math.min(bytes(), bytesTotal), bytesTotal);
     const timer = setInterval(show, progressMs);
     await once(thread, 'exit').finally(() => clearInterval(timer));
     copied?.(bytesTotal, bytesTotal);

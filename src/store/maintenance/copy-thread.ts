@@ -2,10 +2,14 @@
 import { workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 
-/** How long the copy waits for a writing program. */
-const busyMs = 5_000;
+interface Copy {
+  readonly path: string;
+  readonly target: string;
+  /** How long the copy waits for a writing program. */
+  readonly busyMs: number;
+}
 
-const { path, target }: { readonly path: string; readonly target: string } = workerData;
+const { path, target, busyMs }: Copy = workerData;
 const source = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
 try {
   // One statement reads one moment. SQLite's backup API is not faster, and also copies free pages.

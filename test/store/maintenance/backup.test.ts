@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   mkdirSync,
@@ -90,9 +91,10 @@ describe('a backup', () => {
 
   it('replaces the incomplete file of an earlier run', async () => {
     await withAccount('a');
-    writeFileSync(`${file}.partial-1`, 'half of a backup');
+    for (const end of ['', `-${randomUUID()}`, '-of-mine'])
+      writeFileSync(`${file}.partial${end}`, 'half of a backup');
     await backUp(dataDir, file);
-    expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
+    expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db', 'parley.db.partial-of-mine']);
   });
 
   it('fails if another backup writes the same file at the same time', async () => {
