@@ -40,7 +40,7 @@ export interface Manner {
   readonly refusal: (body: ChatBody) => string | undefined;
   /** The body of a 400 with this reason. */
   readonly error: (message: string) => unknown;
-  /** What the model sends before or beside its calls of tools. */
+  /** The members that the model sends before or beside its calls of tools. */
   readonly thinking?: Json;
   readonly call: (id: string, name: string, args: string) => Json;
   /** The pieces of a streamed answer, whose last ones count the tokens. */
@@ -161,7 +161,7 @@ const errorOfOpenAi = (message: string) => ({
   error: { message, type: 'invalid_request_error', param: null, code: null },
 });
 
-/** What most people run themselves. */
+/** How vLLM serves Qwen, which most people run themselves. */
 export const openModel: Manner = {
   name: 'vLLM with Qwen',
   refusal: (body) => disorder(body, plainRoles) ?? systemElsewhere(body),

@@ -80,9 +80,8 @@ function refuseWider(key: Powers, own: Powers): void {
 
 /** Refuses a key whose own limits are counted: as each key has its own counts, several keys together would get more. */
 function refuseCounted({ limits }: Powers): void {
-  const isCounted =
-    limits?.budgets ?? limits?.perEndUser ?? rateNames.find((name) => limits?.[name] !== undefined);
-  if (isCounted === undefined) return;
+  const counted = ['budgets', 'perEndUser', ...rateNames] as const;
+  if (!counted.some((name) => limits?.[name] !== undefined)) return;
   throw new ParleyError('insufficient_scope', {
     message:
       'This API key has its own budget or rate, so it cannot create or rotate other keys or widen their limits.',
@@ -123,7 +122,7 @@ export function inheritedLimits(wanted: Limits, own: Limits = {}): Limits {
     ...own,
     ...wanted,
     budgets: { ...own.budgets, ...wanted.budgets },
-    ...((own.perEndUser || wanted.perEndUser) && { perEndUser: { ...own.perEndUser, ...wanted.perEndUser } }),
+    perEndUser: { ...own.perEndUser, ...wanted.perEndUser },
   };
 }
 

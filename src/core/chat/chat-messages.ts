@@ -33,9 +33,9 @@ export function toolMessage(toolCallId: string, content: MessageContent): ChatMe
 
 const places = new WeakMap<ChatMessage, string>();
 
-/** Notes the place of the client's request, such as `input[2]`, from which a message was made. */
-export function placed(message: ChatMessage, path: string): ChatMessage {
-  places.set(message, path);
+/** Notes the place of the client's request, such as `input[2]`, from which a message was made. @param path undefined for none */
+export function placed(message: ChatMessage, path: string | undefined): ChatMessage {
+  if (path !== undefined) places.set(message, path);
   return message;
 }
 
@@ -52,7 +52,7 @@ export function systemFirst(messages: ChatMessage[]): ChatMessage[] {
   const [first, ...more] = messages.filter(isInstructing);
   if (first === undefined || (more.length === 0 && messages[0] === first)) return messages;
   const content = joined([first, ...more]);
-  const system = placed({ ...first, content }, placeOf(first) ?? '');
+  const system = placed({ ...first, content }, placeOf(first));
   return [system, ...messages.filter((message) => !isInstructing(message))];
 }
 

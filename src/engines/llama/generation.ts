@@ -36,7 +36,7 @@ const penalisedTokens = 64;
 /** A part of an answer; the last one has the reason of the end. */
 export interface Generated {
   readonly text: string;
-  /** Of the answer so far. */
+  /** The number of tokens that the answer has so far. */
   readonly tokens: number;
   readonly finish?: 'stop' | 'length';
 }

@@ -20,7 +20,7 @@ const modelList = z.object({ data: z.array(z.object({ id: z.string() })).nullabl
 /** A chat answer that can be charged. */
 const chatAnswer = z.object({ choices: z.array(z.unknown()).min(1), usage: z.unknown().optional() });
 
-/** Of an engine of this kind, or of one that lists its models in the same way. */
+/** The settings of an engine that lists its models as OpenAI's API does. */
 type DiagnosedSettings = UpstreamSettings &
   Pick<OpenAiSettings, 'models'> &
   Partial<Pick<OpenAiSettings, 'voices' | 'outputLimit'>>;

@@ -154,11 +154,13 @@ describe('limits', () => {
   });
 
   it('are inherited if none are requested', () => {
-    const inherited = inheritedLimits({ requestsPerMinute: 3, budgets: { day: nano(1) } }, own);
+    const wanted = { requestsPerMinute: 3, budgets: { day: nano(1) }, perEndUser: { month: nano(4) } };
+    const inherited = inheritedLimits(wanted, { ...own, perEndUser: { day: nano(2), month: nano(9) } });
     expect(inherited).toEqual({
       models: ['gpt-*'],
       requestsPerMinute: 3,
       budgets: { day: nano(1), month: nano(5) },
+      perEndUser: { day: nano(2), month: nano(4) },
     });
   });
 });
