@@ -53,6 +53,7 @@ function isLarge(rpc: AnyRpc): boolean {
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
   if (rpc.kind === 'open') return rpc.requestBytesMax;
   if (rpc.kind === 'session') return sessionMessageBytesMax;
+  if (rpc.kind === 'client-stream') return Math.min(largest, uploadBytesMax);
   return isLarge(rpc) ? largest : plainRequestBytesMax;
 }
 

@@ -417,6 +417,25 @@ describe('a message of an RPC', () => {
     };
     expect(await peakBufferBytes(send)).toBeLessThan(100_000_000);
   });
+
+  it('has no more memory in an upload than the whole upload may have', async () => {
+    const message = gzipSync(Buffer.alloc(19_000_000));
+    const head = Buffer.from([1, 0, 0, 0, 0]);
+    head.writeUInt32BE(message.length, 1);
+    const headers = {
+      authorization: `Bearer ${port.parley.apiKey}`,
+      'content-type': 'application/connect+proto',
+      'connect-content-encoding': 'gzip',
+    };
+    const url = new URL('/parley.audio.v1.TranscriptionService/UploadTranscription', port.parley.baseUrl);
+    const send = async () => {
+      const response = await fetch(url, { method: 'POST', headers, body: Buffer.concat([head, message]) });
+      expect(await response.text()).toContain('resource_exhausted');
+    };
+    expect(await peakBufferBytes(() => Promise.all(Array.from({ length: 8 }, send)))).toBeLessThan(
+      100_000_000,
+    );
+  });
 });
 
 describe('the port sends 100 Continue for a body that waits for it', () => {
