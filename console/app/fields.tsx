@@ -33,6 +33,35 @@ export function Choice({ label, value, onChange, all, options }: ChoiceProps) {
   );
 }
 
+interface SearchFieldProps {
+  /** For readers of the screen. */
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** Finds with each letter that is typed. */
+export function SearchField({ label, placeholder, value, onChange }: SearchFieldProps) {
+  const id = useId();
+  return (
+    <>
+      <label class="unseen" for={id}>
+        {label}
+      </label>
+      <input
+        id={id}
+        type="search"
+        placeholder={placeholder}
+        autocomplete="off"
+        maxLength={100}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </>
+  );
+}
+
 interface SegmentsProps {
   readonly label: string;
   readonly value: string;

@@ -5,7 +5,7 @@ import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { AccountTotals } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
-import { Choice, Field } from '../fields.tsx';
+import { Choice, Field, SearchField } from '../fields.tsx';
 import { Credits, Day, percentText } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { navigate, useQuery } from '../router.ts';
@@ -81,18 +81,7 @@ export function AccountsPage({ session }: { readonly session: SignedIn }) {
       <section class="card">
         <search>
           <div class="filters">
-            <label class="unseen" for="account-name">
-              Name
-            </label>
-            <input
-              id="account-name"
-              type="search"
-              placeholder="Find by name"
-              autocomplete="off"
-              maxLength={100}
-              value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
+            <SearchField label="Name" placeholder="Find by name" value={name} onChange={setName} />
             <Choice label="State" value={state} all="All states" options={states} onChange={setState} />
             <Choice label="Order" value={order} options={orders} onChange={setOrder} />
           </div>

@@ -5,6 +5,7 @@ import { useState } from 'preact/hooks';
 import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../api.ts';
 import { csvLine, save } from '../csv.ts';
+import { SearchField } from '../fields.tsx';
 import { dayMs, Time } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { useQuery } from '../router.ts';
@@ -57,17 +58,11 @@ export function AuditPage({ session }: { readonly session: SignedIn }) {
         <p class="quiet">Every change by an administrator, here, over the API or on the command line.</p>
         <search>
           <div class="filters">
-            <label class="unseen" for="audit-search">
-              Search
-            </label>
-            <input
-              id="audit-search"
-              type="search"
+            <SearchField
+              label="Search"
               placeholder="Find in the audit trail"
-              autocomplete="off"
-              maxLength={100}
               value={search}
-              onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+              onChange={setSearch}
             />
             <DayField label="From" value={from} mayBeEmpty onChange={setFrom} />
             <DayField label="To (UTC)" value={to} mayBeEmpty onChange={setTo} />

@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { GetServerStateResponse, ModelState } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../../api.ts';
+import { SearchField } from '../../fields.tsx';
 import { Time } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
 import { mayDo, type SignedIn } from '../../session.ts';
@@ -123,16 +124,7 @@ function Settings({ settings }: Pick<GetServerStateResponse, 'settings'>) {
       <div class="title">
         <h2>Settings</h2>
         <search>
-          <label class="unseen" for="setting">
-            Setting
-          </label>
-          <input
-            id="setting"
-            type="search"
-            placeholder="Find a setting"
-            value={query}
-            onInput={({ currentTarget }) => setQuery(currentTarget.value)}
-          />
+          <SearchField label="Setting" placeholder="Find a setting" value={query} onChange={setQuery} />
         </search>
       </div>
       <p class="quiet">
