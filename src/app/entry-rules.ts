@@ -31,7 +31,7 @@ export function checkEdit(present: string | undefined, edit: EntryEdit): void {
     if (yaml !== undefined && !isOpenEntry({ ...edit, yaml }))
       throw invalid(
         'yaml',
-        'Only engines of the kinds `openai` and `remote` without `headers` can be changed here. Change others in the file.',
+        'Only engines of the kinds `openai`, `anthropic` and `remote` without `headers` can be changed here. Change others in the file.',
       );
   }
   if (next !== undefined && edit.apiKey === undefined)

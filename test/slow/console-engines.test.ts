@@ -181,6 +181,9 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('Its key').fill('wrong');
       await page.keyboard.press('Enter');
       await dialog.getByText('does not accept the key').waitFor();
+      await dialog.getByLabel('Kind').selectOption('A server with the Messages API');
+      await page.keyboard.press('Enter');
+      await expect.poll(() => upstream.requests.at(-1)?.headers['x-api-key']).toBe('wrong');
       await dialog.getByLabel('Kind').selectOption('Another Parley');
       await dialog.getByLabel('URL').fill('http://127.0.0.1:9/api/v1');
       await page.keyboard.press('Enter');

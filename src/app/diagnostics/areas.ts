@@ -1,5 +1,7 @@
 /** The areas of `parley doctor` and of the check of a running server. */
-import type { Config, ModelConfig } from '../../config/config.ts';
+import type * as z from 'zod';
+import type { Config, EngineConfig, ModelConfig } from '../../config/config.ts';
+import { anthropicEngine } from '../../config/schema/anthropic-engine.ts';
 import { openaiEngine } from '../../config/schema/openai-engine.ts';
 import { remoteEngine } from '../../config/schema/remote-engine.ts';
 import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
@@ -161,19 +163,27 @@ async function diagnoseEngine(
   if (settings === undefined) throw new Error(`there is no engine ${name}`);
   const diagnosis = { name, apiKey: config.engineKeys[name]?.reveal(), models, signal };
   switch (settings.kind) {
-    case 'anthropic':
-      return (await diagnoseOpenAi(toUpstream(settings), diagnosis)).diagnostics;
     case 'builtin':
       return diagnoseBuiltin(diagnosis);
     case 'local':
       return diagnoseLocal(settings, config, diagnosis);
+    case 'anthropic':
     case 'openai':
     case 'remote':
-      return (await diagnoseOpenAi({ ...settings, isParley: settings.kind === 'remote' }, diagnosis))
-        .diagnostics;
+      return (await diagnoseOpenAi(upstreamOf(settings), diagnosis)).diagnostics;
     case 'process':
       return diagnoseProcess(settings, programSurroundings(config), diagnosis);
   }
+}
+
+type UpstreamEngine =
+  | Extract<EngineConfig, { readonly kind: CheckedEngine['kind'] }>
+  | z.output<(typeof checkedSchemas)[CheckedEngine['kind']]>;
+
+function upstreamOf(settings: UpstreamEngine) {
+  return settings.kind === 'anthropic'
+    ? ({ ...toUpstream(settings), chatPath: '/messages', outputLimit: 'max_tokens' } as const)
+    : { ...settings, isParley: settings.kind === 'remote' };
 }
 
 async function diagnoseLocal(local: LocalEngine, config: Config, diagnosis: Diagnosis) {
@@ -199,6 +209,8 @@ function diagnosed(model: ModelConfig): DiagnosedModel {
   return { id, type, needsContext, voices: own.filter((voice) => voice !== undefined) };
 }
 
+const checkedSchemas = { openai: openaiEngine, anthropic: anthropicEngine, remote: remoteEngine } as const;
+
 /** A model may have to be loaded for its first token. */
 const checkMsMax = 30_000;
 const listedMax = 200;
@@ -210,8 +222,7 @@ const nameCharactersMax = 200;
  */
 export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngineFindings> {
   const { kind, url, apiKey, models, asksChat } = engine;
-  const schema = kind === 'openai' ? openaiEngine : remoteEngine;
-  const { data: settings, error } = schema.safeParse({ kind, baseUrl: url });
+  const { data: settings, error } = checkedSchemas[kind].safeParse({ kind, baseUrl: url });
   if (settings === undefined) throw invalid('url', `\`url\` must be ${error?.issues[0]?.message}.`);
   const diagnosis = {
     name: 'checked',
@@ -221,7 +232,11 @@ export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngi
   };
   let names: readonly string[] = [];
   const check = async (signal: AbortSignal) => {
-    const { diagnostics, listed } = await diagnoseOpenAi(settings, { ...diagnosis, signal }, asksChat);
+    const { diagnostics, listed } = await diagnoseOpenAi(
+      upstreamOf(settings),
+      { ...diagnosis, signal },
+      asksChat,
+    );
     names = listed;
     return diagnostics;
   };

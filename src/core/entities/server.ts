@@ -73,7 +73,7 @@ export interface ServerState {
 /** A finding, and the part of the server that it concerns. */
 export type ServerDiagnostic = Diagnostic & { readonly area: string };
 
-export const checkedKinds = ['openai', 'remote'] as const;
+export const checkedKinds = ['openai', 'anthropic', 'remote'] as const;
 
 /** A server that may become an engine. */
 export interface CheckedEngine {

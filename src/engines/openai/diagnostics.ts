@@ -17,13 +17,20 @@ import { noVoicesReason, readListedVoices } from './voices/voice-list.ts';
 
 /** The list that every server of this API has: `{data: [{id}]}`. */
 const modelList = z.object({ data: z.array(z.object({ id: z.string() })).nullable() });
-/** A chat answer that can be charged. */
-const chatAnswer = z.object({ choices: z.array(z.unknown()).min(1), usage: z.unknown().optional() });
+/** A chat answer that can be charged, as chat completion or message. */
+const usage = z.unknown().optional();
+const chatAnswer = z.union([
+  z.object({ choices: z.array(z.unknown()).min(1), usage }),
+  z.object({ content: z.array(z.unknown()), usage }),
+]);
 
 /** The settings of an engine that lists its models as OpenAI's API does. */
 type DiagnosedSettings = UpstreamSettings &
   Pick<OpenAiSettings, 'models'> &
-  Partial<Pick<OpenAiSettings, 'voices' | 'outputLimit'>>;
+  Partial<Pick<OpenAiSettings, 'voices' | 'outputLimit'>> & {
+    /** Default: `/chat/completions` */
+    readonly chatPath?: '/messages';
+  };
 
 interface Examined extends Diagnosis {
   readonly upstream: Upstream;
@@ -117,6 +124,7 @@ async function diagnoseVoices(model: DiagnosedModel, examined: Examined): Promis
 /** Asks a chat model for one token. */
 async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise<Diagnostic> {
   const { upstream, settings, signal } = examined;
+  const path = settings.chatPath ?? '/chat/completions';
   const subject = `chat with ${id}`;
   const chat = { model: settings.models[id] ?? id, messages: [{ role: 'user', content: 'Hi' }] };
   const limit = new LimitName(settings.outputLimit, settings.baseUrl, () => undefined);
@@ -124,7 +132,7 @@ async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise
   const { value, error } = await ask(async () => {
     const answer = await limit.withName((name) => {
       const body = JSON.stringify({ ...chat, [name]: 1 });
-      return upstream.call({ method: 'POST', path: '/chat/completions', headers, body, signal });
+      return upstream.call({ method: 'POST', path, headers, body, signal });
     });
     return chatAnswer.parse(await answer.json());
   }, examined);
@@ -138,7 +146,7 @@ async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise
     );
   }
   const isOther = error instanceof z.ZodError;
-  const reason = isOther ? 'its answer is no chat completion' : failureReason(toParleyError(error));
+  const reason = isOther ? 'its answer is not that of a chat' : failureReason(toParleyError(error));
   const advice = 'Look at its log, and check the name of the model.';
   return problem(subject, `It does not answer (${reason}).`, advice);
 }

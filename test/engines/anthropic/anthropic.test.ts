@@ -430,6 +430,25 @@ it('is checked by its list of models', async () => {
   expect(received()?.headers).toMatchObject({ 'x-api-key': upstreamKey, 'anthropic-version': '2023-06-01' });
 });
 
+it('is checked before it is an engine, also by a message of one token', async () => {
+  upstream.answer('/models', json({ data: [{ id: 'small', max_input_tokens: 1000 }] }));
+  upstream.answer('/messages', json({ content: [], usage: { input_tokens: 3, output_tokens: 1 } }));
+  const engine = { kind: 'anthropic', url: upstream.baseUrl, api_key: 'sk-typed', chat: true };
+  const models = [{ name: 'small', type: 'chat' }];
+  const answer = await parley.admin('/engines/check', { ...engine, models });
+  const { diagnostics } = (await answer.json()) as { diagnostics: Json[] };
+  expect(diagnostics.map(({ found }) => found)).toEqual([
+    `${upstream.baseUrl} answers.`,
+    'It lists small.',
+    'The upstream reports a context of 1000 tokens.',
+    'It answers, and reports its tokens.',
+  ]);
+  expect(received()).toMatchObject({
+    headers: { 'x-api-key': 'sk-typed', 'anthropic-version': '2023-06-01' },
+    json: { model: 'small', max_tokens: 1 },
+  });
+});
+
 describe('failures', () => {
   const failed = (type: string, text: string) => ({ type: 'error', error: { type, message: text } });
 

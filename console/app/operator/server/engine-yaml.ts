@@ -30,7 +30,7 @@ export const noModel: NewModel = {
 
 export interface NewEngine {
   readonly name: string;
-  readonly kind: 'openai' | 'remote';
+  readonly kind: 'openai' | 'anthropic' | 'remote';
   readonly url: string;
   readonly hasKey: boolean;
   readonly models: readonly NewModel[];

@@ -129,8 +129,11 @@ function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
       <label class="field">
         Kind
         <select value={kind} onChange={({ currentTarget }) => onKind(kindOf(currentTarget.value))}>
-          <option value="openai">A server with the OpenAI API</option>
-          <option value="remote">Another Parley</option>
+          {Object.entries(kinds).map(([value, { title }]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
         </select>
       </label>
       <Field
@@ -139,7 +142,7 @@ function EngineFields({ kind, onKind, problems }: EngineFieldsProps) {
         required
         autocomplete="off"
         spellcheck={false}
-        hint={`With its version: ${kind === 'openai' ? 'http://127.0.0.1:8000/v1' : 'https://gateway.example.com/api/v1'}`}
+        hint={`With its version: ${kinds[kind].url}`}
         problem={problems?.get('url')}
       />
       <Field
@@ -243,4 +246,11 @@ function stillOpen({ diagnostics }: CheckEngineResponse, made: Made | undefined)
   return diagnostics.filter(({ subject }) => !written.some(({ name }) => subject === contextOf(name)));
 }
 
-const kindOf = (text: string): NewEngine['kind'] => (text === 'remote' ? text : 'openai');
+const kinds: Readonly<Record<NewEngine['kind'], { readonly title: string; readonly url: string }>> = {
+  openai: { title: 'A server with the OpenAI API', url: 'http://127.0.0.1:8000/v1' },
+  anthropic: { title: 'A server with the Messages API', url: 'https://api.anthropic.com/v1' },
+  remote: { title: 'Another Parley', url: 'https://gateway.example.com/api/v1' },
+};
+
+const kindOf = (text: string): NewEngine['kind'] =>
+  text === 'remote' || text === 'anthropic' ? text : 'openai';

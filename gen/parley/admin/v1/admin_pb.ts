@@ -2466,7 +2466,7 @@ export const ConfigurationFileSchema: GenMessage<ConfigurationFile> = /*@__PURE_
  */
 export type CheckEngineRequest = Message<"parley.admin.v1.CheckEngineRequest"> & {
   /**
-   * `openai`: any server with the OpenAI API; `remote`: another Parley. Required.
+   * `openai`: any server with the OpenAI API; `anthropic`: with the Messages API; `remote`: another Parley. Required.
    *
    * @generated from field: string kind = 1;
    */
