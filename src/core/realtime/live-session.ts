@@ -62,8 +62,8 @@ export interface SessionConfig {
 export class LiveSession {
   readonly #deps: LiveSessionDeps;
   readonly #turns = new Map<TurnNumber, Turn>();
-  /** Settles once the committed turns so far have their texts. */
-  #texts: Promise<unknown> = Promise.resolve();
+  /** Resolves once the committed turns so far have their texts or have failed. */
+  #texts: Promise<void> = Promise.resolve();
   /** Resolves once the ends of all turns so far are recorded and reported. */
   #ended: Promise<void> = Promise.resolve();
   readonly #cutter: TurnCutter;
@@ -212,7 +212,7 @@ export class LiveSession {
         void this.#partial(turn);
         break;
       case 'transcribe':
-        void this.#transcribe(turn);
+        this.#texts = this.#transcribe(turn, this.#texts);
         break;
       case 'complete':
         this.#endTurn(turn, complete(turn));
@@ -260,17 +260,15 @@ export class LiveSession {
   }
 
   /** Turns get their final texts in order. */
-  async #transcribe(turn: Turn): Promise<void> {
-    const before = this.#texts;
-    const text = turn.transcribe();
-    this.#texts = Promise.allSettled([before, text]);
+  async #transcribe(turn: Turn, before: Promise<void>): Promise<void> {
     try {
-      await text;
+      await turn.transcribe();
       await before;
       this.#put({ kind: 'final', turn: turn.number });
     } catch (error) {
       this.#failed(turn, error);
     }
+    await before;
   }
 
   #failed(turn: Turn, error: unknown): void {

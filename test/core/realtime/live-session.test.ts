@@ -58,9 +58,13 @@ function openSession() {
   });
   session.configure({ encoding: 'pcm16', sampleRate: 16_000, language: undefined, detection: undefined });
   const kinds: string[] = [];
+  const completed: number[] = [];
   const ended = (async () => {
     try {
-      for await (const batch of reports.read()) kinds.push(...batch.map(({ kind }) => kind));
+      for await (const batch of reports.read()) {
+        kinds.push(...batch.map(({ kind }) => kind));
+        completed.push(...batch.flatMap((report) => (report.kind === 'completed' ? report.turn : [])));
+      }
       return undefined;
     } catch (error) {
       return toParleyError(error).code;
@@ -69,7 +73,7 @@ function openSession() {
   const refuse = (error: ParleyError) => {
     refusal = error;
   };
-  return { session, ear, kinds, ended, checkAgain, refuse };
+  return { session, ear, kinds, completed, ended, checkAgain, refuse };
 }
 
 const second = new Uint8Array(16_000);
@@ -124,6 +128,24 @@ describe('a session', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await ended).toBe('account_suspended');
     expect(kinds).toEqual(['committed', 'completed']);
+  });
+});
+
+describe('a turn whose text is late', () => {
+  it('ends before the turns after it, also those whose text is known', async () => {
+    const { session, ear, completed, ended } = openSession();
+    const late = Promise.withResolvers<void>();
+    for (const goesOn of [late.promise, Promise.resolve(), Promise.resolve()]) {
+      ear.goesOn = goesOn;
+      await session.audio(second);
+      await session.commit();
+    }
+    session.finish();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(completed).toEqual([]);
+    late.resolve();
+    expect(await ended).toBeUndefined();
+    expect(completed).toEqual([1, 2, 3]);
   });
 });
 
