@@ -1,6 +1,6 @@
 /** Broken recordings: files of all formats, changed at random places. */
 import { availableParallelism } from 'node:os';
-import { createFilePool, type FilePool } from '../../src/engines/builtin/pocketsphinx/file-pool.ts';
+import { createFilePool, type FilePool } from '../../src/engines/recordings/file-pool.ts';
 import type { MediaContainer } from '../../src/media/formats/file-format.ts';
 import { hearingModule } from '../../src/media/hearing-modules.ts';
 import { encode } from './audio-files.ts';

@@ -44,7 +44,7 @@ export interface LiveTurnOptions {
   readonly attempts?: EngineAttempt[] | undefined;
 }
 
-/** One person who speaks in turns. What one turn shows of the voice helps with the next. */
+/** One person who speaks in turns. */
 export interface LiveSpeaker {
   /** @throws `overloaded` if too many speak */
   listen(options: LiveTurnOptions): LiveTurn;

@@ -1,7 +1,7 @@
 import type { LiveSpeaker } from '../../core/entities/live.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';
-import type { Utterance } from './pocketsphinx/utterances.ts';
+import type { RecognisedWord } from '../recordings/transcript.ts';
+import type { Utterance } from '../recordings/utterances.ts';
 
 /** Recognises speech in worker threads. */
 export interface Recogniser {
@@ -10,6 +10,7 @@ export interface Recogniser {
     signal: Signal,
     owner: string | undefined,
   ): Promise<(utterance: Utterance) => Promise<readonly RecognisedWord[]>>;
-  openSpeaker(): LiveSpeaker;
+  /** Missing if it takes whole turns only. */
+  openSpeaker?(): LiveSpeaker;
   close(): Promise<void>;
 }

@@ -17,12 +17,12 @@ import { hasMoonshine, missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { shareOf } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
+import { createFilePool, type FileCut, type FilePool } from '../recordings/file-pool.ts';
+import { type RecognisedWord, toSegments } from '../recordings/transcript.ts';
+import type { Utterance } from '../recordings/utterances.ts';
+import { uploadSpeaker } from '../upload-speaker.ts';
 import { createMoonshine } from './moonshine/recogniser.ts';
-import { createFilePool, type FileCut, type FilePool } from './pocketsphinx/file-pool.ts';
-import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';
 import { createPocketsphinx } from './pocketsphinx/index.ts';
-import { toSegments } from './pocketsphinx/transcript.ts';
-import type { Utterance } from './pocketsphinx/utterances.ts';
 import type { Recogniser } from './recogniser.ts';
 
 export interface BuiltinTranscriptionOptions {
@@ -48,13 +48,13 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
   // Set-up may provide Moonshine while the server runs.
   const recogniser = () => (hasMoonshine() ? moonshine : pocketsphinx);
   const work: SharedWork = { files, recogniser, options, requests: new Map() };
-  return {
+  const engine: Owned<TranscriptionEngine> = {
     availability: () => {
       const reason = missingHearing();
       return reason === undefined ? { available: true } : { available: false, reason };
     },
     reportsSpeakers: false,
-    openSpeaker: () => recogniser().openSpeaker(),
+    openSpeaker: () => recogniser().openSpeaker?.() ?? uploadSpeaker(engine),
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
     waiting: () => Math.max(0, work.requests.size - recognisers),
     async close() {
@@ -62,6 +62,7 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
       await Promise.all([files.close(), moonshine.close(), pocketsphinx.close()]);
     },
   };
+  return engine;
 }
 
 interface SharedWork {

@@ -2,11 +2,10 @@ import type { TranscriptSegment } from '../../core/entities/engine.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
-import { createFilePool } from '../builtin/pocketsphinx/file-pool.ts';
-import type { RecognisedWord } from '../builtin/pocketsphinx/hypothesis.ts';
-import { toSegments } from '../builtin/pocketsphinx/transcript.ts';
-import type { Utterance } from '../builtin/pocketsphinx/utterances.ts';
 import { OneAtATime } from '../model-server.ts';
+import { createFilePool } from '../recordings/file-pool.ts';
+import { type RecognisedWord, toSegments } from '../recordings/transcript.ts';
+import type { Utterance } from '../recordings/utterances.ts';
 import type { Recogniser, RecognitionResult } from './addon.ts';
 import type { OpenHearing } from './hearing.ts';
 

@@ -11,7 +11,7 @@ import { ParleyError } from '../../../core/values/errors.ts';
 import { OwnSignal } from '../../../core/values/signal.ts';
 import type { TaskGroup, ThreadPool } from '../../../threads/pool.ts';
 import { KeptSpeech } from '../../kept-speech.ts';
-import type { RecognisedWord } from '../pocketsphinx/hypothesis.ts';
+import type { RecognisedWord } from '../../recordings/transcript.ts';
 import type { MoonshineTask } from './moonshine-worker.ts';
 
 type Words = readonly RecognisedWord[];

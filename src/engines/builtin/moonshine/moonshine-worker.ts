@@ -1,9 +1,8 @@
 /** Worker thread of Moonshine: takes an utterance or a turn, returns its words. */
 import { openVoiceDetector } from '../../../media/voice-detector.ts';
 import { serveTasks } from '../../../threads/serve-tasks.ts';
-import type { RecognisedWord } from '../pocketsphinx/hypothesis.ts';
-import { toSegments } from '../pocketsphinx/transcript.ts';
-import { cutAtSilences, utteranceSamplesMax } from '../pocketsphinx/utterances.ts';
+import { type RecognisedWord, toSegments } from '../../recordings/transcript.ts';
+import { cutAtSilences, utteranceSamplesMax } from '../../recordings/utterances.ts';
 import { Moonshine } from './model.ts';
 import { hasVoice, spokenText } from './speech-gate.ts';
 import { timeWords } from './word-times.ts';

@@ -1,6 +1,6 @@
 /** The threads of Moonshine, for files and for live speech: each takes up to 250 MB while it has work. */
 import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
-import type { RecognisedWord } from '../pocketsphinx/hypothesis.ts';
+import type { RecognisedWord } from '../../recordings/transcript.ts';
 import type { Recogniser } from '../recogniser.ts';
 import { LiveTurns } from './live-turns.ts';
 import type { MoonshineTask } from './moonshine-worker.ts';

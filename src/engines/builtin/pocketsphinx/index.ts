@@ -1,9 +1,8 @@
-/** The threads of pocketsphinx: some for files, and some for live speech. */
+/** The threads of pocketsphinx. A turn of live speech is a file. */
 import { hearingModule } from '../../../media/hearing-modules.ts';
 import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
+import type { RecognisedWord } from '../../recordings/transcript.ts';
 import type { Recogniser } from '../recogniser.ts';
-import type { RecognisedWord } from './hypothesis.ts';
-import { createLiveSpeakers } from './live-speakers.ts';
 import type { RecognitionTask } from './recogniser-worker.ts';
 
 /** An idle recogniser ends after this time and frees its memory. */
@@ -20,7 +19,6 @@ export function createPocketsphinx(threads: number): Recogniser {
     idleMs,
     abortEndsThread: true,
   });
-  const speakers = createLiveSpeakers(threads);
   return {
     async openFile(signal, owner) {
       const module = await hearingModule('recogniser');
@@ -28,9 +26,6 @@ export function createPocketsphinx(threads: number): Recogniser {
       const group = pool.enter(signal, { owner });
       return ({ samples }) => group.run({ module, samples }, [samples.buffer]);
     },
-    openSpeaker: () => speakers.openSpeaker(),
-    close: async () => {
-      await Promise.all([pool.close(), speakers.close()]);
-    },
+    close: () => pool.close(),
   };
 }

@@ -2,9 +2,9 @@
  * Worker thread that decodes one file at a time and cuts it into utterances. A session is a file, a task the next
  * utterance.
  */
-import { Decoder, type EncodedFile } from '../../../media/decoding/decoder.ts';
-import { mayBeCut } from '../../../media/formats/cut-file.ts';
-import { serveTasks } from '../../../threads/serve-tasks.ts';
+import { Decoder, type EncodedFile } from '../../media/decoding/decoder.ts';
+import { mayBeCut } from '../../media/formats/cut-file.ts';
+import { serveTasks } from '../../threads/serve-tasks.ts';
 import { type CutAudio, cutAtSilences } from './utterances.ts';
 
 export interface CutTask {

@@ -1,8 +1,16 @@
 /** Turns recognised utterances into segments with times in the recording. */
-import type { TranscriptSegment, TranscriptWord } from '../../../core/entities/engine.ts';
-import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
-import type { RecognisedWord } from './hypothesis.ts';
+import type { TranscriptSegment, TranscriptWord } from '../../core/entities/engine.ts';
+import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import type { Stretch, Utterance } from './utterances.ts';
+
+export interface RecognisedWord {
+  readonly word: string;
+  /** Milliseconds from the start of the utterance. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** The word's probability among the recogniser's candidates, 0 to 1. */
+  readonly probability: number;
+}
 
 /** The recogniser gives probabilities in thousandths; 0 counts as half a thousandth. */
 const probabilityMin = 0.0005;

@@ -2,13 +2,13 @@
  * Cuts a recording into utterances for the recogniser and removes long pauses. An utterance keeps the positions of its
  * parts, so that times can refer to the recording.
  */
-import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
+import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import {
   createSpeechDetector,
   type DecidedWindow,
   frameSamples,
   windowSamples,
-} from '../../../media/voice-activity.ts';
+} from '../../media/voice-activity.ts';
 
 /** A part of an utterance without a gap. All numbers are samples. */
 export interface Stretch {

@@ -1,10 +1,10 @@
 /** Worker threads that decode files: one for each. */
 
-import { ParleyError } from '../../../core/values/errors.ts';
-import type { Signal } from '../../../core/values/signal.ts';
-import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
-import { unsupported } from '../../../media/formats/file-format.ts';
-import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
+import { decodedSampleRate } from '../../media/decoding/decoder.ts';
+import { unsupported } from '../../media/formats/file-format.ts';
+import { createThreadPool, siblingWorker, type ThreadPool } from '../../threads/pool.ts';
 import type { CutResult, CutTask } from './utterance-worker.ts';
 import type { CutAudio } from './utterances.ts';
 
