@@ -14,7 +14,7 @@ export async function runAnswer<E extends Engine, Answer>(
   signal: Signal,
   ask: (engine: E) => Promise<Answer>,
 ): Promise<Answer> {
-  let failure = new ParleyError('engine_unavailable');
+  let failure: ParleyError | undefined;
   for (const candidate of candidates) {
     const attempt = candidate.begin(signal.attempts);
     try {
@@ -26,7 +26,7 @@ export async function runAnswer<E extends Engine, Answer>(
       failure = unlessItMayHaveRun(error, signal);
     }
   }
-  throw failure;
+  throw failure ?? new ParleyError('engine_unavailable');
 }
 
 /** Returns the error if another engine may be tried, else throws it. */
@@ -74,7 +74,7 @@ export class RunStream<E extends Engine, Part> implements AsyncIterableIterator<
 
   async next(): Promise<IteratorResult<Part, undefined>> {
     if (this.#isLeft) return { done: true, value: undefined };
-    let failure = new ParleyError('engine_unavailable');
+    let failure: ParleyError | undefined;
     for (; this.#tried < this.#candidates.length; this.#tried++) {
       try {
         const parts = this.#parts ?? this.#begin();
@@ -86,7 +86,7 @@ export class RunStream<E extends Engine, Part> implements AsyncIterableIterator<
         failure = unlessItMayHaveRun(error, this.#signal);
       }
     }
-    throw failure;
+    throw failure ?? new ParleyError('engine_unavailable');
   }
 
   async return(): Promise<IteratorResult<Part, undefined>> {
