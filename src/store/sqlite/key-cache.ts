@@ -10,15 +10,21 @@ const holdersMax = 10_000;
 const policyVersion = statement((_: object) => query.selectFrom('policy').select('version'));
 
 /**
+ * How long the version stands without a look. Only `parley key create --admin` writes beside a running server, and a key that is not in
+ * memory is read from the database at once.
+ */
+const versionMsMax = 1_000;
+
+/**
  * Keys with their accounts, in memory: every request reads one, and they rarely change. Each change of a key, the name of an account or a
- * subscription raises the policy version in the same transaction, whoever makes it; then the cache is empty. Callers check expiry
- * themselves.
+ * subscription raises the policy version in the same transaction, whoever makes it; then the cache is empty. After a write of this server
+ * the next look-up reads the version. Callers check expiry themselves.
  */
 export class KeyCache {
   readonly #reader: Reader;
   readonly #holders = new Map<string, KeyHolder>();
   #knownVersion: bigint | undefined;
-  #hasChecked = false;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(reader: Reader) {
     this.#reader = reader;
@@ -38,14 +44,13 @@ export class KeyCache {
 
   /** The next look-up checks the version again. */
   expire(): void {
-    this.#hasChecked = false;
+    this.#checkedAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Once for all requests of a turn. */
   #checkVersion(): void {
-    if (this.#hasChecked) return;
-    this.#hasChecked = true;
-    setImmediate(() => this.expire());
+    const nowMs = performance.now();
+    if (nowMs - this.#checkedAtMs < versionMsMax) return;
+    this.#checkedAtMs = nowMs;
     const version = this.#reader.get(policyVersion, {})?.version;
     if (version !== this.#knownVersion) this.#holders.clear();
     this.#knownVersion = version;

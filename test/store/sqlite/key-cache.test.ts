@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
@@ -62,12 +61,11 @@ describe('the key cache', () => {
     expect((await subscription())?.plan?.endsAtMs).toBe(70);
   });
 
-  it('reads the database again after another program has written to it', async () => {
+  it('notices within a second what another program has written to the database', async () => {
     const other = new Sqlite(join(dataDir, 'parley.db'));
     other.prepare('update api_keys set revoked_at_ms = 80').run();
     other.close();
-    await setImmediate();
-    expect((await holder())?.key.revokedAtMs).toBe(80);
+    await expect.poll(async () => (await holder())?.key.revokedAtMs, { timeout: 5_000 }).toBe(80);
   });
 
   it('holds no balances', async () => {
