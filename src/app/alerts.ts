@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
 import { SecretSeal } from '../core/alerts/secret-seal.ts';
-import type { AlertsDeps } from '../core/alerts/service.ts';
+import type { AlertsApiDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import type { AlertObserver } from '../core/entities/alert.ts';
 import type { Store } from '../core/entities/store.ts';
@@ -33,13 +33,12 @@ export function openAlerts(
   config: Config,
   { resolve, intervalMs, ...context }: AlertsContext,
   opened: AsyncDisposableStack,
-): AlertsDeps {
+): AlertsApiDeps {
   const deps = alertsWithoutServer(config, context);
   const { destinationRules: rules, seal } = deps;
   const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
-  const sending = { ...context, sender, mail: mailSender(config), seal };
-  const running = new Alerts(sending, intervalMs);
-  opened.defer(() => running.close());
+  const sending = new Alerts({ ...context, sender, mail: mailSender(config), seal }, intervalMs);
+  opened.defer(() => sending.close());
   return { ...deps, sending };
 }
 
@@ -52,7 +51,7 @@ export function mailSender({ alerts: { smtp }, smtpPassword }: Config): SmtpSend
 export function alertsWithoutServer(
   { alerts: { allowedNetworks, smtp }, sealingKey }: Config,
   { store, clock, accessClock }: Pick<AlertsContext, 'store' | 'clock' | 'accessClock'>,
-): AlertsDeps {
+): AlertsApiDeps {
   const seal = new SecretSeal(sealingKey?.reveal());
   const destinationRules = { allowedNetworks, mail: smtp };
   return { store, clock, accessClock, seal, destinationRules, sending: undefined };

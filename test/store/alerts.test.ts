@@ -87,8 +87,8 @@ describe('a destination', () => {
   it.each<Destination>([
     { kind: 'webhook', url: 'https://a.invalid/b?c=d' },
     { kind: 'mail', addresses: ['ops@a.invalid', "o'hara+x@b.invalid"] },
-    { kind: 'slack', origin: 'https://hooks.a.invalid' },
-    { kind: 'matrix', homeserverUrl: 'https://a.invalid/base', roomId: '!room:a.invalid' },
+    { kind: 'slack', url: 'https://hooks.a.invalid' },
+    { kind: 'matrix', url: 'https://a.invalid/base', roomId: '!room:a.invalid' },
   ])('is kept with its secret: $kind', async (wanted) => {
     const own = { ...settings, destination: wanted };
     await store.alerts.setSettings(accountId, own, auditEntry());
@@ -138,7 +138,7 @@ describe('alerts', () => {
     await store.alerts.setSettings(accountId, settings, auditEntry());
     const due = { alert: alertAt(1), accountName: 'a', destination, sealedSecret: 's' };
     await store.alerts.turnOff({ ...due, sealedSecret: 'another' }, 1, 'off');
-    await store.alerts.turnOff({ ...due, destination: { kind: 'slack', origin: 'o' } }, 1, 'off');
+    await store.alerts.turnOff({ ...due, destination: { kind: 'slack', url: 'o' } }, 1, 'off');
     expect(await store.alerts.settings(accountId)).toEqual(settings);
     await store.alerts.turnOff(due, 1, 'off');
     expect(await store.alerts.settings(accountId)).toEqual({ ...settings, offAtMs: 1 });

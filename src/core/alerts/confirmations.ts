@@ -121,17 +121,30 @@ function tooSoon(waitMs: number): Refusal {
 
 /** The codes that this process may still send, so that nobody floods the mailboxes of strangers through it. */
 class CodeQuota {
-  /** The times of the last day by account or mailbox, the oldest first; those with the latest time at the end. */
+  /** The times of the last day by account and by mailbox, of all accounts together; those with the latest time at the end. */
   readonly #times = new Map<string, readonly number[]>();
 
-  /** Counts a code, if it may be sent. Addresses are counted for all accounts together. */
+  /** Counts a code, if it may be sent. */
   take(accountId: AccountId, address: string, nowMs: number): Refusal | undefined {
     const mailbox = address.toLowerCase();
     const againAtMs = (this.#timesOf(mailbox, nowMs).at(-1) ?? 0) + pauseMs;
     if (againAtMs > nowMs) return tooSoon(againAtMs - nowMs);
-    const refusal = this.#refuse('address', mailbox, nowMs) ?? this.#refuse('account', accountId, nowMs);
-    if (refusal) return refusal;
-    for (const name of [accountId, mailbox]) this.#add(name, nowMs);
+    const owners = { address: mailbox, account: accountId } as const;
+    for (const whose of ['address', 'account'] as const) {
+      const [firstMs = nowMs, ...more] = this.#timesOf(owners[whose], nowMs);
+      if (more.length + 1 < most[whose]) continue;
+      const message = `The ${whose} has had ${most[whose]} codes within a day.`;
+      return { message, waitMs: firstMs + dayMs - nowMs };
+    }
+    for (const name of [accountId, mailbox]) {
+      const times = [...this.#timesOf(name, nowMs), nowMs];
+      this.#times.delete(name);
+      this.#times.set(name, times);
+    }
+    for (const name of this.#times.keys()) {
+      if (this.#timesOf(name, nowMs).length > 0) break;
+      this.#times.delete(name);
+    }
     return undefined;
   }
 
@@ -141,25 +154,8 @@ class CodeQuota {
     this.#times.set(mailbox, this.#times.get(mailbox)?.slice(0, -1) ?? []);
   }
 
-  #refuse(whose: keyof typeof most, name: string, nowMs: number): Refusal | undefined {
-    const times = this.#timesOf(name, nowMs);
-    if (times.length < most[whose]) return undefined;
-    const message = `The ${whose} has had ${most[whose]} codes within a day.`;
-    return { message, waitMs: (times[0] ?? nowMs) + dayMs - nowMs };
-  }
-
   #timesOf(name: string, nowMs: number): readonly number[] {
     return (this.#times.get(name) ?? []).filter((timeMs) => timeMs > nowMs - dayMs);
-  }
-
-  #add(name: string, nowMs: number): void {
-    const times = [...this.#timesOf(name, nowMs), nowMs];
-    this.#times.delete(name);
-    this.#times.set(name, times);
-    for (const old of this.#times.keys()) {
-      if (this.#timesOf(old, nowMs).length > 0) break;
-      this.#times.delete(old);
-    }
   }
 }
 

@@ -113,7 +113,7 @@ function readDestination(
   if (mailAddresses.length > 0) wanted.push({ destination: readMail(mailAddresses, rules) });
   if (slackUrl !== undefined) {
     const url = checkWebhookUrl(slackUrl, 'settings.slack_url', rules);
-    wanted.push({ destination: { kind: 'slack', origin: new URL(url).origin }, secret: url });
+    wanted.push({ destination: { kind: 'slack', url: new URL(url).origin }, secret: url });
   }
   if (matrix !== undefined) wanted.push(readMatrix(matrix, rules));
   if (wanted.length <= 1) return wanted[0];
@@ -152,8 +152,8 @@ function readMatrix(
     const { maxLength } = matrixToken;
     throw invalid(param, `\`${param}\` must be at most ${maxLength} visible characters of ASCII.`);
   }
-  const homeserverUrl = url.replace(/[?#].*$/, '').replace(/\/+$/, '');
-  return { destination: { kind: 'matrix', homeserverUrl, roomId }, secret: accessToken };
+  const plainUrl = url.replace(/[?#].*$/, '').replace(/\/+$/, '');
+  return { destination: { kind: 'matrix', url: plainUrl, roomId }, secret: accessToken };
 }
 
 function destinationFields(
@@ -167,9 +167,9 @@ function destinationFields(
     case 'mail':
       return { mailAddresses: [...destination.addresses, ...waiting.map(({ address }) => address)] };
     case 'slack':
-      return { slackUrl: slackUrl ?? destination.origin };
+      return { slackUrl: slackUrl ?? destination.url };
     case 'matrix':
-      return { matrix: { homeserverUrl: destination.homeserverUrl, roomId: destination.roomId } };
+      return { matrix: { homeserverUrl: destination.url, roomId: destination.roomId ?? '' } };
     case undefined:
       return {};
   }
@@ -177,14 +177,6 @@ function destinationFields(
 
 /** For the audit trail: only hosts, as the path of a URL may hold a secret, and addresses of mail are personal. */
 export function hostsOf(destination: Destination): string {
-  switch (destination.kind) {
-    case 'webhook':
-      return new URL(destination.url).host;
-    case 'mail':
-      return [...new Set(destination.addresses.map((address) => address.replace(/^.*@/, '')))].join(', ');
-    case 'slack':
-      return new URL(destination.origin).host;
-    case 'matrix':
-      return new URL(destination.homeserverUrl).host;
-  }
+  if (destination.kind !== 'mail') return new URL(destination.url).host;
+  return [...new Set(destination.addresses.map((address) => address.replace(/^.*@/, '')))].join(', ');
 }

@@ -25,9 +25,9 @@ import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, type PageFields, readPage } from '../values/parameters.ts';
-import { newAlert } from './alerts.ts';
+import { type Alerts, newAlert, retryDelayMs } from './alerts.ts';
 import { Confirmations, describeWaiting } from './confirmations.ts';
-import { Deliveries, type DeliveriesDeps, newWebhookSecret, retryDelayMs } from './deliveries.ts';
+import { newWebhookSecret } from './deliveries.ts';
 import {
   type DestinationRules,
   describeAlert,
@@ -41,18 +41,18 @@ import type { SecretSeal } from './secret-seal.ts';
 /** One test is allowed in this time. */
 const testMs = 10_000;
 
-export interface AlertsDeps extends AccountOfCallDeps {
+export interface AlertsApiDeps extends AccountOfCallDeps {
   readonly store: Pick<Store, 'alerts'> & AccountOfCallDeps['store'];
   readonly clock: Clock;
   readonly seal: SecretSeal;
   readonly destinationRules: DestinationRules;
   /** Undefined in a command on the data folder, which sends nothing. */
-  readonly sending: DeliveriesDeps | undefined;
+  readonly sending: Alerts | undefined;
 }
 
-export function alertsApi(deps: AlertsDeps) {
+export function alertsApi(deps: AlertsApiDeps) {
   const { store, clock, sending } = deps;
-  const confirmations = new Confirmations({ store, clock, mail: sending?.mail });
+  const confirmations = new Confirmations({ store, clock, mail: sending?.deps.mail });
   const accountOf = async (request: AccountRequest, call: AnyCall) =>
     (await accountToChange(deps, request, call)).account;
   return {
@@ -95,7 +95,7 @@ export function alertsApi(deps: AlertsDeps) {
 }
 
 async function setSettings(
-  deps: AlertsDeps,
+  deps: AlertsApiDeps,
   confirmations: Confirmations,
   request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
   call: AnyCall,
@@ -128,7 +128,7 @@ async function setSettings(
 }
 
 function entryOf(
-  { clock }: AlertsDeps,
+  { clock }: AlertsApiDeps,
   call: AnyCall,
   action: string,
   target: AccountId,
@@ -144,7 +144,7 @@ function maySetAlerts(call: AnyCall): boolean {
 }
 
 function described(
-  { seal }: AlertsDeps,
+  { seal }: AlertsApiDeps,
   stored: StoredAlertSettings,
   waiting: readonly WaitingAddress[],
   isWhole: boolean,
@@ -167,7 +167,7 @@ function mailOf(destination: Destination | undefined): readonly string[] {
  * @throws `invalid_parameter`
  */
 function checkHolder(
-  { destinationRules: { mail } }: AlertsDeps,
+  { destinationRules: { mail } }: AlertsApiDeps,
   wanted: Destination | undefined,
   before: AlertSettings | undefined,
   waiting: readonly WaitingAddress[],
@@ -196,7 +196,7 @@ function newSecretFor(
  * @throws `invalid_parameter` for a new room without an access token
  */
 function storedSettings(
-  { seal }: AlertsDeps,
+  { seal }: AlertsApiDeps,
   accountId: AccountId,
   { secret, ...wanted }: WantedSettings,
   addresses: readonly string[],
@@ -214,7 +214,7 @@ function storedSettings(
 }
 
 /** Sends an alert once. @throws `invalid_parameter` without a destination; `rate_limit_exceeded` */
-async function sendTest(deps: AlertsDeps, { id: accountId, name: accountName }: Account) {
+async function sendTest(deps: AlertsApiDeps, { id: accountId, name: accountName }: Account) {
   const { store, clock, sending } = deps;
   const { destination, sealedSecret, offAtMs } = (await store.alerts.settings(accountId)) ?? {};
   if (destination === undefined) {
@@ -238,9 +238,8 @@ async function sendTest(deps: AlertsDeps, { id: accountId, name: accountName }: 
   if (!(await store.alerts.raise({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
     throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
   }
-  sending.observer.raised('test');
-  const due = { alert: fresh, accountName, destination, sealedSecret };
-  await new Deliveries(sending).attempt(due);
+  sending.deps.observer.raised('test');
+  await sending.send({ alert: fresh, accountName, destination, sealedSecret });
   const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   return describeAlert(items.find(({ id }) => id === fresh.id) ?? fresh);
 }

@@ -8,12 +8,15 @@ import type { Limits } from './limits.ts';
 
 /** The receiver of an account's alerts. */
 export type Destination =
-  | { readonly kind: 'webhook'; readonly url: string }
   /** Addresses that are confirmed. */
   | { readonly kind: 'mail'; readonly addresses: readonly string[] }
-  /** Its URL is its secret. */
-  | { readonly kind: 'slack'; readonly origin: string }
-  | { readonly kind: 'matrix'; readonly homeserverUrl: string; readonly roomId: string };
+  | {
+      readonly kind: 'webhook' | 'slack' | 'matrix';
+      /** Of Slack only the origin, as its path is a secret; of Matrix that of the homeserver. */
+      readonly url: string;
+      /** Of Matrix. */
+      readonly roomId?: string;
+    };
 
 export interface AlertSettings {
   /** Undefined if alerts are only listed and logged. */

@@ -116,26 +116,18 @@ function toSettings(row: AlertSettingsRow): StoredAlertSettings {
  * that know only webhooks cannot open a connection to such a text, and leave the alert to others.
  */
 function destinationText(destination: Destination): string {
-  switch (destination.kind) {
-    case 'webhook':
-      return destination.url;
-    case 'mail':
-      return `mailto:${destination.addresses.join(',')}`;
-    case 'slack':
-      return `slack:${destination.origin}`;
-    case 'matrix':
-      return `matrix:${destination.homeserverUrl} ${destination.roomId}`;
-  }
+  if (destination.kind === 'mail') return `mailto:${destination.addresses.join(',')}`;
+  const { kind, url, roomId } = destination;
+  return kind === 'webhook' ? url : `${kind}:${url}${roomId === undefined ? '' : ` ${roomId}`}`;
 }
 
 function destinationFrom(text: string): Destination {
   const [scheme = ''] = text.split(':', 1);
   const address = text.slice(scheme.length + 1);
-  const [homeserverUrl = '', roomId = ''] = address.split(' ');
+  const [url = '', roomId = ''] = address.split(' ');
   if (scheme === 'mailto') return { kind: 'mail', addresses: address === '' ? [] : address.split(',') };
-  if (scheme === 'slack') return { kind: 'slack', origin: address };
-  if (scheme === 'matrix') return { kind: 'matrix', homeserverUrl, roomId };
-  return { kind: 'webhook', url: text };
+  if (scheme === 'slack') return { kind: 'slack', url };
+  return scheme === 'matrix' ? { kind: 'matrix', url, roomId } : { kind: 'webhook', url: text };
 }
 
 interface OfAddress extends OfAccount {

@@ -1,13 +1,7 @@
 /** Rules of alerts that need no server. */
 import { describe, expect, it } from 'vitest';
-import { newAlert } from '../../../src/core/alerts/alerts.ts';
-import {
-  newWebhookSecret,
-  noticeOf,
-  retryDelayMs,
-  signedHeaders,
-  slackBody,
-} from '../../../src/core/alerts/deliveries.ts';
+import { newAlert, retryDelayMs } from '../../../src/core/alerts/alerts.ts';
+import { newWebhookSecret, noticeOf, signedHeaders, slackBody } from '../../../src/core/alerts/deliveries.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
 import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
 import type { AlertDetails, AlertKind } from '../../../src/core/entities/alert.ts';
