@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { accountOrders, accountStates } from '../../core/entities/account.ts';
 import type { AdminMethod } from '../../core/services.ts';
+import { present } from '../../core/values/present.ts';
 import type { AdminConnection, AdminResponse } from '../client/admin-server.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
@@ -12,7 +13,11 @@ import {
   type AdminCommandFlags,
   adminCommand,
   callAndShow,
+  calling,
+  itemsOf,
+  type ListMethod,
   listAndShow,
+  ofAccount,
   pages,
   show,
   withAdmin,
@@ -49,7 +54,9 @@ export function accountCommand(): Command {
     .addCommand(
       adminCommand('create', 'Create an account, without plan and credits.', ['parley account create acme'])
         .argument(...nameArgument)
-        .action(createAccount),
+        .action(
+          calling('createAccount', (name: string) => ({ name }), accountFacts, { mayMakeFolder: true }),
+        ),
     )
     .addCommand(
       list
@@ -65,7 +72,9 @@ export function accountCommand(): Command {
       adminCommand('rename', 'Give an account another name.', ['parley account rename acme acme-corp'])
         .argument(...accountArgument)
         .argument(...nameArgument)
-        .action(renameAccount),
+        .action(
+          calling('renameAccount', (id: string, name: string) => ({ accountId: id, name }), accountFacts),
+        ),
     )
     .addCommand(
       oneCommand('suspend', 'Refuse all requests of an account. Nothing is lost.', 'suspendAccount'),
@@ -95,9 +104,7 @@ function oneCommand(
 ): Command {
   return adminCommand(name, description, [`parley account ${name} acme`])
     .argument(...accountArgument)
-    .action(async (accountId: string, flags: AdminCommandFlags) => {
-      await callAndShow(flags, method, { accountId }, accountFacts);
-    });
+    .action(calling(method, ofAccount, accountFacts));
 }
 
 function deleteAccount(accountId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {
@@ -111,14 +118,6 @@ function deleteAccount(accountId: string, flags: AdminCommandFlags & YesFlag): P
   });
 }
 
-async function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
-  await callAndShow(flags, 'createAccount', { name }, accountFacts, { mayMakeFolder: true });
-}
-
-async function renameAccount(accountId: string, name: string, flags: AdminCommandFlags): Promise<void> {
-  await callAndShow(flags, 'renameAccount', { accountId, name }, accountFacts);
-}
-
 interface ListFlags extends AdminCommandFlags {
   readonly name?: string;
   readonly state?: string;
@@ -127,21 +126,11 @@ interface ListFlags extends AdminCommandFlags {
 }
 
 async function listAccounts(flags: ListFlags): Promise<void> {
-  const { name, state, sort } = flags;
-  const filter = {
-    ...(name !== undefined && { nameContains: name }),
-    ...(state !== undefined && { state }),
-    ...(sort !== undefined && { orderBy: sort }),
-  };
-  await listAndShow(
-    flags,
-    'listAccounts',
-    (admin, page) => admin.invoke('listAccounts', { ...page, ...filter }),
-    ({ accounts }) => accounts,
-    flags.names ? nameLines : accountTable,
-    // Shells ask for names at each TAB, which must not upgrade the database.
-    { isGuest: flags.names ?? false },
-  );
+  const { name, state, sort, names = false } = flags;
+  const filter = present({ nameContains: name, state, orderBy: sort });
+  // Shells ask for names at each TAB, which must not upgrade the database.
+  const options = { isGuest: names };
+  await listAndShow(flags, 'listAccounts', filter, names ? nameLines : accountTable, options);
 }
 
 async function limitAccount(
@@ -203,16 +192,14 @@ function resetDate({ fairUse }: Account): string {
   return dateText(fairUse?.resetsAt) ?? '';
 }
 
-/** The lists of an account, and the members of their pages. Alerts end with their account. */
+/** The lists of an account. Alerts end with their account. */
 const lists = [
-  { kind: 'key', method: 'listKeys', member: 'keys' },
-  { kind: 'ledger_entry', method: 'listLedgerEntries', member: 'entries' },
-  { kind: 'usage_record', method: 'listUsageRecords', member: 'records' },
+  ['key', 'listKeys'],
+  ['ledger_entry', 'listLedgerEntries'],
+  ['usage_record', 'listUsageRecords'],
+  ['alert', 'listAlerts'],
 ] as const;
-const alerts = { kind: 'alert', method: 'listAlerts', member: 'alerts' } as const;
-const audit = { kind: 'audit_entry', method: 'listAuditEntries', member: 'entries' } as const;
 
-type List = (typeof lists)[number] | typeof alerts | typeof audit;
 type Row = Readonly<Record<string, unknown>>;
 
 function accountExportCommand(): Command {
@@ -229,10 +216,10 @@ function exportAccount(idOrName: string, flags: AdminCommandFlags): Promise<void
     const { id: accountId = '', deletedAt } = response.account ?? {};
     await print('account', [(await encoded('getAccount', response)) as Row]);
     const ids = new Set<unknown>([accountId]);
-    for (const list of deletedAt === undefined ? [...lists, alerts] : lists) {
-      for await (const rows of rowsOf(admin, list, { accountId })) {
-        if (list.kind === 'key') for (const { id } of rows) ids.add(id);
-        await print(list.kind, rows);
+    for (const [kind, method] of lists.filter(([kind]) => kind !== 'alert' || deletedAt === undefined)) {
+      for await (const rows of rowsOf(admin, method, { accountId })) {
+        if (kind === 'key') for (const { id } of rows) ids.add(id);
+        await print(kind, rows);
       }
     }
     if (deletedAt === undefined) {
@@ -241,32 +228,23 @@ function exportAccount(idOrName: string, flags: AdminCommandFlags): Promise<void
     }
     const months = { accountId, groupBy: ['month', 'operation'] };
     const totals = await encoded('getUsageTotals', await admin.invoke('getUsageTotals', months));
-    await print('usage_total', member(totals, 'totals'));
-    for await (const rows of rowsOf(admin, audit, {})) {
-      await print(
-        audit.kind,
-        rows.filter(({ target, actor }) => ids.has(target) || ids.has(actor)),
-      );
+    await print('usage_total', (totals as { readonly totals?: readonly Row[] }).totals ?? []);
+    for await (const rows of rowsOf(admin, 'listAuditEntries', {})) {
+      const own = rows.filter(({ target, actor }) => ids.has(target) || ids.has(actor));
+      await print('audit_entry', own);
     }
   });
 }
 
 /** The pages of a list, in the form of the REST API. */
-async function* rowsOf(admin: AdminConnection, { method, member: name }: List, of: object) {
-  const all = pages(
-    (request) => admin.invoke(method, { ...request, ...of }),
-    () => [],
-  );
-  for await (const page of all) yield member(await encoded(method, page), name);
+async function* rowsOf(admin: AdminConnection, method: ListMethod, of: object) {
+  for await (const page of pages(admin, method, of))
+    yield itemsOf(method, (await encoded(method, page)) as object) as Row[];
 }
 
 async function encoded<K extends AdminMethod>(method: K, response: AdminResponse<K>): Promise<unknown> {
   const { adminMethods, responseBodyCodec } = await import('../client/admin-connection.ts');
   return responseBodyCodec(adminMethods[method]).encode(response);
-}
-
-function member(body: unknown, name: string): readonly Row[] {
-  return (body as Readonly<Record<string, readonly Row[]>>)[name] ?? [];
 }
 
 function print(kind: string, rows: readonly Row[]): Promise<void> {

@@ -24,16 +24,16 @@ export function ownCommand(name: string, description: string, examples: readonly
 
 /** A command about an account: one that an administrator names, else that of the API key. */
 export function ownOrCommand(name: string, description: string, examples: readonly string[]): Command {
-  return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).argument(
-    '[account]',
-    "its id or name, for administrators (default: the API key's account)",
-  );
+  return withOwnFlags(newCommand(name, description, examples).option(...jsonOption))
+    .argument('[account]', "its id or name, for administrators (default: the API key's account)")
+    .hook('preAction', (command) => {
+      command.setOptionValue('own', command.args.length === 0);
+    });
 }
 
-/** The request and the connection of such a command. */
-export function ownOr(accountId: string | undefined, flags: AdminCommandFlags) {
-  if (accountId !== undefined) return { request: { accountId }, connection: flags };
-  return { request: {}, connection: { ...flags, own: true } };
+/** The account in a request of such a command. */
+export function ofAccount(accountId: string | undefined): { readonly accountId?: string } {
+  return accountId === undefined ? {} : { accountId };
 }
 
 /** A command about all accounts, or with `--own` about the API key's. */
@@ -89,25 +89,54 @@ export function callAndShow<K extends AdminMethod>(
   return withAdmin(flags, run, options);
 }
 
-/** Prints all pages of a list as one response, up to `--limit` items. */
-export function listAndShow<K extends AdminMethod, Page extends AdminResponse<K> & Paged, Item>(
+/** The action of a command that only does that. @param requestOf gets the arguments and the flags of the command */
+export function calling<K extends AdminMethod, Args extends readonly unknown[]>(
+  method: K,
+  requestOf: (...args: Args) => AdminRequest<K>,
+  text: TextOf<AdminResponse<K>>,
+  options?: AdminConnectionOptions,
+) {
+  return async (...given: readonly unknown[]): Promise<void> => {
+    const flags = given.at(-2) as AdminCommandFlags;
+    await callAndShow(flags, method, requestOf(...(given as unknown as Args)), text, options);
+  };
+}
+
+/** The methods that return pages, and the member with the items of each. */
+const lists = {
+  listAccounts: 'accounts',
+  listAdminKeys: 'keys',
+  listAlerts: 'alerts',
+  listAuditEntries: 'entries',
+  listKeys: 'keys',
+  listLedgerEntries: 'entries',
+  listUsageRecords: 'records',
+} as const;
+export type ListMethod = keyof typeof lists;
+
+/** The items of a page, in the form of messages or of the REST API. */
+export function itemsOf(method: ListMethod, page: object): unknown[] {
+  return Reflect.get(page, lists[method]) ?? [];
+}
+
+/** Prints all pages of a list as one response, up to `--limit` items. Returns how many there are. */
+export function listAndShow<K extends ListMethod>(
   flags: AdminCommandFlags & Partial<LimitFlag>,
   method: K,
-  read: (admin: AdminConnection, page: PageRequest) => Promise<Page>,
-  itemsOf: (page: Page) => Item[],
-  text: TextOf<Page>,
+  request: AdminRequest<K>,
+  text: TextOf<AdminResponse<K>>,
   options?: AdminConnectionOptions,
-): Promise<Item[]> {
+): Promise<number> {
   const run = async (admin: AdminConnection) => {
-    let whole: Page | undefined;
-    for await (const page of pages((request) => read(admin, request), itemsOf, flags.limit)) {
-      if (whole) itemsOf(whole).push(...itemsOf(page));
+    let whole: AdminResponse<K> | undefined;
+    for await (const page of pages(admin, method, request, flags.limit)) {
+      if (whole) itemsOf(method, whole).push(...itemsOf(method, page));
       else whole = page;
     }
-    if (whole === undefined) return [];
-    whole.nextPageToken = undefined;
+    if (whole === undefined) return 0;
+    Object.assign(whole, { nextPageToken: undefined });
     await show(flags, method, whole, () => text(whole, admin));
-    return itemsOf(whole);
+    return itemsOf(method, whole).length;
   };
   return withAdmin(flags, run, options);
 }
@@ -129,27 +158,19 @@ function parseLimit(text: string): number {
 /** Maximum items that the server puts on a page. */
 const pageSizeMax = 1_000;
 
-export interface PageRequest {
-  readonly pageSize: number;
-  readonly pageToken?: string;
-}
-
-interface Paged {
-  nextPageToken?: string | undefined;
-}
-
 /** The pages of a list, up to `limit` items in all. */
-export async function* pages<Page extends Paged>(
-  read: (request: PageRequest) => Promise<Page>,
-  itemsOf: (page: Page) => readonly unknown[],
+export async function* pages<K extends ListMethod>(
+  admin: AdminConnection,
+  method: K,
+  request: AdminRequest<K>,
   limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Page> {
+): AsyncGenerator<AdminResponse<K>> {
   let left = limit;
   let pageToken: string | undefined;
   do {
-    const pageSize = Math.min(left, pageSizeMax);
-    const page = await read({ pageSize, ...(pageToken !== undefined && { pageToken }) });
-    left -= itemsOf(page).length;
+    const place = { pageSize: Math.min(left, pageSizeMax), ...(pageToken !== undefined && { pageToken }) };
+    const page = await admin.invoke(method, { ...request, ...place });
+    left -= itemsOf(method, page).length;
     pageToken = page.nextPageToken;
     yield page;
   } while (pageToken !== undefined && left > 0);

@@ -9,10 +9,11 @@ import { timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   callAndShow,
+  calling,
   type LimitFlag,
   limitOption,
   listAndShow,
-  ownOr,
+  ofAccount,
   ownOrCommand,
 } from './admin-command.ts';
 
@@ -30,7 +31,12 @@ export function alertsCommand(): Command {
       ownOrCommand('show', 'Show the settings of alerts.', [
         'parley alerts show',
         'parley alerts show acme   # of an account, as administrator',
-      ]).action(showSettings),
+      ]).action(
+        calling('getAlertSettings', ofAccount, ({ settings, webhookOffAt, waitingAddresses: waiting }) => {
+          const off = webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`;
+          return settingsFacts(settings, { off, waiting });
+        }),
+      ),
     )
     .addCommand(setCommand())
     .addCommand(
@@ -50,7 +56,15 @@ export function alertsCommand(): Command {
     .addCommand(
       ownOrCommand('test', 'Send a test to the destination, and show its answer.', [
         'parley alerts test',
-      ]).action(sendTest),
+      ]).action(
+        calling('sendTestAlert', ofAccount, ({ alert: { id, delivery } = {} }) =>
+          facts([
+            ['alert', id],
+            ['delivery', delivery?.state],
+            ...(delivery?.lastFailure ? [['failure', delivery.lastFailure] as const] : []),
+          ]),
+        ),
+      ),
     );
 }
 
@@ -72,16 +86,6 @@ function setCommand(): Command {
     .option('--new-secret', 'create a new signing secret, also for the same webhook')
     .option('--none', 'no alerts')
     .action(setAlerts);
-}
-
-async function showSettings(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
-  const { request, connection } = ownOr(account, flags);
-  await callAndShow(connection, 'getAlertSettings', request, ({ settings, webhookOffAt, ...state }) =>
-    settingsFacts(settings, {
-      off: webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`,
-      waiting: state.waitingAddresses,
-    }),
-  );
 }
 
 interface SetFlags extends AdminCommandFlags {
@@ -107,9 +111,8 @@ async function setAlerts(account: string | undefined, flags: SetFlags, command: 
       'give --none, or any of --webhook, --mail, --slack, --matrix, --percents, --balance-below',
     );
   const settings = { percents, ...destination, ...(balanceBelow !== undefined && { balanceBelow }) };
-  const { request, connection } = ownOr(account, flags);
-  const wanted = { ...request, ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
-  const { secret, waitingAddresses } = await callAndShow(connection, 'setAlertSettings', wanted, (set) =>
+  const wanted = { ...ofAccount(account), ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
+  const { secret, waitingAddresses } = await callAndShow(flags, 'setAlertSettings', wanted, (set) =>
     settingsFacts(set.settings, { secret: set.secret, waiting: set.waitingAddresses }),
   ).catch(namingOptions);
   if (secret !== undefined) printStatus('Keep the secret, it is not shown again.');
@@ -168,39 +171,21 @@ interface ConfirmFlags extends AdminCommandFlags {
 
 async function confirmAddress(account: string | undefined, flags: ConfirmFlags, command: Command) {
   const { code, sendAgain: address } = flags;
-  const { request, connection } = ownOr(account, flags);
+  const request = ofAccount(account);
   if (code !== undefined && address === undefined) {
-    await callAndShow(connection, 'confirmMailAddress', { ...request, code }, (confirmed) =>
+    await callAndShow(flags, 'confirmMailAddress', { ...request, code }, (confirmed) =>
       facts([['confirmed', confirmed.address]]),
     );
   } else if (address !== undefined && code === undefined) {
-    await callAndShow(connection, 'sendMailConfirmation', { ...request, address }, ({ waitingAddress }) =>
+    await callAndShow(flags, 'sendMailConfirmation', { ...request, address }, ({ waitingAddress }) =>
       facts(waitingFacts(waitingAddress ? [waitingAddress] : [])),
     );
   } else usageError(command, 'give either --code or --send-again');
 }
 
 async function listAlerts(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
-  const { request, connection } = ownOr(account, flags);
-  const shown = await listAndShow(
-    connection,
-    'listAlerts',
-    (admin, page) => admin.invoke('listAlerts', { ...page, ...request }),
-    ({ alerts }) => alerts,
-    alertTable,
-  );
-  if (shown.length === 0 && !flags.json) printStatus('There are no alerts.');
-}
-
-async function sendTest(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
-  const { request, connection } = ownOr(account, flags);
-  await callAndShow(connection, 'sendTestAlert', request, ({ alert }) =>
-    facts([
-      ['alert', alert?.id],
-      ['delivery', alert?.delivery?.state],
-      ...(alert?.delivery?.lastFailure ? [['failure', alert.delivery.lastFailure] as const] : []),
-    ]),
-  );
+  const count = await listAndShow(flags, 'listAlerts', ofAccount(account), alertTable);
+  if (count === 0 && !flags.json) printStatus('There are no alerts.');
 }
 
 interface MoreFacts {

@@ -71,14 +71,7 @@ interface AuditFlags extends AdminCommandFlags, LimitFlag {
 async function showAudit({ actor, search, since, until, ...flags }: AuditFlags): Promise<void> {
   const startTime = since && timestampOf(since.getTime());
   const endTime = until && timestampOf(until.getTime());
-  const filter = present({ actor, search, startTime, endTime });
-  await listAndShow(
-    flags,
-    'listAuditEntries',
-    (admin, page) => admin.invoke('listAuditEntries', { ...page, ...filter }),
-    ({ entries }) => entries,
-    auditTable,
-  );
+  await listAndShow(flags, 'listAuditEntries', present({ actor, search, startTime, endTime }), auditTable);
 }
 
 function auditTable({ entries }: { readonly entries: readonly AuditEntry[] }): string {

@@ -8,11 +8,11 @@ import { accountArgument, accountFacts } from './account.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
-  callAndShow,
+  calling,
   type LimitFlag,
   limitOption,
   listAndShow,
-  ownOr,
+  ofAccount,
   ownOrCommand,
 } from './admin-command.ts';
 
@@ -45,7 +45,9 @@ export function creditsCommand(): Command {
       withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(enterBy('loadCredits')),
     )
     .addCommand(withEntryOptions(adjust, 'credits, negative to remove them').action(enterBy('adjustCredits')))
-    .addCommand(balance.action(showCredits))
+    .addCommand(
+      balance.action(calling('getAccount', ofAccount, ({ account }) => `${account?.balance ?? ''}\n`)),
+    )
     .addCommand(ledger.addOption(limitOption('entries')).action(showLedger));
 }
 
@@ -59,26 +61,15 @@ function withEntryOptions(command: Command, amount: string): Command {
 
 /** The action of a command that enters credits into the ledger. */
 function enterBy(method: 'loadCredits' | 'adjustCredits') {
-  return async (accountId: string, amount: string, flags: EntryFlags): Promise<void> => {
+  const requestOf = (accountId: string, amount: string, flags: EntryFlags) => {
     const { reason, idempotencyKey = randomUUID() } = flags;
-    await callAndShow(flags, method, { accountId, amount, reason, idempotencyKey }, accountFacts);
+    return { accountId, amount, reason, idempotencyKey };
   };
-}
-
-async function showCredits(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
-  const { request, connection } = ownOr(account, flags);
-  await callAndShow(connection, 'getAccount', request, (response) => `${response.account?.balance ?? ''}\n`);
+  return calling(method, requestOf, accountFacts);
 }
 
 async function showLedger(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
-  const { request, connection } = ownOr(account, flags);
-  await listAndShow(
-    connection,
-    'listLedgerEntries',
-    (admin, page) => admin.invoke('listLedgerEntries', { ...page, ...request }),
-    ({ entries }) => entries,
-    ledgerTable,
-  );
+  await listAndShow(flags, 'listLedgerEntries', ofAccount(account), ledgerTable);
 }
 
 function ledgerTable({ entries }: { readonly entries: readonly LedgerEntry[] }): string {

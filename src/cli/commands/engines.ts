@@ -2,15 +2,19 @@ import type { Command } from 'commander';
 import type { EngineRequests, EngineState } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { table } from '../terminal/table.ts';
 import { timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, callAndShow } from './admin-command.ts';
+import { adminCommand, calling } from './admin-command.ts';
 
 const mebibyte = 1024 ** 2;
 
 export function enginesCommand(): Command {
   return adminCommand('engines', 'Show the engines of the running server.', ['parley engines'])
-    .action(async (flags: AdminCommandFlags) => {
-      await callAndShow(flags, 'getServerState', {}, ({ engines }) => engineTable(engines));
-    })
+    .action(
+      calling(
+        'getServerState',
+        () => ({}),
+        ({ engines }) => engineTable(engines),
+      ),
+    )
     .addCommand(programCommand('load', 'Start the program of an engine, and wait until it is ready.'))
     .addCommand(programCommand('unload', 'End the program of an engine after its last request.'));
 }
@@ -18,11 +22,13 @@ export function enginesCommand(): Command {
 function programCommand(name: 'load' | 'unload', description: string): Command {
   return adminCommand(name, description, [`parley engines ${name} local/small`])
     .argument('<engine>', 'its name in `parley engines`')
-    .action(async (engine: string, flags: AdminCommandFlags) => {
-      await callAndShow(flags, `${name}Engine`, { name: engine }, (response) =>
-        engineTable(response.engine ? [response.engine] : []),
-      );
-    });
+    .action(
+      calling(
+        `${name}Engine`,
+        (engine: string) => ({ name: engine }),
+        ({ engine }) => engineTable(engine ? [engine] : []),
+      ),
+    );
 }
 
 function engineTable(engines: readonly EngineState[]): string {

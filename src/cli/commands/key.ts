@@ -2,7 +2,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { adminScopes, scopes } from '../../core/entities/key.ts';
-import type { AdminConnection } from '../client/admin-server.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { facts, table } from '../terminal/table.ts';
@@ -14,7 +13,6 @@ import {
   callAndShow,
   listAndShow,
   ownCommand,
-  type PageRequest,
 } from './admin-command.ts';
 import {
   type LimitFlags,
@@ -168,14 +166,8 @@ function ownerOf({ account, admin, own }: OwnerFlags, command: Command): { accou
 
 async function listKeys(flags: OwnerFlags, command: Command): Promise<void> {
   const owner = ownerOf(flags, command);
-  if (flags.admin) {
-    const read = (admin: AdminConnection, page: PageRequest) => admin.invoke('listAdminKeys', page);
-    await listAndShow(flags, 'listAdminKeys', read, ({ keys }) => keys, keyTable);
-  } else {
-    const read = (admin: AdminConnection, page: PageRequest) =>
-      admin.invoke('listKeys', { ...page, ...owner });
-    await listAndShow(flags, 'listKeys', read, ({ keys }) => keys, keyTable);
-  }
+  if (flags.admin) await listAndShow(flags, 'listAdminKeys', {}, keyTable);
+  else await listAndShow(flags, 'listKeys', owner, keyTable);
 }
 
 async function rotateKey(

@@ -4,7 +4,14 @@ import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { parseExpiry, timestampOf } from '../terminal/times.ts';
 import { accountArgument, accountFacts } from './account.ts';
-import { type AdminCommandFlags, adminCommand, callAndShow, show, withAdmin } from './admin-command.ts';
+import {
+  type AdminCommandFlags,
+  adminCommand,
+  calling,
+  ofAccount,
+  show,
+  withAdmin,
+} from './admin-command.ts';
 
 interface ActivateFlags extends AdminCommandFlags {
   readonly until: Date;
@@ -27,7 +34,9 @@ export function planCommand(): Command {
     'parley plan start-trial acme',
     'parley plan activate acme --until 2027-01-31',
   ])
-    .addCommand(startTrial.argument(...accountArgument).action(beginTrial))
+    .addCommand(
+      startTrial.argument(...accountArgument).action(calling('startTrial', ofAccount, accountFacts)),
+    )
     .addCommand(
       activate
         .argument(...accountArgument)
@@ -36,18 +45,13 @@ export function planCommand(): Command {
           'a date such as 2027-01-31 (0:00 UTC), or a span such as 30d',
           parseExpiry,
         )
-        .action(activatePlan),
+        .action(calling('activatePlan', activation, accountFacts)),
     )
     .addCommand(withYes(end.argument(...accountArgument)).action(endPlan));
 }
 
-async function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  await callAndShow(flags, 'startTrial', { accountId }, accountFacts);
-}
-
-async function activatePlan(accountId: string, flags: ActivateFlags): Promise<void> {
-  const request = { accountId, endsAt: timestampOf(flags.until.getTime()) };
-  await callAndShow(flags, 'activatePlan', request, accountFacts);
+function activation(accountId: string, { until }: ActivateFlags) {
+  return { accountId, endsAt: timestampOf(until.getTime()) };
 }
 
 function endPlan(accountId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {

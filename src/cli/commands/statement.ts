@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Statement, StatementLine } from '../../../gen/parley/account/v1/account_pb.ts';
 import { facts, table } from '../terminal/table.ts';
-import { type AdminCommandFlags, callAndShow, ownOr, ownOrCommand } from './admin-command.ts';
+import { type AdminCommandFlags, calling, ofAccount, ownOrCommand } from './admin-command.ts';
 
 export function statementCommand(): Command {
   return ownOrCommand('statement', "Show an account's credits in a month: its balances and their changes.", [
@@ -10,18 +10,13 @@ export function statementCommand(): Command {
     'parley statement acme --month 2026-11   # as administrator',
   ])
     .option('--month <month>', 'a month (UTC), such as 2026-11 (default: this month)')
-    .action(showStatement);
+    .action(
+      calling('getStatement', requestOf, ({ statement }) => (statement ? statementText(statement) : '')),
+    );
 }
 
-async function showStatement(
-  account: string | undefined,
-  flags: AdminCommandFlags & { readonly month?: string },
-): Promise<void> {
-  const { request, connection } = ownOr(account, flags);
-  const wanted = { ...request, month: flags.month ?? new Date().toISOString().slice(0, 7) };
-  await callAndShow(connection, 'getStatement', wanted, ({ statement }) =>
-    statement === undefined ? '' : statementText(statement),
-  );
+function requestOf(account: string | undefined, flags: AdminCommandFlags & { readonly month?: string }) {
+  return { ...ofAccount(account), month: flags.month ?? new Date().toISOString().slice(0, 7) };
 }
 
 function statementText(statement: Statement): string {

@@ -23,15 +23,10 @@ export function exportCommand(): Command {
 
 function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
   if (flags.csv === flags.jsonl) usageError(command, 'give --csv or --jsonl');
-  const filter = usageFilter(flags);
   return withAdmin(flags, async (admin) => {
     const { codec, columns } = await usageRecords();
     if (flags.csv) await printData(csvLine(columns));
-    const all = pages(
-      (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
-      (page) => page.records,
-    );
-    for await (const { records } of all) {
+    for await (const { records } of pages(admin, 'listUsageRecords', usageFilter(flags))) {
       const objects = records.map((record) => codec.encode(record) as JsonObject);
       await printData(
         objects

@@ -55,16 +55,11 @@ export function focusCommand(): Command {
 }
 
 function exportFocus(flags: FocusFlags): Promise<void> {
-  const filter = usageFilter(flags);
   return withAdmin(flags, async (admin) => {
     const names = new Map<string, string>();
     const days = new Map<string, DayUsage>();
     await printData(csvLine(Object.keys(rowOf(nothing, '', flags))));
-    const all = pages(
-      (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
-      (page) => page.records,
-    );
-    for await (const { records } of all) {
+    for await (const { records } of pages(admin, 'listUsageRecords', usageFilter(flags))) {
       for (const record of records) add(days, record);
       const last = records.at(-1)?.startedAt;
       if (last) await printAfter(msOf(last) + lateMs, admin, { days, names, flags });

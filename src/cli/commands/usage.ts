@@ -34,18 +34,16 @@ export function usageCommand(): Command {
 }
 
 async function showUsage(flags: UsageFlags): Promise<void> {
-  const filter = usageFilter(flags);
-  const shown = await listAndShow(
+  const count = await listAndShow(
     flags,
     'listUsageRecords',
-    (admin, page) => admin.invoke('listUsageRecords', { ...page, ...filter }),
-    ({ records }) => records,
+    usageFilter(flags),
     async ({ records }, admin) => {
       const ids = records.map(({ accountId }) => accountId);
       return usageTable(records, flags.account === undefined ? await accountNames(admin, ids) : undefined);
     },
   );
-  if (shown.length === 0 && !flags.json) printStatus('No usage records found.');
+  if (count === 0 && !flags.json) printStatus('No usage records found.');
 }
 
 /** @param names account names by id, if the records belong to several accounts */
