@@ -1,6 +1,7 @@
 /** The models that Parley knows by name. The hash of each file was found in two public places, which the entry names. */
 import moonshineBaseEn from './catalogue/moonshine-base-en.json' with { type: 'json' };
 import moonshineTinyEn from './catalogue/moonshine-tiny-en.json' with { type: 'json' };
+import piperKristin from './catalogue/piper-kristin.json' with { type: 'json' };
 import qwen25 from './catalogue/qwen2.5-0.5b.json' with { type: 'json' };
 import qwen3 from './catalogue/qwen3-0.6b.json' with { type: 'json' };
 import smollm2 from './catalogue/smollm2-135m.json' with { type: 'json' };
@@ -18,11 +19,10 @@ export interface CatalogueEntry {
   readonly manifest: ModelManifest;
 }
 
-const recognisers = [moonshineTinyEn, moonshineBaseEn, whisperTinyEn, whisperBase];
-
 /** In the order in which they are listed. */
 export function catalogue(): CatalogueEntry[] {
-  return [...recognisers, qwen25, qwen3, smollm2].map(({ manifest, ...entry }) => {
+  const recognisers = [moonshineTinyEn, moonshineBaseEn, whisperTinyEn, whisperBase];
+  return [...recognisers, piperKristin, qwen25, qwen3, smollm2].map(({ manifest, ...entry }) => {
     return { ...entry, manifest: checkManifest(manifest, `${manifest.id} of the catalogue`) };
   });
 }

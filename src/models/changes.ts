@@ -5,6 +5,7 @@ import {
   existsSync,
   fsyncSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -80,12 +81,17 @@ export async function pull(
   const bytesMissing = missing.reduce((sum, { bytes }) => sum + bytes, 0);
   const bytesFree = checkSpace(store, manifest, missing);
   options.onStart?.(bytesMissing, bytesFree);
-  for (const file of missing) {
-    const partial = partialOf(store, file);
-    const urls = file.urls.map((url) => (url.startsWith('derived:') ? derive(store, manifest, url) : url));
-    await download({ ...file, urls }, partial, options);
-    moveDurably(partial, store.blob(file));
-    remember(store, file);
+  const archives = mkdtempSync(join(store.root, 'partial', 'archives-'));
+  try {
+    for (const file of missing) {
+      const partial = partialOf(store, file);
+      const urls = file.urls.map((url) => derived(store, manifest, url));
+      await download({ ...file, urls }, partial, { ...options, archives });
+      moveDurably(partial, store.blob(file));
+      remember(store, file);
+    }
+  } finally {
+    rmSync(archives, { recursive: true, force: true });
   }
   link(store, manifest);
   removeUnused(store);
@@ -101,14 +107,15 @@ export function remove(store: ModelStore, id: string): void {
   removeUnused(store);
 }
 
-/** @returns the URL of a file with what Parley makes of an earlier file of the model */
-function derive(store: ModelStore, { id, files }: ModelManifest, url: string): string {
+/** @returns for `derived:`, the URL of a file with what Parley makes of an earlier file of the model */
+function derived(store: ModelStore, { id, files }: ModelManifest, url: string | readonly string[]) {
+  if (typeof url !== 'string' || !url.startsWith('derived:')) return url;
   const from = files.find(({ name }) => url === `derived:moonshine-tokens/${name}`);
   if (from === undefined || sizeOf(store.blob(from)) === undefined)
     throw new ModelError(`The manifest ${id} has no earlier file for ${url}.`);
-  const derived = join(store.root, 'partial', 'derived');
-  writeFileSync(derived, moonshineTokens(readFileSync(store.blob(from))));
-  return pathToFileURL(derived).href;
+  const path = join(store.root, 'partial', 'derived');
+  writeFileSync(path, moonshineTokens(readFileSync(store.blob(from))));
+  return pathToFileURL(path).href;
 }
 
 /** The lines of sherpa-onnx's `tokens.txt` from Moonshine's `tokenizer.bin`, where each token has its length before it. */
@@ -180,7 +187,7 @@ function removeUnused(store: ModelStore): void {
   );
   for (const folder of ['blobs', 'partial', 'checked']) {
     for (const name of readdirSync(join(store.root, folder))) {
-      if (!used.has(name)) rmSync(join(store.root, folder, name));
+      if (!used.has(name)) rmSync(join(store.root, folder, name), { recursive: true });
     }
   }
 }

