@@ -5,7 +5,7 @@ import { alertsCommand } from './commands/alerts.ts';
 import { auditCommand } from './commands/audit.ts';
 import { backupCommand, restoreCommand } from './commands/backup.ts';
 import { chatCommand } from './commands/chat.ts';
-import { completionCommand } from './commands/completion.ts';
+import { completeCommand, completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
 import { creditsCommand } from './commands/credits.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -76,7 +76,8 @@ export function createProgram(version: string): Command {
     .addCommand(talkCommand())
     .addCommand(chatCommand())
     .addCommand(versionCommand(version), { hidden: true })
-    .addCommand(modelProgramCommand(), { hidden: true });
+    .addCommand(modelProgramCommand(), { hidden: true })
+    .addCommand(completeCommand(), { hidden: true });
 }
 
 function noticesCommand(): Command {

@@ -1,3 +1,4 @@
+/** Completion of command lines: scripts for shells, and the hidden command that they ask at each TAB. */
 import { Argument, type Command, type Option } from 'commander';
 import { newCommand } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
@@ -7,228 +8,87 @@ export function completionCommand(): Command {
     'source <(parley completion bash)',
     'parley completion fish > ~/.config/fish/completions/parley.fish',
   ])
-    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
-    .action((shell: Shell, _flags: object, command: Command) => {
-      const program = command.parent ?? command;
-      printData(completionScripts[shell](placesOf(program)));
-    });
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
+    .action((shell: keyof typeof scripts) => printData(scripts[shell]));
 }
 
-const shells = ['bash', 'zsh', 'fish'] as const;
-type Shell = (typeof shells)[number];
-
-/** Scripts with which shells complete command lines, without running Parley unless they need names of accounts. */
-const completionScripts: Readonly<Record<Shell, (places: readonly Place[]) => string>> = { bash, zsh, fish };
-
-/** Quotes a text for the shell, in single quotes. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-function alternatives(texts: readonly string[]): string {
-  return texts.map(quoted).join('|');
-}
-
-function innerPaths(places: readonly Place[]): string {
-  return alternatives(places.slice(1).map(({ path }) => path));
-}
-
-/** The places that have flags with values, each with one case per flag. */
-function valueCases(places: readonly Place[], toCase: (flag: ValueFlag) => string): string {
-  return places
-    .filter(({ valueFlags }) => valueFlags.length > 0)
-    .map(
-      ({ path, valueFlags }) =>
-        `    ${quoted(path)})\n      case "$before" in\n${valueFlags.map(toCase).join('\n')}\n      esac ;;`,
-    )
-    .join('\n');
-}
-
-function bash(places: readonly Place[]): string {
-  const values = valueCases(places, ({ names, values }) => {
-    return `        ${alternatives(names)}) ${bashValues(values)}return ;;`;
-  });
-  const words = places.map(({ path, words, takesAccount }) => {
-    const texts = `words=${quoted(words.map(({ text }) => text).join(' '))}`;
-    return `    ${quoted(path)}) ${texts}${takesAccount ? '; _parley_accounts' : ''} ;;`;
-  });
-  return `# Completion of parley for bash: source <(parley completion bash)
-_parley_values() {
-  compopt +o default 2>/dev/null
-  COMPREPLY=($(compgen -W "$1" -- "$word"))
-}
-_parley_accounts() {
-  local name
-  [[ $word == -* ]] && return
-  compopt +o default 2>/dev/null
-  while IFS= read -r name; do
-    [[ $name == "$word"* ]] && COMPREPLY+=("$(printf %q "$name")")
-  done < <("\${COMP_WORDS[0]}" account list --names 2>/dev/null)
-}
+/** Each gives the words before the cursor, the last of which may be empty or begun, to `parley complete`. */
+const scripts = {
+  bash: `# Completion of parley for bash: source <(parley completion bash)
 _parley() {
-  local place=parley word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} words i
+  local word=\${COMP_WORDS[COMP_CWORD]} text
   COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$place \${COMP_WORDS[i]}" in ${innerPaths(places)}) place="$place \${COMP_WORDS[i]}" ;; esac
-  done
-  case "$place" in
-${values}
-  esac
-  case "$place" in
-${words.join('\n')}
-  esac
-  COMPREPLY+=($(compgen -W "$words" -- "$word"))
+  {
+    read -r text
+    [[ $text == no-files ]] && compopt +o default 2>/dev/null
+    while IFS=$'\\t' read -r text _; do
+      [[ $text == "$word"* ]] && COMPREPLY+=("$(printf %q "$text")")
+    done
+  } < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 # Where nothing fits, bash completes the names of files.
 complete -o default -F _parley parley
-`;
-}
-
-function bashValues(values: ValueFlag['values']): string {
-  if (values === 'paths') return '';
-  return values === 'accounts' ? '_parley_accounts; ' : `_parley_values ${quoted(values.join(' '))}; `;
-}
-
-function zsh(places: readonly Place[]): string {
-  const values = valueCases(places, ({ names, values }) => {
-    return `        ${alternatives(names)}) ${zshValues(values)}return ;;`;
-  });
-  const words = places.map(({ path, words, takesAccount }) => {
-    const described = words.map(({ text, description }) => quoted(`${text}:${description}`));
-    return `    ${quoted(path)}) found=(${described.join(' ')})${takesAccount ? '; _parley_accounts' : ''} ;;`;
-  });
-  return `#compdef parley
+`,
+  zsh: `#compdef parley
 # Completion of parley for zsh, after compinit: source <(parley completion zsh)
-_parley_accounts() {
-  local -a names
-  names=(\${(f)"$("\${words[1]}" account list --names 2>/dev/null)"})
-  (( $#names )) && compadd -- "\${names[@]}"
-}
 _parley() {
-  local place=parley before=\${words[CURRENT-1]} word
-  local -a found
-  for word in \${words[2,CURRENT-1]}; do
-    case "$place $word" in ${innerPaths(places)}) place="$place $word" ;; esac
+  local -a lines found
+  local line
+  lines=("\${(@f)$("\${words[1]}" complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in \${lines[2,-1]}; do
+    found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
   done
-  case "$place" in
-${values}
-  esac
-  case "$place" in
-${words.join('\n')}
-  esac
-  _describe parley found || _files
+  (( $#found )) && _describe parley found && return
+  [[ $lines[1] == no-files ]] || _files
 }
 compdef _parley parley
-`;
-}
-
-function zshValues(values: ValueFlag['values']): string {
-  if (values === 'paths') return '_files; ';
-  if (values === 'accounts') return '_parley_accounts; ';
-  return values.length === 0 ? '' : `compadd -- ${values.map(quoted).join(' ')}; `;
-}
-
-function fish(places: readonly Place[]): string {
-  const lines = places.flatMap(({ path, words, takesAccount, valueFlags }) => {
-    const at = `complete -c parley -n ${quoted(`__parley_at ${quoted(path)}`)}`;
-    const described = words.map(({ text, description }) => {
-      const flag = valueFlags.find(({ names }) => names.includes(text));
-      return `${at} ${fishWord(text)}${fishValue(flag)} -d ${quoted(description)}`;
-    });
-    if (takesAccount) described.push(`${at} -f -a '(__parley_accounts)'`);
-    // Drops values that are files, not commands.
-    const hasCommands = places.some((place) => place.path.startsWith(`${path} `));
-    return hasCommands ? [`${at} -f`, ...described] : described;
-  });
-  return `# Completion of parley for fish: parley completion fish | source
-function __parley_at
-  set -l place parley
-  for word in (commandline -opc)[2..-1]
-    switch "$place $word"
-      case ${places
-        .slice(1)
-        .map(({ path }) => quoted(path))
-        .join(' ')}
-        set place "$place $word"
-    end
-  end
-  test "$place" = "$argv"
-end
-function __parley_accounts
+`,
+  fish: `# Completion of parley for fish: parley completion fish | source
+function __parley_complete
   set -l words (commandline -opc)
-  command $words[1] account list --names 2>/dev/null
+  set -l word (commandline -ct)
+  set -l lines (command $words[1] complete -- $words[2..-1] "$word" 2>/dev/null)
+  string match -q -- '-*' $word; and string match -- '-*' $lines[2..-1]; and return
+  string match -v -- '-*' $lines[2..-1]
+  test "$lines[1]" = no-files; or __fish_complete_path $word
 end
-${lines.join('\n')}
-`;
+complete -c parley -f -a '(__parley_complete)'
+`,
+} as const;
+
+/** Prints whether the name of a file fits, and a line for each word that fits: the word, a tab, and what it means. */
+export function completeCommand(): Command {
+  return newCommand('complete', 'Print the words that may follow on a command line.', ['parley complete ke'])
+    .argument('[words...]', 'the words after parley; the last one may be empty or begun')
+    .action((words: readonly string[], _, self: Command) => complete(self.parent ?? self, words));
 }
 
-function fishWord(text: string): string {
-  if (text.startsWith('--')) return `-l ${text.slice(2)}`;
-  return text.startsWith('-') ? `-s ${text.slice(1)}` : `-a ${text}`;
-}
-
-function fishValue(flag: ValueFlag | undefined): string {
-  if (flag === undefined) return '';
-  if (flag.values === 'accounts') return " -x -a '(__parley_accounts)'";
-  return flag.values === 'paths' ? ' -rF' : ` -x -a ${quoted(flag.values.join(' '))}`;
-}
-
-/** The words that may follow on a command line, from the table of commands. */
-
-interface Word {
-  readonly text: string;
-  readonly description: string;
-}
-
-/** A flag that takes a value. */
-interface ValueFlag {
-  readonly names: readonly string[];
-  /** The allowed values; `paths` for files and folders; `accounts` for names of accounts; empty for any other text. */
-  readonly values: readonly string[] | 'paths' | 'accounts';
-}
-
-/** A command, and the words that may follow it. */
-interface Place {
-  /** Words such as `parley account create`. */
-  readonly path: string;
-  readonly words: readonly Word[];
-  /** Whether an argument is the name of an account. */
-  readonly takesAccount: boolean;
-  readonly valueFlags: readonly ValueFlag[];
-}
-
-/** All commands, each before its subcommands. */
-function placesOf(command: Command, path = command.name()): Place[] {
+async function complete(program: Command, words: readonly string[]): Promise<void> {
+  const [before, last = ''] = [words.slice(0, -1), words.at(-1)];
+  const command = before.reduce((at, word) => at.commands.find((one) => one.name() === word) ?? at, program);
   const help = command.createHelp();
-  const options = help.visibleOptions(command);
-  const inner = help.visibleCommands(command);
-  const words = [
-    ...inner.map((one) => ({ text: one.name(), description: help.subcommandDescription(one) })),
-    ...command.registeredArguments.flatMap(choicesOf),
-    ...options.flatMap((option) =>
-      namesOf(option).map((text) => ({ text, description: option.description })),
-    ),
+  const [options, inner] = [help.visibleOptions(command), help.visibleCommands(command)];
+  const option = options.find((one) => takesValue(one) && namesOf(one).includes(before.at(-1) ?? ''));
+  const wanted = option ? [option] : command.registeredArguments;
+  const places = wanted.map((one) => ('flags' in one ? one.flags : `<${one.name()}>`)).join(' ');
+  const takesAccount = places.includes('<account>') && !last.startsWith('-');
+  const takesFile = option ? /<(file|folder)>/.test(places) : inner.length === 0 && !takesAccount;
+  const choices = wanted.flatMap(({ argChoices = [], description }) =>
+    argChoices.map((text) => [text, description]),
+  );
+  const names = [
+    ...inner.map((one) => [one.name(), help.subcommandDescription(one)]),
+    ...options.flatMap((one) => namesOf(one).map((text) => [text, one.description])),
   ];
-  const valueFlags = options
-    .filter(({ required, optional }) => required || optional)
-    .map((option) => ({ names: namesOf(option), values: valuesOf(option) }));
-  const takesAccount = command.registeredArguments.some((argument) => argument.name() === 'account');
-  const own = { path, words, takesAccount, valueFlags };
-  return [own, ...inner.filter(isReal(command)).flatMap((one) => placesOf(one, `${path} ${one.name()}`))];
+  const lines = [...choices, ...(option ? [] : names)].map((line) => line.join('\t'));
+  await printData([takesFile ? 'files' : 'no-files', ...lines].map((line) => `${line}\n`).join(''));
+  // There may be no data folder yet, or no server that answers.
+  if (takesAccount)
+    await program.parseAsync(['account', 'list', '--names'], { from: 'user' }).catch(() => undefined);
 }
 
-/** Commander shows a help command that is not among the commands. */
-function isReal({ commands }: Command): (one: Command) => boolean {
-  return (one) => commands.includes(one);
-}
-
-function choicesOf({ argChoices = [], description }: Argument): Word[] {
-  return argChoices.map((text) => ({ text, description }));
-}
-
-function valuesOf({ argChoices = [], flags }: Option): ValueFlag['values'] {
-  if (/<(file|folder)>/.test(flags)) return 'paths';
-  return flags.includes('<account>') ? 'accounts' : argChoices;
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
 }
 
 function namesOf({ short, long }: Option): string[] {
