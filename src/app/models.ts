@@ -41,7 +41,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
     }
     case 'transcription': {
       const engine = runTranscription(enginesOf(model, engines, (set) => set.transcription?.(id)));
-      return { ...facts, type: 'transcription', engine };
+      return { ...facts, type: 'transcription', engine, liveOnly: model.liveOnly ?? false };
     }
     case 'chat': {
       const { price, systemMessages, imageTokens } = model;

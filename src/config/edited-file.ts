@@ -13,7 +13,7 @@ export interface AddedModel {
 }
 
 /**
- * A transcription model takes the place of the present one, as there is at most one. A file that names no models gets those that
+ * A transcription model takes the place of the active one, as there is at most one. A file that names no models gets those that
  * Parley has by default, which it would lose otherwise.
  * @param recogniser the id of the recogniser inside Parley
  */
@@ -38,9 +38,11 @@ export function withoutModel(text: string, id: string, recogniser: string): stri
   for (; at !== undefined; at = indexOf(file, runsOn(file, id))) {
     const { type, id: removed } = modelAt(file, at);
     file.deleteIn(['models', at]);
-    if (type !== 'transcription' || file.getIn(['engines', 'builtin']) === undefined) continue;
-    file.addIn(['models'], onOneLine(file, { id: recogniser, type, engine: 'builtin' }));
-    renameInConversations(file, removed, recogniser);
+    if (type !== 'transcription') continue;
+    if (activeAt(file) === undefined && file.getIn(['engines', 'builtin']) !== undefined)
+      file.addIn(['models'], onOneLine(file, { id: recogniser, type, engine: 'builtin' }));
+    const active = activeAt(file);
+    if (active !== undefined) renameInConversations(file, removed, String(modelAt(file, active)['id']));
   }
   return write(file, text);
 }
@@ -90,8 +92,13 @@ export function addDefaults(file: Document, recogniser: string): void {
   for (const one of defaultConversations(recogniser)) file.addIn(['realtime'], onOneLine(file, one));
 }
 
+/** The place of the active transcription model. */
+function activeAt(file: Document): number | undefined {
+  return indexOf(file, ({ type, liveOnly }) => type === 'transcription' && liveOnly !== true);
+}
+
 function replaceTranscription(file: Document, id: string): void {
-  const at = indexOf(file, ({ type }) => type === 'transcription');
+  const at = activeAt(file);
   if (at === undefined) return;
   renameInConversations(file, modelAt(file, at)['id'], id);
   file.deleteIn(['models', at]);

@@ -641,7 +641,22 @@ describe('models', () => {
         'models:\n  - {id: a, type: transcription, engine: builtin}\n  - {id: b, type: transcription, engine: builtin}\n',
       ),
     ).toBe(
-      '3:19: `b` is a second transcription model. Exactly one is active and serves every transcription: `a` at 2:19. Keep one of them.',
+      '3:19: `b` is a second transcription model. Exactly one is active and serves every transcription: `a` at 2:19. Keep one of them, or let one of them have `liveOnly: true`.',
+    );
+  });
+
+  it('for live transcription: one more', () => {
+    const two = (settings: string) =>
+      finding(`models:\n  - {id: a, type: transcription, engine: builtin${settings}}\n  - ${second}\n`);
+    const second = '{id: b, type: transcription, engine: builtin, liveOnly: true}';
+    expect(two('')).toBe('no finding');
+    expect(two(', liveOnly: true')).toBe(
+      '3:19: `b` is a second transcription model. Only one has `liveOnly`: `a` at 2:19. Keep one of them.',
+    );
+    const conversation = 'realtime: [{id: talk, transcription: a, chat: c, speech: d}]';
+    const models = `models: [{id: a, type: transcription, engine: builtin}, ${second}]`;
+    expect(findings(`${conversation}\n${models}\n`)).toContainEqual(
+      expect.stringContaining('There is no transcription model `a`. There are: b.'),
     );
   });
 

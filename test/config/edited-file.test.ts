@@ -74,6 +74,20 @@ realtime:
   expect(withoutModel(added, 'ear', 'pocketsphinx')).toContain('transcription: pocketsphinx, chat: eliza');
 });
 
+it('leaves a model for live sessions alone, and gives its conversations to the active one when it goes', () => {
+  const live = '  - {id: live, type: transcription, engine: local, liveOnly: true}\n';
+  const talk = 'realtime:\n  - {id: talk, transcription: live, chat: eliza, speech: flite}\n';
+  const text = `engines:\n  builtin: {kind: builtin}\n  local: {kind: local}\nmodels:\n${live}  - {id: ${inside}, type: transcription, engine: builtin}\n${talk}`;
+  const added = withModel(text, ear, inside);
+  expect(added).toContain(live);
+  expect(added).not.toContain(`id: ${inside}`);
+  expect(added).toContain('transcription: live');
+  const removed = withoutModel(added, 'live', inside);
+  expect(removed).not.toContain('liveOnly');
+  expect(removed).not.toContain(`id: ${inside}`);
+  expect(removed).toContain('transcription: ear');
+});
+
 it('uses the engine of the kind local that is there', () => {
   const text = 'engines:\n  local: {kind: builtin}\n  own: {kind: local}\nmodels: []\n';
   expect(withModel(text, chat, inside)).toContain('engine: own');

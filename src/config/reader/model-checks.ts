@@ -52,6 +52,7 @@ export function checkModels(tree: SettingsTree): void {
 /** A conversation names models of the right types, and a voice that the speech model lists. */
 function checkConversations(models: readonly WrittenModel[], tree: SettingsTree): void {
   const written = tree.get(['realtime']);
+  const live = models.filter(({ settings }) => settings['liveOnly'] === true);
   const ids = new Set<unknown>();
   for (const [index, settings] of (Array.isArray(written) ? written : []).entries()) {
     if (!isMap(settings)) continue;
@@ -61,8 +62,9 @@ function checkConversations(models: readonly WrittenModel[], tree: SettingsTree)
     }
     ids.add(settings['id']);
     for (const type of ['transcription', 'chat', 'speech']) {
+      const offered = type === 'transcription' && live.length > 0 ? live : models;
       if (typeof settings[type] === 'string')
-        refuseOtherModel([...path, type], settings[type], type, models, tree);
+        refuseOtherModel([...path, type], settings[type], type, offered, tree);
     }
     const speech = models.find(({ id }) => id === settings['speech'])?.settings ?? {};
     const { voice: defaultVoice } = settings;
@@ -106,14 +108,16 @@ function refuseRepeatedId({ id, path }: WrittenModel, first: WrittenModel, tree:
 }
 
 function refuseSecondTranscription(models: readonly WrittenModel[], tree: SettingsTree): void {
-  const [active, ...others] = models.filter(({ settings }) => settings['type'] === 'transcription');
-  if (active === undefined) return;
-  const place = sourceText(tree.valueSource([...active.path, 'type']));
-  for (const { id, path } of others) {
-    const message =
-      `\`${id}\` is a second transcription model. Exactly one is active and serves every transcription: ` +
-      `\`${active.id}\` at ${place}. Keep one of them.`;
-    tree.refuse([...path, 'type'], message);
+  const all = models.filter(({ settings }) => settings['type'] === 'transcription');
+  for (const isLive of [false, true]) {
+    const [first, ...others] = all.filter(({ settings }) => (settings['liveOnly'] === true) === isLive);
+    if (first === undefined) continue;
+    const place = sourceText(tree.valueSource([...first.path, 'type']));
+    const rule = isLive ? 'Only one has `liveOnly`' : 'Exactly one is active and serves every transcription';
+    for (const { id, path } of others) {
+      const message = `\`${id}\` is a second transcription model. ${rule}: \`${first.id}\` at ${place}. Keep one of them${isLive ? '' : ', or let one of them have `liveOnly: true`'}.`;
+      tree.refuse([...path, 'type'], message);
+    }
   }
 }
 

@@ -11,7 +11,11 @@ import { apiKeySettings, httpUrl } from './upstream-engine.ts';
 
 const conversation = group({
   id: name.describe('The id that clients send as `model` to /api/v1/realtime. You choose it.'),
-  transcription: name.optional().describe('The id of the transcription model. Default: the one there is.'),
+  transcription: name
+    .optional()
+    .describe(
+      'The id of the transcription model: the active one, or that with `liveOnly`. Default: the one there is.',
+    ),
   chat: name.describe('The id of the chat model that answers.'),
   speech: name.describe('The id of the speech model that speaks the answers.'),
   voice: name

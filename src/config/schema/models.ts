@@ -116,8 +116,14 @@ const speechModel = group({
 const transcriptionModel = group({
   type: z.literal('transcription').describe('The type of model: speech, transcription or chat.'),
   ...common,
+  liveOnly: z
+    .boolean({ error: 'true or false' })
+    .optional()
+    .describe(
+      'Whether it serves only live sessions, in place of the active model, which then serves uploads. GET /models does not list it. Default: false.',
+    ),
 }).describe(
-  'The transcription model. It serves every transcription, whatever `model` a client sends. It costs fair-use units, never credits.',
+  'The active transcription model. It serves every transcription, whatever `model` a client sends. It costs fair-use units, never credits.',
 );
 
 const chatModel = group({
@@ -197,4 +203,6 @@ export function defaultModels(recogniser = 'pocketsphinx'): z.input<typeof model
 export const models = z
   .array(model, { error: 'a list of models' })
   .prefault(defaultModels())
-  .describe('The catalog: the models that clients can call. At most one is for transcription.');
+  .describe(
+    'The catalog: the models that clients can call. At most one for transcription is active, and one is `liveOnly`.',
+  );

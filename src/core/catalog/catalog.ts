@@ -44,15 +44,16 @@ export class Catalog {
     return model?.type === 'chat' ? model : undefined;
   }
 
-  /** The service's single active transcription model. */
-  transcriptionModel(): TranscriptionModel | undefined {
-    for (const model of this.#models.values()) if (model.type === 'transcription') return model;
-    return undefined;
+  /** The service's single active transcription model, or for live sessions the one in its place. */
+  transcriptionModel(isLive = false): TranscriptionModel | undefined {
+    const models = [...this.#models.values()].filter((model) => model.type === 'transcription');
+    const active = models.find(({ liveOnly }) => !liveOnly);
+    return isLive ? (models.find(({ liveOnly }) => liveOnly) ?? active) : active;
   }
 
-  /** The model that serves every transcription. @throws `engine_unavailable` */
-  activeTranscriptionModel(): TranscriptionModel {
-    const model = this.transcriptionModel();
+  /** @throws `engine_unavailable` */
+  availableTranscriptionModel(isLive = false): TranscriptionModel {
+    const model = this.transcriptionModel(isLive);
     if (model === undefined) {
       throw new ParleyError('engine_unavailable', {
         message: 'This server has no transcription model. Its operator can add one in parley.yaml.',
@@ -85,6 +86,7 @@ export class Catalog {
 }
 
 function isCallable(model: CatalogModel, caller: Caller): boolean {
+  if (model.type === 'transcription' && model.liveOnly) return false;
   if (!caller.scopes.includes(model.type) || !model.engine.availability().available) return false;
   if (caller.limits?.allowsModel(model.id) === false) return false;
   return model.type === 'chat' || isEntitled(caller.entitlement);

@@ -20,6 +20,8 @@ export interface SpeechModel extends ModelFacts {
 export interface TranscriptionModel extends ModelFacts {
   readonly type: 'transcription';
   readonly engine: TranscriptionEngine;
+  /** Serves live sessions in place of the active model, and nothing else. */
+  readonly liveOnly: boolean;
 }
 
 export interface ChatModel extends ModelFacts {

@@ -122,7 +122,7 @@ export class RealtimeOperations {
     const speech = model && this.#deps.catalog.speechModel(model.speech);
     if (model === undefined || speech === undefined) return undefined;
     const { voices, defaultVoice } = voicesOf(speech);
-    const transcription = this.#deps.catalog.transcriptionModel()?.id ?? '';
+    const transcription = this.#deps.catalog.transcriptionModel(true)?.id ?? '';
     return { model, voices: { voices, defaultVoice: model.voice ?? defaultVoice }, transcription };
   }
 
@@ -190,7 +190,7 @@ export class RealtimeOperations {
     const { catalog, fairUse, media, tracer } = this.#deps;
     // Turns begin at events of the wire, outside of the session's span.
     const parent = tracer.outgoing();
-    const { id: model, engine } = catalog.activeTranscriptionModel();
+    const { id: model, engine } = catalog.availableTranscriptionModel(true);
     const { openDecoder, openEncoder } = await media.loadCodecs();
     const detector = await media.openDetector();
     try {

@@ -137,7 +137,7 @@ export class TranscriptionOperations {
     const { metering, signal } = call;
     const needs = needsOf(request, call.answerForm);
     const withWords = request.timestampGranularities.includes('word');
-    const model = this.#catalog.activeTranscriptionModel();
+    const model = this.#catalog.availableTranscriptionModel();
     if (model.engine.reportsTimes === false) refuseWithoutTimes(needs);
     if (model.engine.reportsSpeakers === false) refuseWithoutSpeakers(needs);
     if (model.engine.reportsSpeakers === true) refuseWords(needs);

@@ -54,7 +54,7 @@ export class Recognition {
     }
   }
 
-  /** The one active model hears live, as well as recordings. */
+  /** The one active model stands for both, also where another hears live. */
   async config(
     { modelName }: RivaSpeechRecognitionConfigRequest,
     call: Call,
