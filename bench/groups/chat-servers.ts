@@ -55,7 +55,10 @@ export const startParleyWith =
 
 export const startParley = startParleyWith({});
 
-export const startBareRelay: StartServer = async ({ origin }) => ({
-  ...(await startChild('bare-relay', [origin], serverCore)),
-  ...asParley,
-});
+const startRelay =
+  (...more: string[]): StartServer =>
+  async ({ origin }) => ({ ...(await startChild('bare-relay', [origin, ...more], serverCore)), ...asParley });
+
+export const startBareRelay = startRelay();
+/** Writes a record to the disk before each plain answer. */
+export const startDurableRelay = startRelay('durable');

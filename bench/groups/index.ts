@@ -14,6 +14,7 @@ import { speech } from './speech.ts';
 import { streamMemory } from './stream-memory.ts';
 import { transcription } from './transcription.ts';
 import { walk } from './walk.ts';
+import { writer } from './writer.ts';
 
 export const groups: readonly Group[] = [
   walk,
@@ -21,6 +22,7 @@ export const groups: readonly Group[] = [
   limits,
   grpc,
   models,
+  writer,
   eventLoop,
   streamMemory,
   speech,
