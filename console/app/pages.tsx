@@ -49,6 +49,19 @@ function Playground(shown: Shown) {
   );
 }
 
+/** Loaded when it is first shown, with the code of the playground. */
+function Models() {
+  const loaded = useLoaded('models page', () => import('./holder/models-page.tsx'));
+  return (
+    <>
+      <h1>Models</h1>
+      <Show of={loaded} what="the models">
+        {({ Models }) => <Models />}
+      </Show>
+    </>
+  );
+}
+
 const playground: ConsolePage = {
   ...page('/playground', 'Playground', 'play', (shown) => <Playground {...shown} />),
   matches: /^\/playground(\/speech|\/transcription|\/live|\/conversation)?$/,
@@ -67,6 +80,7 @@ const holderPages: readonly ConsolePage[] = [
     show: ({ session }) => <OwnStatementPage session={session} />,
   },
   page('/alerts', 'Alerts', 'alert', ({ session }) => <AlertsPage session={session} />),
+  page('/models', 'Models', 'server', () => <Models />),
   playground,
 ];
 

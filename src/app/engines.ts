@@ -12,7 +12,7 @@ import { EngineCounts } from '../engines/run/engine-counts.ts';
 import { ModelStore } from '../models/model-store.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { engineName, type OpenedEngineSettings, openedEngines } from './local-programs.ts';
+import { disabledReason, engineName, type OpenedEngineSettings, openedEngines } from './local-programs.ts';
 import { toCatalogModel } from './models.ts';
 
 interface EngineDeps {
@@ -73,7 +73,9 @@ export class Engines {
         const find = (configured: string) => {
           const name = engineName(config, model, configured);
           const opened = next.get(name);
-          return opened && { set: opened.set, counts: this.#countsOf(name) };
+          const disabled = disabledReason(config, model, configured);
+          const set = disabled === undefined ? opened?.set : closedEngine(disabled);
+          return set && { set, counts: this.#countsOf(name) };
         };
         return toCatalogModel(model, find, this.#startedAtMs);
       });
@@ -102,6 +104,7 @@ export class Engines {
         ...(kind === 'local' && { fileBytes: settings.fileBytes }),
         ...set.reading(),
         requests: this.#countsOf(engine).state(),
+        disabled: settings.disabled ?? false,
       };
     });
   }
@@ -161,7 +164,7 @@ export class Engines {
         return loaded(this.#kinds.builtin)(settings, { clock, tokens });
       case 'local': {
         const { program, dataDir, model } = settings;
-        if ('advice' in program) return missingModel(`${program.found} ${program.advice}`);
+        if ('advice' in program) return closedEngine(`${program.found} ${program.advice}`);
         // Runtimes work with changed weights without a word.
         const check = async () => {
           const { checkFiles } = await import('../models/checked-files.ts');
@@ -202,8 +205,8 @@ function loaded<Create>(create: Create | undefined): Create {
   return create;
 }
 
-/** An engine whose model cannot run here. Its models are listed to nobody. @param reason in a sentence */
-function missingModel(reason: string): EngineSet {
+/** An engine that cannot or must not run. Its models are listed to nobody. @param reason in a sentence */
+function closedEngine(reason: string): EngineSet {
   const availability = () => ({ available: false, reason }) as const;
   const refuse = (): never => {
     throw new ParleyError('engine_unavailable', { message: reason, hasNotRun: true });

@@ -28,6 +28,7 @@ export interface LocalEngine {
   readonly dataDir: string;
   /** The id of the model in the data folder. */
   readonly model: string;
+  readonly disabled: boolean;
 }
 
 /** Why the model cannot run, and what to do. */
@@ -46,6 +47,12 @@ export function engineName({ engines }: Config, { id, model = id }: ModelConfig,
 /** The names of a model's engines in the running server. */
 export function engineNames(config: Config, model: ModelConfig): string[] {
   return [model.engine].flat().map((name) => engineName(config, model, name));
+}
+
+/** Why an engine does not serve a model although it could; undefined if its operator has disabled neither. */
+export function disabledReason({ engines }: Config, model: ModelConfig, name: string): string | undefined {
+  if (model.disabled) return `The operator of this server has disabled the model ${model.id}.`;
+  return engines[name]?.disabled ? `The operator of this server has disabled the engine ${name}.` : undefined;
 }
 
 /** The settings of each engine by its name in the running server. Reads which models and runtimes are there. */
@@ -96,14 +103,15 @@ function localEngine(config: Config, settings: LocalSettings, users: readonly Lo
   const [{ id = '', model: source = id } = {}] = users;
   const { dataDir } = config;
   const store = new ModelStore(dataDir);
+  const facts = { kind: 'local', dataDir, model: source, disabled: settings.disabled ?? false } as const;
   try {
     const model = store.resolve(source);
     const program = mismatch(model, users) ?? programOf(model, { config, settings, users });
-    return { kind: 'local', fileBytes: bytesOf(store.manifest(source)), program, dataDir, model: source };
+    return { ...facts, fileBytes: bytesOf(store.manifest(source)), program };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     const advice = 'When the model is there, reload the server.';
-    return { kind: 'local', fileBytes: 0, program: { found: error.message, advice }, dataDir, model: source };
+    return { ...facts, fileBytes: 0, program: { found: error.message, advice } };
   }
 }
 

@@ -8,7 +8,7 @@ import { ok, problem } from '../core/values/diagnostics.ts';
 import { FileEditor } from './configuration-editor.ts';
 import { type ConfigSource, configurationFile } from './configuration-file.ts';
 import type { Engines } from './engines.ts';
-import { engineNames } from './local-programs.ts';
+import { disabledReason, engineNames } from './local-programs.ts';
 import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
@@ -64,6 +64,8 @@ function stateOf({ startedAtMs, config, engines, catalog, source }: Running): Se
       engines: engineNames(current, model),
       reason: reasons.get(model.id),
       price: model.type === 'chat' ? model.price : undefined,
+      fallback: (model.type === 'chat' && model.fallback) || [],
+      disabled: [model.engine].flat().every((name) => disabledReason(current, model, name) !== undefined),
     })),
     ...(source && existsSync(source.path) && { configurationFile: configurationFile(current, source) }),
     settings: [...settingValues(current)].map(({ name, value }) => ({ name, value: String(value) })),

@@ -30,7 +30,7 @@ export interface EngineProgram {
   unload(): void;
 }
 
-export type EngineReading = Omit<EngineState, 'name' | 'kind' | 'fileBytes' | 'requests'>;
+export type EngineReading = Omit<EngineState, 'name' | 'kind' | 'fileBytes' | 'requests' | 'disabled'>;
 
 /** An engine with threads, closed by its creator. */
 export type Owned<Engine> = Engine & {

@@ -78,6 +78,29 @@ describe('a reload', () => {
     expect((await ask()).said).toBe('unknown_model');
   });
 
+  it('disables a model or an engine, and enables it again', async () => {
+    const listed = async () => {
+      const { data } = (await (await parley.call('/models')).json()) as { data: { id: string }[] };
+      return data.map(({ id }) => id);
+    };
+    const [enabled] = settings(one).models;
+    const engine = { kind: 'openai', baseUrl: one.baseUrl, disabled: true };
+    for (const off of [
+      settings(one, { models: [{ ...enabled, disabled: true }] }),
+      settings(one, { engines: { upstream: engine } }),
+    ]) {
+      await parley.app.reload(load(off));
+      expect([await listed(), (await ask()).said]).toEqual([[], 'engine_unavailable']);
+      await parley.app.reload(load(settings(one)));
+      expect([await listed(), (await ask()).said]).toEqual([['served'], 'one']);
+    }
+    const engines = { upstream: engine, second: { kind: 'openai', baseUrl: other.baseUrl } };
+    await parley.app.reload(
+      load(settings(one, { engines, models: [{ ...enabled, engine: ['upstream', 'second'] }] })),
+    );
+    expect((await ask()).said).toBe('other');
+  });
+
   it('replaces the rules of fair use', async () => {
     const limitOf = async () =>
       ((await (await parley.call('/account')).json()) as { fair_use: { limit_units: number } }).fair_use

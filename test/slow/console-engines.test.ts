@@ -122,6 +122,21 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByRole('button', { name: 'Save and use it' }).click();
       await dialog.waitFor({ state: 'detached' });
       expect(await costOf('small')).toBe(4_750n);
+      await page.getByRole('button', { name: 'Disable small' }).click();
+      await dialog.getByRole('button', { name: 'Show what changes' }).click();
+      await dialog.getByText('disabled: true').waitFor();
+      await dialog.getByRole('button', { name: 'Save and use it' }).click();
+      await page
+        .getByRole('row', { name: /^small chat/ })
+        .getByText('disabled', { exact: true })
+        .waitFor();
+      const hello = { model: 'small', messages: [{ role: 'user', content: 'Hi' }] };
+      expect((await parley.postJson('/chat/completions', hello)).status).toBe(503);
+      await page.getByRole('button', { name: 'Enable small' }).click();
+      await dialog.getByRole('button', { name: 'Show what changes' }).click();
+      await dialog.getByRole('button', { name: 'Save and use it' }).click();
+      await page.getByRole('button', { name: 'Disable small' }).waitFor();
+      expect(await costOf('small')).toBe(4_750n);
       await page.getByRole('button', { name: 'Remove speaker' }).click();
       await dialog.getByRole('button', { name: 'Show what changes' }).click();
       await dialog.getByText('-   - id: speaker').waitFor();

@@ -18,6 +18,8 @@ const holderPages = [
   '/keys',
   '/credits',
   '/alerts',
+  '/models',
+  '/models?model=flite',
   '/playground',
   '/playground/speech',
   '/playground/transcription',

@@ -12,6 +12,7 @@ import { mayDo, type SignedIn } from '../session.ts';
 import { useLoaded } from '../states.tsx';
 import { unfiltered } from '../usage/record-list.tsx';
 import { readRecords } from '../usage/source.ts';
+import { healthOf } from './engine-words.ts';
 
 /** The newest requests of the last hour, whose upstreams are looked at. */
 const recordsMax = 200;
@@ -70,22 +71,14 @@ export function Needs({ session, state }: Props) {
 function* aboutServer({ engines, models }: GetServerStateResponse): Generator<Need> {
   const server = { href: '/console/server', link: 'Show the server' };
   for (const engine of engines) {
-    const title = engineTitle(engine);
-    if (title !== undefined) yield { ...server, title, text: lastReason(engine) };
+    const { words, badge } = healthOf(engine);
+    if (badge === 'failed')
+      yield { ...server, title: `The engine ${engine.name} ${words}.`, text: lastReason(engine) };
   }
-  for (const { id, reason = '', available } of models) {
-    if (!available) yield { ...server, title: `${id} cannot be called.`, text: <Message text={reason} /> };
+  for (const { id, reason = '', available, disabled } of models) {
+    if (!available && !disabled)
+      yield { ...server, title: `${id} cannot be called.`, text: <Message text={reason} /> };
   }
-}
-
-function engineTitle({ name, up, breaker, program, requests }: EngineState): string | undefined {
-  if (!up) return `The engine ${name} cannot be reached.`;
-  if (breaker === 'open') return `The engine ${name} failed so often that calls fail at once.`;
-  if (program?.state === 'failed') return `The program of ${name} has failed.`;
-  const { ended = 0, failed = 0 } = requests ?? {};
-  if (failed > 0 && failed >= ended / 2)
-    return `The engine ${name} fails: ${failed} of its ${ended} requests in the last 5 minutes.`;
-  return undefined;
 }
 
 function lastReason({ program, requests }: EngineState): string {

@@ -6,7 +6,13 @@ import { CopyButton } from '../../shared/copy-button.tsx';
 import { Segments } from '../fields.tsx';
 import { Code } from '../scroll.tsx';
 
-export function AsCode({ samples }: { readonly samples: readonly Sample[] }) {
+interface Props {
+  readonly samples: readonly Sample[];
+  /** Default: the reader opens it. */
+  readonly isOpen?: boolean;
+}
+
+export function AsCode({ samples, isOpen = false }: Props) {
   const [name, setName] = useState(() => localStorage.getItem('parley-code') ?? '');
   const sample = samples.find((one) => one.name === name) ?? samples[0];
   if (sample === undefined) return null;
@@ -15,7 +21,7 @@ export function AsCode({ samples }: { readonly samples: readonly Sample[] }) {
     setName(next);
   };
   return (
-    <details class="card code">
+    <details class="card code" open={isOpen}>
       <summary>As code</summary>
       <div class="title">
         <Segments

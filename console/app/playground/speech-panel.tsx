@@ -111,7 +111,7 @@ function useSpeech() {
     setRunning(abort);
     setProblem(undefined);
     try {
-      setSpoken(await synthesize(speech, wanted, abort.signal));
+      setSpoken(await spokenBy(speech, wanted, abort.signal));
     } catch (error) {
       if (!isAborted(error)) setProblem(problemOf(note(error)));
     }
@@ -126,7 +126,8 @@ function useSpeech() {
   };
 }
 
-async function synthesize(
+/** The audio of a text, and how long it took. */
+export async function spokenBy(
   speech: PlayClients['speech'],
   { format, ...wanted }: { model: string; input: string; voice: string; format: string },
   signal: AbortSignal,

@@ -1,5 +1,6 @@
 /** A table that fits its window: the least important columns go first, unless the reader has chosen columns. */
 import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import { Scroll } from '../scroll.tsx';
 import { type Head, type Sort, TableHead } from '../table-head.tsx';
 import { ColumnChoice, useChosenColumns } from './column-choice.tsx';
@@ -13,7 +14,9 @@ export interface DataColumn<Row> {
   readonly rank?: number;
   /** Whether its cell is in the second line of each row, on a narrow screen that has no room for the column. */
   readonly isSecond?: boolean;
-  /** Default: the head sorts nothing. */
+  /** Sorts the rows by the head, smallest first; undefined ones are last. Not for a page of a longer list. */
+  readonly order?: (row: Row) => string | number | bigint | undefined;
+  /** Sorts what the server sends. Default: by `order`, if there is one. */
   readonly sort?: Sort;
   readonly cell: (row: Row, index: number) => ComponentChildren;
 }
@@ -29,8 +32,9 @@ interface Props<Row> {
   readonly contents?: unknown;
 }
 
-export function DataTable<Row>({ id, label, columns, rows, keyOf, contents }: Props<Row>) {
+export function DataTable<Row>({ id, label, columns: given, rows: unsorted, keyOf, contents }: Props<Row>) {
   const [chosen, choose] = useChosenColumns(id ?? '');
+  const { columns, rows } = useSorted(given, unsorted);
   const kept = columns.filter(({ title, rank }) => !rank || (chosen?.includes(title) ?? true));
   const { target, isMeasuring, isNarrow, hidden } = useFit(kept, chosen === undefined, [rows, contents]);
   const shown = kept.filter(({ title }) => !hidden.has(title));
@@ -76,6 +80,37 @@ export function DataTable<Row>({ id, label, columns, rows, keyOf, contents }: Pr
       </Scroll>
     </>
   );
+}
+
+function useSorted<Row>(columns: readonly DataColumn<Row>[], rows: readonly Row[]) {
+  const [by, setBy] = useState<Pick<Sort, 'direction'> & { readonly title: string }>();
+  const order = columns.find(({ title }) => title === by?.title)?.order;
+  const sign = by?.direction === 'descending' ? -1 : 1;
+  const sorted = useMemo(() => {
+    if (order === undefined) return rows;
+    const keyed = rows.map((row) => ({ row, key: order(row) }));
+    return keyed.sort((one, other) => compared(one.key, other.key, sign)).map(({ row }) => row);
+  }, [rows, by]);
+  return {
+    rows: sorted,
+    columns: columns.map((column) => {
+      const { title, order, sort } = column;
+      if (order === undefined || sort !== undefined) return column;
+      const direction = title === by?.title ? by.direction : undefined;
+      const next = direction === 'ascending' ? 'descending' : 'ascending';
+      return { ...column, sort: { direction, onSort: () => setBy({ title, direction: next }) } };
+    }),
+  };
+}
+
+type Key = string | number | bigint | undefined;
+
+function compared(one: Key, other: Key, sign: number): number {
+  if (one === undefined || other === undefined)
+    return Number(one === undefined) - Number(other === undefined);
+  if (typeof one === 'string' && typeof other === 'string')
+    return sign * one.localeCompare(other, undefined, { numeric: true });
+  return one === other ? 0 : one < other ? -sign : sign;
 }
 
 interface SecondProps<Row> {

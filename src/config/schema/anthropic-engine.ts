@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineKind } from './engine-kind.ts';
+import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { group, text } from './setting-types.ts';
 import { httpUrl } from './upstream-engine.ts';
@@ -11,7 +11,7 @@ const { callQueueMax, keepAliveMs, retriesMax, retryStatuses, breakerFailures, b
 const { eventCharactersMax, parameters } = openaiEngine.shape;
 
 export const anthropicEngine = group({
-  kind: engineKind('anthropic'),
+  ...engineOf('anthropic'),
   baseUrl: httpUrl.describe('Its URL with the version, such as https://api.anthropic.com/v1.'),
   apiKeyEnv,
   apiKeyFile,

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
 import { anthropicEngine } from './anthropic-engine.ts';
-import { engineKind } from './engine-kind.ts';
+import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { processEngine } from './process-engine.ts';
 import { remoteEngine } from './remote-engine.ts';
@@ -13,7 +13,7 @@ const { firstByteMs, totalMs, keepAliveMs, outputLimit } = processEngine.shape;
 const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
 
 export const localEngine = group({
-  kind: engineKind('local'),
+  ...engineOf('local'),
   threads: wholeNumber(1, 1_024)
     .optional()
     .describe('Threads of each program. Default: one less than the machine has cores, at least 1.'),
@@ -55,7 +55,7 @@ const threads = (description: string) =>
     .describe(`${description} Default: the number of cores, at most ${defaultThreadsMax}.`);
 
 const builtinEngine = group({
-  kind: engineKind('builtin'),
+  ...engineOf('builtin'),
   speechThreads: threads('Threads that synthesise speech.'),
   encoderThreads: threads('Threads that encode speech to MP3, Opus and FLAC.'),
   recognizers: wholeNumber(1, 256)

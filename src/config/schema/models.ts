@@ -88,6 +88,10 @@ const common = {
     .optional()
     .describe('The creation date (UTC) in the catalog. Default: when the server starts.'),
   ownedBy: words.default('parley').describe('The owner in the catalog.'),
+  disabled: z
+    .boolean({ error: 'true or false' })
+    .optional()
+    .describe('Whether nobody can call the model for now. Default: false.'),
   description: words.optional().describe('A description for the catalog. Default: none.'),
 };
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ownMembers } from '../../core/chat/output-limit.ts';
-import { engineKind } from './engine-kind.ts';
+import { engineOf } from './engine-kind.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 import { apiKeySettings, httpUrl, modelNames } from './upstream-engine.ts';
 
@@ -52,7 +52,7 @@ const parameters = group({
 }).prefault({});
 
 export const openaiEngine = group({
-  kind: engineKind('openai'),
+  ...engineOf('openai'),
   baseUrl: httpUrl.describe('Its URL with the version, such as http://127.0.0.1:8000/v1.'),
   ...apiKeySettings,
   models: modelNames,

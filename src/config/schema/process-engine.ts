@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineKind } from './engine-kind.ts';
+import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { group, text, wholeNumber } from './setting-types.ts';
 import { modelNames } from './upstream-engine.ts';
@@ -18,7 +18,7 @@ const variables = z
   .default({});
 
 export const processEngine = group({
-  kind: engineKind('process'),
+  ...engineOf('process'),
   command: z
     .array(word, { error: commandAllowed })
     .min(1, { error: commandAllowed })

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineKind } from './engine-kind.ts';
+import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { group } from './setting-types.ts';
 import { httpUrl } from './upstream-engine.ts';
@@ -13,7 +13,7 @@ function withDefault(setting: z.ZodDefault<z.ZodInt>, value: number) {
 /** Another Parley: an openai engine that passes on codes, and waits as long as the other server may work. */
 export const remoteEngine = group({
   ...shape,
-  kind: engineKind('remote'),
+  ...engineOf('remote'),
   baseUrl: httpUrl.describe('The base URL of the other Parley, such as https://gateway.example.com/api/v1.'),
   firstByteMs: withDefault(shape.firstByteMs, 600_000),
   callsMax: withDefault(shape.callsMax, 512),

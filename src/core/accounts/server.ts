@@ -159,11 +159,11 @@ function describeProgram({ memoryBytes, lastUsedAtMs, ...state }: ProgramState) 
   return { ...state, ...used, memoryBytes: BigInt(memoryBytes) };
 }
 
-function describeModel({ id, type, engines, reason, price }: ModelState) {
+function describeModel({ engines, reason, price, fallback, ...model }: ModelState) {
   return {
-    id,
-    type,
+    ...model,
     engines: [...engines],
+    fallback: [...fallback],
     available: reason === undefined,
     ...(reason !== undefined && { reason }),
     ...(price && describePrice(price)),

@@ -34,14 +34,13 @@ export class CatalogOperations {
   /** @throws `invalid_parameter` for an unknown type */
   async listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
     readOneOf('type', wantedType, modelTypes);
-    const models = this.#catalog.callableBy(call.caller);
-    const wanted = wantedType === undefined ? models : models.filter(({ type }) => type === wantedType);
-    return this.#lists.of(wanted);
+    return this.#lists.of(this.#catalog.callableBy(call.caller), wantedType);
   }
 
   /** @throws `not_found` if the caller's key cannot call such a model */
   async getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
-    const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
+    const { data } = this.#lists.of(this.#catalog.callableBy(call.caller));
+    const model = data.find(({ id }) => id === request.id);
     if (model === undefined) {
       throw new ParleyError('not_found', {
         message: `There is no such model for your key: ${quote(request.id)}.`,
@@ -49,7 +48,7 @@ export class CatalogOperations {
         advice: { kind: 'list_models' },
       });
     }
-    return create(GetModelResponseSchema, { model: describeModel(model) });
+    return create(GetModelResponseSchema, { model });
   }
 
   /** @param call undefined for a caller without a key, who sees all available speech models */
@@ -90,19 +89,27 @@ const listsMax = 64;
 interface Description {
   /** The engine's voices when the description was created. */
   readonly offered: VoiceList | undefined;
+  /** The models that it falls back to, for this caller. */
+  readonly fallback: readonly string[];
   readonly model: Model;
 }
+
+/** Descriptions of a model for callers that may call different ones of its fallbacks. */
+const descriptionsMax = 8;
 
 /**
  * Caches the answers of ListModels. Until something changes, returns the same object, so that a transport can cache its
  * bytes. Nobody may modify it.
  */
 export class ModelLists {
-  readonly #descriptions = new WeakMap<CatalogModel, Description>();
+  readonly #descriptions = new WeakMap<CatalogModel, readonly Description[]>();
   #lists: ListModelsResponse[] = [];
 
-  of(models: readonly CatalogModel[]): ListModelsResponse {
-    const data = models.map((model) => this.#describe(model));
+  /** @param type of the models to list. Default: all */
+  of(callable: readonly CatalogModel[], type?: string): ListModelsResponse {
+    const ids = new Set(callable.map(({ id }) => id));
+    const wanted = type === undefined ? callable : callable.filter((model) => model.type === type);
+    const data = wanted.map((model) => this.#describe(model, ids));
     const known = this.#lists.find((list) => isSame(list.data, data));
     if (known) return known;
     const list = create(ListModelsResponseSchema, { object: 'list', data });
@@ -110,16 +117,19 @@ export class ModelLists {
     return list;
   }
 
-  #describe(model: CatalogModel): Model {
+  #describe(model: CatalogModel, callable: ReadonlySet<string>): Model {
     const offered = model.type === 'speech' ? model.engine.voices() : undefined;
-    const known = this.#descriptions.get(model);
-    if (known && known.offered === offered) return known.model;
-    const description = { offered, model: describeModel(model) };
-    this.#descriptions.set(model, description);
+    const others = (model.type === 'chat' && model.fallback?.models) || [];
+    const fallback = others.filter((id) => callable.has(id));
+    const known = (this.#descriptions.get(model) ?? []).filter((one) => one.offered === offered);
+    const same = known.find((one) => isSame(one.fallback, fallback));
+    if (same !== undefined) return same.model;
+    const description = { offered, fallback, model: describeModel(model, fallback) };
+    this.#descriptions.set(model, [description, ...known].slice(0, descriptionsMax));
     return description.model;
   }
 }
 
-function isSame(one: readonly Model[], other: readonly Model[]): boolean {
-  return one.length === other.length && one.every((model, index) => model === other[index]);
+function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index]);
 }

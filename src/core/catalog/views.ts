@@ -12,7 +12,8 @@ import type { VoiceList } from '../entities/engine.ts';
 import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts';
 import { priceTexts } from '../values/money.ts';
 
-export function describeModel(model: CatalogModel): Model {
+/** @param fallback the models that it falls back to, and the caller may call */
+export function describeModel(model: CatalogModel, fallback: readonly string[]): Model {
   return create(ModelSchema, {
     id: model.id,
     object: 'model',
@@ -21,7 +22,7 @@ export function describeModel(model: CatalogModel): Model {
     type: model.type,
     ...(model.description !== undefined && { description: model.description }),
     ...(model.type === 'speech' && describeVoices(model)),
-    ...(model.type === 'chat' && describeChat(model)),
+    ...(model.type === 'chat' && { ...describeChat(model), fallback: [...fallback] }),
   });
 }
 

@@ -39,6 +39,8 @@ export interface EngineState {
   /** Undefined if the engine is not a program that Parley starts. */
   readonly program?: ProgramState;
   readonly requests: EngineRequests;
+  /** Whether its operator has disabled it. */
+  readonly disabled: boolean;
 }
 
 export interface ModelState {
@@ -49,6 +51,10 @@ export interface ModelState {
   readonly reason: string | undefined;
   /** Chat only. */
   readonly price: Price | undefined;
+  /** The models that it falls back to. */
+  readonly fallback: readonly string[];
+  /** Whether its operator has disabled it, or all of its engines. */
+  readonly disabled: boolean;
 }
 
 export interface ConfigurationFile {

@@ -48,7 +48,12 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   'console/index.html': [
     ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/alerts'],
     ...['/console/credits/statement', '/console/accounts/:account_id/statement'],
-    ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
+    ...[
+      '/console/models',
+      '/console/playground',
+      '/console/playground/speech',
+      '/console/playground/transcription',
+    ],
     ...['/console/playground/live', '/console/playground/conversation'],
     ...['/console/accounts', '/console/accounts/:account_id', '/console/server', '/console/audit'],
   ],

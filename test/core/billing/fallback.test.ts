@@ -152,6 +152,20 @@ describe.each([false, true])('with stream: %s', (stream) => {
     expect(tried()).toEqual([1, 1, 0]);
   });
 
+  it('are listed with the model, without those that a key may not call', async () => {
+    const fallbackOf = async (key: string) => {
+      const { data } = (await (await parley.call('/models?type=chat', bearer(key))).json()) as {
+        data: { id: string; fallback?: string[] }[];
+      };
+      return data.find(({ id }) => id === 'm')?.fallback;
+    };
+    expect(await fallbackOf(parley.apiKey)).toEqual(['other', 'third']);
+    const limited = await keyWith({ models: ['m', 'third'] });
+    expect(await fallbackOf(limited)).toEqual(['third']);
+    const one = (await (await parley.call('/models/m')).json()) as { fallback: string[] };
+    expect(one.fallback).toEqual(['other', 'third']);
+  });
+
   it('goes on to a third model, and lets the client pay for that one alone', async () => {
     two.answer(path, failure(429));
     const response = await ask('m', { stream });

@@ -1,13 +1,14 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { useState } from 'preact/hooks';
 import type {
-  EngineFailure,
   EngineRequests,
   EngineState,
   GetServerStateResponse,
 } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../../api.ts';
-import { durationText, Time, wholeText } from '../../format.tsx';
+import { durationText, spanText, Time, wholeText } from '../../format.tsx';
 import { type DataColumn, DataTable } from '../../table/data-table.tsx';
+import { healthOf } from '../engine-words.ts';
 
 interface EnginesProps {
   readonly state: GetServerStateResponse;
@@ -17,9 +18,17 @@ interface EnginesProps {
 }
 
 const facts: readonly DataColumn<EngineState>[] = [
-  { title: 'Name', form: 'row', cell: ({ name }) => name },
-  { title: 'Kind', rank: 8, cell: ({ kind }) => kind },
-  { title: 'Health', form: 'wrap', cell: (engine) => <Health of={engine} /> },
+  { title: 'Name', form: 'row', order: ({ name }) => name, cell: ({ name }) => name },
+  { title: 'Kind', rank: 9, order: ({ kind }) => kind, cell: ({ kind }) => kind },
+  {
+    title: 'Health',
+    order: (engine) => healthOf(engine).words,
+    cell: (engine) => {
+      const { words, badge } = healthOf(engine);
+      return <span class={`badge ${badge}`}>{words}</span>;
+    },
+  },
+  { title: 'Last failure', rank: 5, isSecond: true, cell: (engine) => <LastFailure of={engine} /> },
   {
     title: 'Requests',
     form: 'right',
@@ -118,46 +127,14 @@ function ProgramButton({ of: { name, program }, onClick }: ProgramButtonProps) {
 
 const runningStates: ReadonlySet<string> = new Set(['waiting', 'loading', 'ready', 'busy']);
 
-const breakerTexts: Readonly<Record<string, string>> = {
-  open: 'circuit breaker open: calls fail at once',
-  half_open: 'circuit breaker half open: one call is tried',
-};
-
-const programBadges: Readonly<Record<string, string>> = {
-  ready: 'ok',
-  busy: 'ok',
-  waiting: 'refused',
-  loading: 'refused',
-  failed: 'failed',
-};
-
-function Health({ of: { up, breaker = '', program, requests } }: { readonly of: EngineState }) {
-  const failure = requests?.lastFailure;
-  if (program !== undefined) {
-    return (
-      <>
-        <span class={`badge ${programBadges[program.state] ?? ''}`}>{program.state}</span>
-        {program.failure !== undefined && <span class="quiet">last failure: {program.failure}</span>}
-        <LastFailure of={failure} />
-      </>
-    );
-  }
+/** The last failed request, as a link to it and those before, or how the program ended. */
+function LastFailure({ of: { name, program, requests } }: { readonly of: EngineState }) {
+  const { at, code, reason } = requests?.lastFailure ?? {};
+  if (at === undefined) return program?.failure ?? '–';
   return (
-    <>
-      <span class={`badge ${up ? 'ok' : 'failed'}`}>{up ? 'up' : 'cannot be reached'}</span>
-      {breakerTexts[breaker] !== undefined && <span class="quiet">{breakerTexts[breaker]}</span>}
-      <LastFailure of={failure} />
-    </>
-  );
-}
-
-function LastFailure({ of: failure }: { readonly of: EngineFailure | undefined }) {
-  if (failure?.at === undefined) return null;
-  return (
-    <span class="quiet">
-      last failed request: {failure.model}, {failure.reason} (<code>{failure.code}</code>),{' '}
-      <Time at={failure.at} />
-    </span>
+    <a href={`/console/usage?engine=${name}&state=failed`} title={reason}>
+      {code}, {spanText(timestampDate(at))}
+    </a>
   );
 }
 

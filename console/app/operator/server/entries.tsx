@@ -17,7 +17,7 @@ interface Props {
 /** What an open dialog changes: an entry, its removal, or the last change. */
 type Open =
   | {
-      readonly kind: 'edit' | 'remove';
+      readonly kind: 'edit' | 'remove' | 'switch';
       readonly entry: Pick<ConfigurationEntry, 'section' | 'name' | 'yaml'>;
     }
   | { readonly kind: 'undo' };
@@ -44,30 +44,15 @@ export function Entries({ of: file, onSaved }: Props) {
     onSaved();
   };
   const columns: readonly DataColumn<ConfigurationEntry>[] = [
-    { title: 'Name', form: 'row', cell: ({ name }) => name },
-    { title: 'Is', cell: ({ section }) => sectionNames[section] ?? section },
+    { title: 'Name', form: 'row', order: ({ name }) => name, cell: ({ name }) => name },
+    { title: 'Is', order: ({ section }) => section, cell: ({ section }) => sectionNames[section] ?? section },
     {
       title: 'Change',
       cell: (entry) =>
         isFixed || entry.readOnly ? (
           'in the file'
         ) : (
-          <div class="actions">
-            <button
-              type="button"
-              aria-label={`Edit ${entry.name}`}
-              onClick={() => setOpen({ kind: 'edit', entry })}
-            >
-              Edit
-            </button>
-            <button
-              type="button"
-              aria-label={`Remove ${entry.name}`}
-              onClick={() => setOpen({ kind: 'remove', entry })}
-            >
-              Remove
-            </button>
-          </div>
+          <Changes of={entry} onChoose={(kind) => setOpen({ kind, entry })} />
         ),
     },
   ];
@@ -102,13 +87,15 @@ export function Entries({ of: file, onSaved }: Props) {
       {open?.kind === 'edit' && (
         <EntryDialog version={version} entry={open.entry} onSaved={saved} onClose={close} />
       )}
-      {open?.kind === 'remove' && (
+      {(open?.kind === 'remove' || open?.kind === 'switch') && (
         <ReviewDialog
-          title={`Remove ${open.entry.name}`}
-          isGrave
-          make={(validateOnly) =>
-            admin.changeConfiguration({ version, validateOnly, edits: [{ ...pick(open.entry), yaml: '' }] })
-          }
+          title={`${open.kind === 'remove' ? 'Remove' : switchWord(open.entry)} ${open.entry.name}`}
+          isGrave={open.kind === 'remove'}
+          make={(validateOnly) => {
+            const { section, name } = open.entry;
+            const yaml = open.kind === 'remove' ? '' : switched(open.entry);
+            return admin.changeConfiguration({ version, validateOnly, edits: [{ section, name, yaml }] });
+          }}
           onSaved={saved}
           onClose={close}
         />
@@ -125,4 +112,35 @@ export function Entries({ of: file, onSaved }: Props) {
   );
 }
 
-const pick = ({ section, name }: Pick<ConfigurationEntry, 'section' | 'name'>) => ({ section, name });
+interface ChangesProps {
+  readonly of: ConfigurationEntry;
+  readonly onChoose: (kind: Exclude<Open['kind'], 'undo'>) => void;
+}
+
+function Changes({ of: entry, onChoose }: ChangesProps) {
+  const changes = [
+    ['edit', 'Edit'],
+    ...(entry.section === 'realtime' ? [] : [['switch', switchWord(entry)] as const]),
+    ['remove', 'Remove'],
+  ] as const;
+  return (
+    <div class="actions">
+      {changes.map(([kind, word]) => (
+        <button key={kind} type="button" aria-label={`${word} ${entry.name}`} onClick={() => onChoose(kind)}>
+          {word}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** Entries have a line for each of their settings. */
+const disabledLine = /^disabled: *true *(#.*)?\n/m;
+const switchWord = ({ yaml }: Pick<ConfigurationEntry, 'yaml'>) =>
+  disabledLine.test(yaml) ? 'Enable' : 'Disable';
+
+function switched({ yaml }: Pick<ConfigurationEntry, 'yaml'>): string {
+  return disabledLine.test(yaml)
+    ? yaml.replace(disabledLine, '')
+    : `${yaml.replace(/^disabled:.*\n/m, '')}disabled: true\n`;
+}

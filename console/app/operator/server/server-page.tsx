@@ -8,6 +8,7 @@ import { Time } from '../../format.tsx';
 import { Scroll } from '../../scroll.tsx';
 import { mayDo, type SignedIn } from '../../session.ts';
 import { Show, useLoaded } from '../../states.tsx';
+import { type DataColumn, DataTable } from '../../table/data-table.tsx';
 import { TableHead } from '../../table-head.tsx';
 import { ConfigurationFile } from './configuration-file.tsx';
 import { Engines } from './engines.tsx';
@@ -15,8 +16,6 @@ import { Entries } from './entries.tsx';
 import { Findings } from './findings.tsx';
 import { NewEngineDialog } from './new-engine.tsx';
 import { Nodes } from './nodes.tsx';
-
-type Prices = Pick<ModelState, 'inputPrice' | 'outputPrice' | 'cachedInputPrice' | 'cacheWritePrice'>;
 
 export function ServerPage({ session }: { readonly session: SignedIn }) {
   const [isTrying, setTrying] = useState(false);
@@ -78,38 +77,49 @@ export function ServerPage({ session }: { readonly session: SignedIn }) {
   );
 }
 
-function pricesText(prices: Prices): string {
-  const { inputPrice, cachedInputPrice, cacheWritePrice, outputPrice } = prices;
+function pricesText({ inputPrice, cachedInputPrice, cacheWritePrice, outputPrice }: ModelState): string {
   if (inputPrice === undefined) return '–';
   const cached = cachedInputPrice === undefined ? [] : [`${cachedInputPrice} cached`];
   const written = cacheWritePrice === undefined ? [] : [`${cacheWritePrice} written to the cache`];
   return [`${inputPrice} in`, ...cached, ...written, `${outputPrice} out`].join(', ');
 }
 
+const modelColumns: readonly DataColumn<ModelState>[] = [
+  { title: 'Id', form: 'row', order: ({ id }) => id, cell: ({ id }) => id },
+  { title: 'Type', order: ({ type }) => type, cell: ({ type }) => type },
+  { title: 'Engines', form: 'wrap', rank: 2, cell: ({ engines }) => engines.join(', then ') },
+  { title: 'Falls back to', form: 'wrap', rank: 3, cell: ({ fallback }) => fallback.join(', then ') || '–' },
+  {
+    title: 'State',
+    form: 'wrap',
+    order: ({ available }) => String(available),
+    cell: ({ available, disabled, reason }) => (
+      <span class={`badge ${available ? 'ok' : disabled ? '' : 'failed'}`}>
+        {available ? 'available' : disabled ? 'disabled' : reason}
+      </span>
+    ),
+  },
+  {
+    title: 'Credits per million tokens',
+    form: 'right',
+    rank: 1,
+    isSecond: true,
+    order: ({ inputPrice }) => inputPrice && Number(inputPrice),
+    cell: pricesText,
+  },
+];
+
 function Models({ state: { models } }: { readonly state: GetServerStateResponse }) {
   return (
     <section class="card">
       <h2>Models</h2>
-      <Scroll label="Models">
-        <table class="rows">
-          <TableHead columns={['Id', 'Type', 'Engines', 'State', ['Credits per million tokens', 'right']]} />
-          <tbody>
-            {models.map(({ id, type, engines, available, reason, ...prices }) => (
-              <tr key={id}>
-                <th scope="row">{id}</th>
-                <td>{type}</td>
-                <td>{engines.join(', then ')}</td>
-                <td>
-                  <span class={`badge ${available ? 'ok' : 'failed'}`}>
-                    {available ? 'available' : reason}
-                  </span>
-                </td>
-                <td class="right">{pricesText(prices)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <DataTable
+        id="server-models"
+        label="Models"
+        columns={modelColumns}
+        rows={models}
+        keyOf={({ id }) => id}
+      />
     </section>
   );
 }
