@@ -12,8 +12,6 @@ import { checkManifest, type ModelManifest } from './manifest.ts';
 export interface CatalogueEntry {
   /** Its languages and its use, in a few words. */
   readonly about: string;
-  /** Chat: tokens of one answer. Default: those of the context */
-  readonly outputTokensMax?: number;
   /** Independent public places, each with the names of the files whose hashes it states. */
   readonly found: Readonly<Record<string, readonly string[]>>;
   readonly manifest: ModelManifest;

@@ -64,7 +64,11 @@ const modelManifest = z.strictObject({
   contextTokens: z.int().min(1).max(10_000_000).optional(),
   /** Chat: members of requests that lack them, as small models repeat themselves without end. */
   defaults: z
-    .strictObject({ temperature: z.number().min(0).max(2), repeat_penalty: z.number().min(0).max(2) })
+    .strictObject({
+      temperature: z.number().min(0).max(2),
+      repeat_penalty: z.number().min(0).max(2),
+      max_tokens: z.int().min(1).max(1_000_000),
+    })
     .partial()
     .optional(),
   /** Speech: `speaker` is the number of the voice in the model, from 0. */

@@ -105,7 +105,10 @@ export async function manifestOfFiles(
 ): Promise<ModelManifest> {
   if (archives.test(path)) throw archiveError(basename(path));
   const names = namesIn(path);
-  const named = draft({ ...facts, id: facts.id ?? idOf(basename(resolve(path))) }, names);
+  const gguf = names.find(({ name }) => name.endsWith('.gguf'));
+  const header = gguf && (await ggufFacts(gguf.path));
+  const id = facts.id ?? (idOf(header?.name ?? '') || idOf(basename(resolve(path))));
+  const named = draft({ ...facts, id }, names);
   requireNew(store, named.id);
   const files: ModelFile[] = [];
   try {
@@ -117,8 +120,6 @@ export async function manifestOfFiles(
     if (systemCode(error) === undefined) throw error;
     throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
   }
-  const gguf = names.find(({ name }) => name.endsWith('.gguf'));
-  const header = gguf && (await ggufFacts(gguf.path));
   const { contextTokens = header?.contextTokens, licence } = facts;
   const name = licence.name ?? (header?.licence && spdxName(header.licence));
   if (name === undefined) throw new ModelError(`Give --licence: ${basename(path)} does not state one.`);

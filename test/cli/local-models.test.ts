@@ -114,35 +114,35 @@ describe('parley models import', () => {
     writeFileSync(folder.file('Tiny Chat.gguf'), gguf);
     const imported = await run(['import', 'Tiny Chat.gguf', '--yes', '--json']);
     expect(JSON.parse(imported.stdout)).toEqual({
-      id: 'tiny-chat',
+      id: 'tiny',
       bytes_pulled: gguf.length,
-      folder: join(store.root, 'files', 'tiny-chat'),
+      folder: join(store.root, 'files', 'tiny'),
     });
     const options = { cwd: folder.path };
     expect(await printed(['models', 'list'], options)).toEqual(
-      expect.stringMatching(/^tiny-chat +chat +llama +[\d.]+ kB +[\d.]+ kB +Apache-2\.0 +present$/m),
+      expect.stringMatching(/^tiny +chat +llama +[\d.]+ kB +[\d.]+ kB +Apache-2\.0 +present$/m),
     );
     expect(await printedJson(['models', 'list'], options)).toMatchObject({
-      models: [{ id: 'tiny-chat', bytes: gguf.length, complete: true, licence: { url: null } }],
+      models: [{ id: 'tiny', bytes: gguf.length, complete: true, licence: { url: null } }],
     });
-    expect((await run(['verify'])).stderr).toBe('tiny-chat: all files are right.\n');
+    expect((await run(['verify'])).stderr).toBe('tiny: all files are right.\n');
 
-    const { files, contextTokens } = store.manifest('tiny-chat');
+    const { files, contextTokens } = store.manifest('tiny');
     expect(contextTokens).toBe(2_048);
     writeFileSync(store.blob(files[0] ?? { sha256 }), tinyGguf(2));
-    const verified = await run(['verify', 'tiny-chat']);
+    const verified = await run(['verify', 'tiny']);
     expect([verified.code, verified.stderr]).toEqual([
       1,
-      'tiny-chat: Tiny Chat.gguf has another content than its manifest states.\nRepair by `parley models pull`: tiny-chat.\n',
+      'tiny: Tiny Chat.gguf has another content than its manifest states.\nRepair by `parley models pull`: tiny.\n',
     ]);
-    expect((await run(['pull', 'tiny-chat'])).code).toBe(0);
+    expect((await run(['pull', 'tiny'])).code).toBe(0);
     expect((await run(['verify', '--json'])).stdout).toContain('"flaws": []');
 
-    expect((await run(['rm', 'tiny-chat'])).stderr).toContain('repeat the command with --yes');
-    expect((await run(['rm', 'tiny-chat', '--yes'])).stderr).toBe('The local model tiny-chat is removed.\n');
+    expect((await run(['rm', 'tiny'])).stderr).toContain('repeat the command with --yes');
+    expect((await run(['rm', 'tiny', '--yes'])).stderr).toBe('The local model tiny is removed.\n');
     expect(readdirSync(join(store.root, 'blobs'))).toEqual([]);
-    const gone = await run(['rm', 'tiny-chat', '--yes']);
-    expect([gone.code, gone.stderr]).toEqual([1, 'There is no local model tiny-chat.\n']);
+    const gone = await run(['rm', 'tiny', '--yes']);
+    expect([gone.code, gone.stderr]).toEqual([1, 'There is no local model tiny.\n']);
     expect((await run(['list'])).stderr).toMatch(/^There are no local models\./);
   });
 
@@ -181,7 +181,7 @@ describe('parley models import', () => {
     [['missing.gguf'], 'There is no file or folder missing.gguf.'],
     [['text.gguf'], 'text.gguf is not a GGUF file.'],
     [['cut.gguf'], 'cut.gguf is no whole GGUF file: its header cannot be read.'],
-    [['base.gguf'], 'base has no chat template (`tokenizer.chat_template` in its header)'],
+    [['base.gguf'], 'tiny has no chat template (`tokenizer.chat_template` in its header)'],
     [['unlabelled', '--type', 'speech'], 'It has model.onnx (no model_type in its metadata).'],
     [['wordless', '--type', 'speech'], 'wordless has no tokens.txt, which sherpa-onnx needs.'],
     [['voice.zip', '--type', 'speech'], 'voice.zip is an archive, and none is unpacked here.'],

@@ -88,7 +88,10 @@ function newModelCommand(name: string, description: string, examples: readonly s
       'the SPDX identifier of its licence, or its name (default for an imported GGUF file: as its header says)',
     )
     .option('--licence-url <url>', 'where the licence can be read')
-    .option('--id <id>', 'its id here (default: the name of its file or folder)')
+    .option(
+      '--id <id>',
+      'its id here (default: the name in the header of a GGUF file, else that of its file or folder)',
+    )
     .addOption(new Option('--type <type>', 'its type (default for GGUF: chat)').choices(modelTypes))
     .option(
       '--context-tokens <number>',
@@ -167,7 +170,7 @@ async function pullByName(
   ]);
   const { id, type } = manifest;
   const install = await runtimeOf({ manifest, ...entry }, flags);
-  const added = { id, type, outputTokensMax: entry.outputTokensMax };
+  const added = { id, type, outputTokensMax: manifest.defaults?.max_tokens };
   const write = await editedConfig(flags, (text, recogniser) => withModel(text, added, recogniser));
   if (write !== undefined || !isKnown)
     await confirm(`Pull ${id} and serve it? It ${licenceText(manifest)}.`, flags);
