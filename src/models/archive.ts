@@ -1,9 +1,10 @@
 /** Takes single files out of archives: zip, as wheels are, and tar, plain or compressed by gzip, as npm has packages. */
+import { on } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdtemp, open } from 'node:fs/promises';
-import { join } from 'node:path';
-import { pipeline, Readable } from 'node:stream';
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline } from 'node:stream';
 import { createInflateRaw } from 'node:zlib';
+import { Parser, ReadEntry } from 'tar';
 import { ModelError } from './manifest.ts';
 
 /** The end of a zip archive has at most 22 bytes and a comment. */
@@ -11,14 +12,16 @@ const zipEndBytesMax = 22 + 65_535;
 const [endMark, entryMark] = [Buffer.from('PK\x05\x06'), 0x02014b50];
 const deflated = 8;
 
-/**
- * @param folder is removed with the archive
- * @throws ModelError if the archive has no such file
- */
-export async function openMember(archive: string, member: string, folder: string): Promise<Readable> {
-  const found = (await isZip(archive)) ? await inZip(archive, member) : await inTar(archive, member, folder);
-  if (found !== undefined) return found;
-  throw new ModelError(`The archive has no file ${member}.`);
+/** @throws ModelError if the archive has no such file */
+export async function* readMember(archive: string, member: string): AsyncGenerator<Buffer> {
+  if (await isZip(archive)) return yield* inZip(archive, member);
+  for await (const { kind, name, content } of tarEntries(archive))
+    if (kind === 'file' && name === member) return yield* content;
+  throw missing(member);
+}
+
+function missing(member: string): ModelError {
+  return new ModelError(`The archive has no file ${member}.`);
 }
 
 export async function isZip(path: string): Promise<boolean> {
@@ -27,28 +30,16 @@ export async function isZip(path: string): Promise<boolean> {
   return buffer.toString('latin1') === 'PK';
 }
 
-async function inTar(archive: string, member: string, folder: string): Promise<Readable | undefined> {
-  const { extract } = await import('tar');
-  const cwd = await mkdtemp(join(folder, 'member-'));
-  let isThere = false;
-  const filter = (name: string) => name === member;
-  const onReadEntry = ({ type }: { readonly type: string }) => {
-    isThere ||= type === 'File';
-  };
-  await extract({ file: archive, cwd, strict: true, filter, onReadEntry });
-  return isThere ? createReadStream(join(cwd, member)) : undefined;
-}
-
-async function inZip(archive: string, member: string): Promise<Readable | undefined> {
+async function* inZip(archive: string, member: string): AsyncGenerator<Buffer> {
   const file = await open(archive);
   try {
     const entry = (await entriesOf(file)).get(member);
-    if (entry === undefined) return undefined;
-    if (entry.bytes === 0) return Readable.from([]);
+    if (entry === undefined) throw missing(member);
+    if (entry.bytes === 0) return;
     const head = await readAt(file, entry.at, 30);
     const start = entry.at + 30 + head.readUInt16LE(26) + head.readUInt16LE(28);
-    const bytes = createReadStream(archive, { start, end: start + entry.bytes - 1 });
-    return entry.isDeflated ? pipeline(bytes, createInflateRaw(), () => undefined) : bytes;
+    const bytes = file.createReadStream({ start, end: start + entry.bytes - 1 });
+    yield* entry.isDeflated ? pipeline(bytes, createInflateRaw(), () => undefined) : bytes;
   } finally {
     await file.close();
   }
@@ -89,4 +80,69 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
   const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position);
   if (bytesRead < length) throw new RangeError('it ends early');
   return buffer;
+}
+
+export interface TarEntry {
+  readonly kind: 'file' | 'folder' | 'link';
+  /** As the archive has it. */
+  readonly name: string;
+  /** The path that a link leads to. */
+  readonly target: string;
+  readonly bytes: number;
+  readonly isExecutable: boolean;
+  /** The bytes of a file. To be read at most once, before the next entry. */
+  readonly content: AsyncIterable<Buffer>;
+}
+
+/** Maximum size of a record that gives an entry a longer name. */
+const recordBytesMax = 65_536;
+
+const kinds: Readonly<Record<string, TarEntry['kind']>> = {
+  File: 'file',
+  OldFile: 'file',
+  Directory: 'folder',
+  SymbolicLink: 'link',
+};
+
+/**
+ * Reads a tar archive, plain or compressed by gzip or zstd, without writing anything.
+ * @throws Error for a file that is no whole archive, or has anything but files, folders and symbolic links
+ */
+export async function* tarEntries(file: string, signal?: AbortSignal): AsyncGenerator<TarEntry> {
+  let isWhole = false;
+  const parser = new Parser({
+    strict: true,
+    maxMetaEntrySize: recordBytesMax,
+    maxDecompressionRatio: Infinity,
+  });
+  const source = createReadStream(file, { signal });
+  // Without its record, an entry would have a cut name.
+  parser.on('ignoredEntry', () =>
+    parser.abort(new Error(`it has a record of more than ${recordBytesMax} bytes`)),
+  );
+  parser.on('eof', () => {
+    isWhole = true;
+  });
+  source.once('error', (error) => parser.abort(error));
+  // The reader of the entries gets the first error; a later one must not end the process.
+  parser.on('error', () => source.destroy());
+  const entries = on(parser, 'entry', { close: ['end'] });
+  source.pipe(parser);
+  try {
+    for await (const [entry] of entries) {
+      if (!(entry instanceof ReadEntry)) continue;
+      yield entryOf(entry);
+      entry.resume();
+    }
+  } finally {
+    source.destroy();
+  }
+  if (!isWhole) throw new Error('it ends early');
+}
+
+function entryOf(entry: ReadEntry): TarEntry {
+  const { path: name, type, linkpath: target = '', size: bytes, mode = 0 } = entry;
+  const kind = kinds[type];
+  if (kind === undefined) throw new Error(`${name} is neither file, folder nor symbolic link`);
+  return { kind, name, target, bytes, isExecutable: (mode & 0o100) !== 0, content: entry };
 }

