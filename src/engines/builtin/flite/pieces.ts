@@ -49,25 +49,20 @@ interface Word {
 
 function sentencesOf(line: string): Word[][] {
   const words = line.split(' ').filter((word) => word !== '');
-  const sentences: Word[][] = [];
-  let sentence: Word[] = [];
+  const sentences: Word[][] = [[]];
   let length = 0;
   for (const [index, word] of words.entries()) {
-    for (const part of splitWord(word)) {
-      sentence.push(part);
-      length += part.length;
-    }
-    const next = words[index + 1];
-    if (next === undefined || (length >= sentenceLengthMin && endsSentence(word, next))) {
-      sentences.push(sentence);
-      sentence = [];
-      length = 0;
-    }
+    const parts = splitWord(word);
+    sentences.at(-1)?.push(...parts);
+    length += parts.reduce((sum, part) => sum + part.length, 0);
+    if (length < sentenceLengthMin || !endsSentence(word, words[index + 1])) continue;
+    sentences.push([]);
+    length = 0;
   }
   return sentences;
 }
 
-function endsSentence(word: string, next: string): boolean {
+function endsSentence(word: string, next = ''): boolean {
   const bare = word.replace(/["')]+$/, '').replace(/^["'(]+/, '');
   if (!/[.!?]$/.test(bare) || /^["'(]*[a-z]/.test(next)) return false;
   if (/^[ap]\.m\.$/.test(bare)) return true;
@@ -80,38 +75,31 @@ function endsSentence(word: string, next: string): boolean {
 function cutSentence(words: readonly Word[], pieces: TextPiece[]): void {
   for (let start = 0; start < words.length; ) {
     const max = pieceLengths[pieces.length] ?? pieceLengthMax;
-    const end = fits(words, start, max * completion) ? words.length : cutPosition(words, start, max);
+    const end = endOfPiece(words, start, max);
     const text = words.slice(start, end).map((word) => word.text);
     pieces.push({ text: text.join(' '), pauseMs: pauseAt(words, end) });
     start = end;
   }
 }
 
-/** Whether all words from `start` on have a total length of at most `max`. */
-function fits(words: readonly Word[], start: number, max: number): boolean {
-  let length = 0;
-  for (let index = start; index < words.length && length <= max; index++) length += words[index]?.length ?? 0;
-  return length <= max;
-}
-
 /**
- * The end of a piece of at most `max`: after the last clause that fits, else after the last word that may be separated
- * from the next, else after the last word. A piece has at least one word.
+ * The end of a piece of at most `max`: that of the sentence if it is near, else after the last clause that fits, else after the
+ * last word that may be separated from the next, else after the last word. A piece has at least one word.
  */
-function cutPosition(words: readonly Word[], start: number, max: number): number {
+function endOfPiece(words: readonly Word[], start: number, max: number): number {
   let length = 0;
-  let last = start + 1;
-  let wordEnd: number | undefined;
-  let clauseEnd: number | undefined;
-  for (let next = start + 1; next < words.length; next++) {
+  const ends = { word: start + 1, free: 0, clause: 0 };
+  for (let next = start + 1; ; next++) {
     length += words[next - 1]?.length ?? 0;
-    if (length > max) break;
-    last = next;
+    if (length > max * completion) break;
+    if (next === words.length) return next;
+    if (length > max) continue;
+    ends.word = next;
     if (length < cutLengthMin || belongTogether(words, next)) continue;
-    wordEnd = next;
-    if (pauseAt(words, next) === pausesMs.clause) clauseEnd = next;
+    ends.free = next;
+    if (pauseAt(words, next) === pausesMs.clause) ends.clause = next;
   }
-  return clauseEnd ?? wordEnd ?? last;
+  return ends.clause || ends.free || ends.word;
 }
 
 /** flite reads a number by its neighbours, as in `June 5, 2026`, and a title with its name. */
