@@ -1,16 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
+import { get } from 'node:http';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Address, isHealthy } from './address.ts';
 
 /** How long output may arrive after the end, as a process that left the group may keep the pipes open. */
 const outputMsMax = 200;
 /** Polls for readiness come often at first, as small programs are ready within milliseconds. */
 const [pollMsMin, pollMsMax] = [10, 250];
 const measureEveryMs = 1_000;
+const healthMsMax = 1_000;
 const mebibyte = 1024 ** 2;
+
+/** Where a program listens: a Unix socket, or a port of 127.0.0.1. */
+export type Address = { readonly socketPath: string } | { readonly port: number };
 
 interface ChildOptions {
   /** The engine's name, which the shell shows in its errors. */
@@ -128,6 +132,22 @@ export class Child {
       // Nothing is left of the group.
     }
   }
+}
+
+/** Whether the health path answers 2xx. */
+function isHealthy(address: Address, path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(
+      { host: '127.0.0.1', ...address, path, agent: false, timeout: healthMsMax },
+      (response) => {
+        const { statusCode = 0 } = response;
+        response.destroy();
+        resolve(statusCode >= 200 && statusCode < 300);
+      },
+    );
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve(false));
+  });
 }
 
 /** The shell reports a signal that ended the program as 128 plus its number. */

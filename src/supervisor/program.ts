@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgramState } from '../core/entities/server.ts';
 import { ParleyError } from '../core/values/errors.ts';
@@ -6,10 +7,37 @@ import type { Log } from '../core/values/log.ts';
 import type { Signal } from '../core/values/signal.ts';
 import { untilAborted } from '../core/values/signal.ts';
 import { socketPath, socketPathBytesMax } from '../files/socket-path.ts';
-import { type Address, freePort } from './address.ts';
-import type { Admission, Admitted } from './admission.ts';
-import { Child } from './child.ts';
-import { commandFor, needsSocket, type ProgramSettings } from './program-settings.ts';
+import { type Address, Child } from './child.ts';
+
+/** Checked, with every default filled in. */
+export interface ProgramSettings {
+  /** The program and its arguments, in which `{socket}` or `{port}` stands for the place where it must listen. */
+  readonly command: readonly string[];
+  /** Added to the environment that every program gets. It may have `{socket}` and `{port}` as well. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly healthPath: string;
+  readonly startMs: number;
+  /** 0: never ended for being idle. */
+  readonly idleMs: number;
+  readonly stopMs: number;
+  /** Memory that it needs, until more is measured. */
+  readonly memoryBytes: number;
+  readonly memoryBytesMax?: number | undefined;
+  /** One program of a group runs at a time. */
+  readonly group?: string | undefined;
+}
+
+/** Decides which programs run at the same time. */
+interface Admission {
+  /** Creates the folder of the sockets. */
+  makeSocketDir(): void;
+  /** Resolves when the program may start; it then counts as running until `left`. @throws `overloaded` */
+  enter(program: Program): Promise<void>;
+  /** The program no longer waits or runs. */
+  left(program: Program): void;
+  /** The program has become idle, or needs more memory than before. */
+  changed(): void;
+}
 
 interface ProgramDeps {
   /** The engine's name. */
@@ -35,7 +63,7 @@ let sockets = 0;
 const unloaded = 'an administrator has unloaded it';
 
 /** A program that is started for the first request and ended when it has been idle. All decisions are synchronous. */
-export class Program implements Admitted {
+export class Program {
   readonly settings: ProgramSettings;
   readonly #deps: ProgramDeps;
   /** Its Unix socket, if the command has `{socket}`. No other program of this machine has the same. */
@@ -60,7 +88,8 @@ export class Program implements Admitted {
     this.settings = settings;
     this.#deps = deps;
     const path = socketPath(deps.socketDir, deps.name, process.pid, ++sockets);
-    this.socketPath = needsSocket(settings) ? path : undefined;
+    const texts = [...settings.command, ...Object.values(settings.env)];
+    this.socketPath = texts.some((text) => text.includes('{socket}')) ? path : undefined;
   }
 
   /** Its port, if the command has `{port}`. It may be another one after each start. */
@@ -72,18 +101,22 @@ export class Program implements Admitted {
     return this.#deps.name;
   }
 
+  /** Its memory: expected or measured, whichever is more. */
   get bytes(): number {
     return Math.max(this.settings.memoryBytes, this.#child?.bytes ?? 0);
   }
 
+  /** Whether it is ready and has no calls. */
   get isIdle(): boolean {
     return this.#isReady && this.#calls === 0;
   }
 
+  /** Whether its end was asked for. */
   get isEnding(): boolean {
     return this.#child?.isAsked === true;
   }
 
+  /** 0 if it was never used. */
   get lastUsedAtMs(): number {
     return this.#lastUsedAtMs ?? 0;
   }
@@ -287,6 +320,27 @@ export class Program implements Admitted {
   #unavailable(): ParleyError {
     return unavailable(this.name, this.#failure ?? 'it ended', this.#backoff.waitMs);
   }
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const bound = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (bound === null || typeof bound === 'string') throw new Error('the system gave no port');
+  return bound.port;
+}
+
+/** Command and environment of a program that listens at an address. */
+function commandFor({ command, env }: ProgramSettings, address: Address) {
+  const [place, value] =
+    'port' in address ? ['{port}', String(address.port)] : ['{socket}', address.socketPath];
+  const written = (text: string) => text.replaceAll(place, value);
+  return {
+    command: command.map(written),
+    env: Object.fromEntries(Object.entries(env).map(([name, text]) => [name, written(text)])),
+  };
 }
 
 // Requests whose program does not run have not run, so another engine may serve them.

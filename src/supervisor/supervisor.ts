@@ -4,9 +4,7 @@ import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import { makeFolder } from '../files/folders.ts';
 import { socketOwner } from '../files/socket-path.ts';
-import type { Admission, Admitted } from './admission.ts';
-import { Program } from './program.ts';
-import type { ProgramSettings } from './program-settings.ts';
+import { Program, type ProgramSettings } from './program.ts';
 
 interface SupervisorOptions {
   readonly log: Log;
@@ -21,7 +19,7 @@ interface SupervisorOptions {
 }
 
 interface Waiting {
-  readonly program: Admitted;
+  readonly program: Program;
   readonly timer: NodeJS.Timeout;
   enter(): void;
   fail(error: ParleyError): void;
@@ -32,9 +30,9 @@ interface Waiting {
  * recently used first. Waiting programs enter in the order in which they came, unless a later one fits and an earlier
  * one does not.
  */
-export class Supervisor implements Admission {
+export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #running = new Set<Admitted>();
+  readonly #running = new Set<Program>();
   #waiting: readonly Waiting[] = [];
   #hasFolder = false;
 
@@ -63,7 +61,7 @@ export class Supervisor implements Admission {
     this.#hasFolder = true;
   }
 
-  enter(program: Admitted): Promise<void> {
+  enter(program: Program): Promise<void> {
     const { memoryBytesMax, memoryWaitMs = 60_000 } = this.#options;
     if (program.settings.memoryBytes > memoryBytesMax) return Promise.reject(tooLarge(program));
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -76,7 +74,7 @@ export class Supervisor implements Admission {
     return promise;
   }
 
-  left(program: Admitted): void {
+  left(program: Program): void {
     this.#running.delete(program);
     for (const { timer, fail } of this.#waiting.filter((one) => one.program === program)) {
       clearTimeout(timer);
@@ -99,7 +97,7 @@ export class Supervisor implements Admission {
   }
 
   /** Whether the program fits now. If not, ends what makes it fit, unless even that would not be enough. */
-  #makeRoom(program: Admitted): boolean {
+  #makeRoom(program: Program): boolean {
     const others = [...this.#running];
     const isFree = others.every(({ settings }) => !sharesGroup(settings, program.settings));
     if (isFree && sum(others) + program.bytes <= this.#options.memoryBytesMax) return true;
@@ -108,7 +106,7 @@ export class Supervisor implements Admission {
   }
 
   /** The idle programs that must end for another; undefined if even all of them are not enough. */
-  #victims(wanted: Admitted | undefined): readonly Admitted[] | undefined {
+  #victims(wanted: Program | undefined): readonly Program[] | undefined {
     const staying = [...this.#running].filter(({ isEnding }) => !isEnding);
     const inGroup = staying.filter(({ settings }) => wanted && sharesGroup(settings, wanted.settings));
     if (inGroup.some(({ isIdle }) => !isIdle)) return undefined;
@@ -123,7 +121,7 @@ export class Supervisor implements Admission {
     return over > 0 && wanted ? undefined : victims;
   }
 
-  #end(programs: readonly Admitted[]): void {
+  #end(programs: readonly Program[]): void {
     for (const program of programs) void program.stop('another program needs its memory');
   }
 }
@@ -132,7 +130,7 @@ function sharesGroup(one: ProgramSettings, other: ProgramSettings): boolean {
   return one.group !== undefined && one.group === other.group;
 }
 
-function sum(programs: readonly Admitted[]): number {
+function sum(programs: readonly Program[]): number {
   return programs.reduce((total, { bytes }) => total + bytes, 0);
 }
 
@@ -144,12 +142,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function tooLarge({ name }: Admitted): ParleyError {
+function tooLarge({ name }: Program): ParleyError {
   const message = `The engine ${name} needs more memory than all programs may take. Only the operator can fix that.`;
   return new ParleyError('engine_unavailable', { message, hasNotRun: true });
 }
 
-function noMemory({ name }: Admitted): ParleyError {
+function noMemory({ name }: Program): ParleyError {
   const message = `Other models keep the memory that the engine ${name} needs. Wait, then try again.`;
   return new ParleyError('overloaded', { message, retryAfterSeconds: 5, hasNotRun: true });
 }

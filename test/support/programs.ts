@@ -1,8 +1,7 @@
 /** A supervisor of tiny servers, without a Parley around it. */
 import { request } from 'node:http';
 import { OwnSignal, type Signal } from '../../src/core/values/signal.ts';
-import type { Program } from '../../src/supervisor/program.ts';
-import type { ProgramSettings } from '../../src/supervisor/program-settings.ts';
+import type { Program, ProgramSettings } from '../../src/supervisor/program.ts';
 import { Supervisor } from '../../src/supervisor/supervisor.ts';
 import { scratchFolder } from './command-line.ts';
 import { type TinyOptions, tinyCommand } from './tiny-program.ts';
