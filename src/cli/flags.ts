@@ -1,6 +1,7 @@
 /** Flags that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { basePath } from '../core/values/base-path.ts';
+import { newCommand } from './terminal/command.ts';
 
 export interface JsonFlag {
   readonly json?: boolean;
@@ -10,6 +11,8 @@ export interface ConfigFlags {
   readonly config?: string;
   readonly dataDir?: string;
 }
+
+export type LocalFlags = ConfigFlags & JsonFlag;
 
 export interface ServeConfigFlags extends ConfigFlags {
   readonly host?: string;
@@ -44,6 +47,12 @@ export function withConfigFlags(command: Command): Command {
   return command
     .option('--config <file>', 'the configuration file (default: ./parley.yaml, if it exists)')
     .option('--data-dir <folder>', 'the folder of the database (default: ./data)');
+}
+
+/** A command on the files of this machine, whose output may be JSON. */
+export function localCommand(name: string, description: string, examples: readonly string[]): Command {
+  const command = newCommand(name, description, examples);
+  return withConfigFlags(command.option('--json', 'print one JSON document'));
 }
 
 /** For a command that calls a server without a key. */

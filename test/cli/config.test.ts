@@ -93,6 +93,7 @@ const groups = {
     'chat',
     'version',
     'model-program',
+    'complete',
   ],
   account: ['create', 'list', 'show', 'limits', 'rename', 'suspend', 'resume', 'export', 'delete'],
   audit: ['export'],

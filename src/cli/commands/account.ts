@@ -12,7 +12,6 @@ import { dateText, timeText } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
-  callAndShow,
   calling,
   itemsOf,
   type ListMethod,
@@ -23,8 +22,8 @@ import {
   withAdmin,
 } from './admin-command.ts';
 import {
-  type LimitFlags,
   limitFacts,
+  type NoLimitsFlag,
   replacingLimits,
   withLimitOptions,
   withNoLimits,
@@ -67,7 +66,11 @@ export function accountCommand(): Command {
         .action(listAccounts),
     )
     .addCommand(oneCommand('show', 'Show an account: its plan, balance and fair use.', 'getAccount'))
-    .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount))
+    .addCommand(
+      withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(
+        calling('setAccountLimits', limitsRequest, accountFacts),
+      ),
+    )
     .addCommand(
       adminCommand('rename', 'Give an account another name.', ['parley account rename acme acme-corp'])
         .argument(...accountArgument)
@@ -81,20 +84,17 @@ export function accountCommand(): Command {
     )
     .addCommand(oneCommand('resume', 'Serve a suspended account again.', 'resumeAccount'))
     .addCommand(accountExportCommand())
-    .addCommand(
-      withYes(
-        adminCommand('delete', deleteText, [
-          'parley account delete acme',
-          'parley account delete acme --yes',
-        ]),
-      )
-        .argument(...accountArgument)
-        .action(deleteAccount),
-    );
+    .addCommand(deleteCommand());
 }
 
-const deleteText =
-  'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.';
+function deleteCommand(): Command {
+  const description =
+    'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.';
+  const examples = ['parley account delete acme', 'parley account delete acme --yes'];
+  return withYes(adminCommand('delete', description, examples).argument(...accountArgument)).action(
+    deleteAccount,
+  );
+}
 
 /** A command that takes nothing but an account. */
 function oneCommand(
@@ -133,13 +133,8 @@ async function listAccounts(flags: ListFlags): Promise<void> {
   await listAndShow(flags, 'listAccounts', filter, names ? nameLines : accountTable, options);
 }
 
-async function limitAccount(
-  accountId: string,
-  flags: AdminCommandFlags & LimitFlags,
-  command: Command,
-): Promise<void> {
-  const request = { accountId, ...replacingLimits(flags, command) };
-  await callAndShow(flags, 'setAccountLimits', request, accountFacts);
+function limitsRequest(accountId: string, flags: NoLimitsFlag, self: Command) {
+  return { accountId, ...replacingLimits(flags, self) };
 }
 
 function nameLines({ accounts }: { readonly accounts: readonly Account[] }): string {

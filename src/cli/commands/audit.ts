@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { present } from '../../core/values/present.ts';
 import { table } from '../terminal/table.ts';
 import { printData, shown } from '../terminal/terminal.ts';
-import { msOf, parseMoment, timestampOf, timeText } from '../terminal/times.ts';
+import { msOf, type PeriodFlags, periodOf, timeText, withPeriod } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
@@ -14,21 +14,14 @@ import {
 } from './admin-command.ts';
 
 export function auditCommand(): Command {
-  return adminCommand('audit', 'Show who changed what, the newest first.', [
+  const command = adminCommand('audit', 'Show who changed what, the newest first.', [
     'parley audit --limit 100',
     'parley audit --search acme --since 7d',
   ])
     .addOption(limitOption('entries'))
     .option('--actor <actor>', 'only by this author: the id of a key, a person, or cli')
-    .option('--search <text>', 'only with this text in action, author, target or details')
-    .option(
-      '--since <when>',
-      'only from this time on: a date (0:00 UTC), a time, or a span before now such as 24h',
-      parseMoment,
-    )
-    .option('--until <when>', 'only before this time', parseMoment)
-    .action(showAudit)
-    .addCommand(exportCommand());
+    .option('--search <text>', 'only with this text in action, author, target or details');
+  return withPeriod(command).action(showAudit).addCommand(exportCommand());
 }
 
 function exportCommand(): Command {
@@ -61,17 +54,14 @@ function auditLine({ id, createdAt, actor, action, target, details }: AuditEntry
   return `${JSON.stringify({ id, created_at: time, actor, action, target, details: JSON.parse(details) })}\n`;
 }
 
-interface AuditFlags extends AdminCommandFlags, LimitFlag {
+interface AuditFlags extends AdminCommandFlags, LimitFlag, PeriodFlags {
   readonly actor?: string;
   readonly search?: string;
-  readonly since?: Date;
-  readonly until?: Date;
 }
 
-async function showAudit({ actor, search, since, until, ...flags }: AuditFlags): Promise<void> {
-  const startTime = since && timestampOf(since.getTime());
-  const endTime = until && timestampOf(until.getTime());
-  await listAndShow(flags, 'listAuditEntries', present({ actor, search, startTime, endTime }), auditTable);
+async function showAudit({ actor, search, ...flags }: AuditFlags): Promise<void> {
+  const filter = { ...present({ actor, search }), ...periodOf(flags) };
+  await listAndShow(flags, 'listAuditEntries', filter, auditTable);
 }
 
 function auditTable({ entries }: { readonly entries: readonly AuditEntry[] }): string {

@@ -3,25 +3,24 @@ import type { Command } from 'commander';
 import type { BackupFacts } from '../../app/administration.ts';
 import type { Config } from '../../config/config.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
-import { CliError, newCommand } from '../terminal/command.ts';
+import { type LocalFlags, localCommand } from '../flags.ts';
+import { CliError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { StepProgress } from '../terminal/status-bar.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
-interface BackupFlags extends ConfigFlags, JsonFlag {
+interface BackupFlags extends LocalFlags {
   readonly force?: boolean;
 }
 
 export function backupCommand(): Command {
-  const command = newCommand('backup', 'Copy the database to a file. The server may run.', [
+  return localCommand('backup', 'Copy the database to a file. The server may run.', [
     'parley backup /backups/parley.db',
     'parley backup "/backups/parley-$(date +%F).db" --data-dir /var/lib/parley',
   ])
     .argument('<file>', 'the file to write, outside of the data folder')
     .option('--force', 'replace the file if it exists')
-    .option('--json', 'print one JSON document');
-  return withConfigFlags(command).action(backup);
+    .action(backup);
 }
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
@@ -40,19 +39,18 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
   }
 }
 
-interface RestoreFlags extends ConfigFlags, JsonFlag, YesFlag {
+interface RestoreFlags extends LocalFlags, YesFlag {
   readonly keep: boolean;
 }
 
 export function restoreCommand(): Command {
-  const command = newCommand('restore', 'Replace the database with a backup. The server must be stopped.', [
+  const command = localCommand('restore', 'Replace the database with a backup. The server must be stopped.', [
     'parley restore /backups/parley.db',
     'parley restore /backups/parley.db --no-keep   # delete the replaced database',
   ])
     .argument('<file>', 'a file written by `parley backup`')
-    .option('--no-keep', 'do not keep the replaced database in the data folder')
-    .option('--json', 'print one JSON document');
-  return withYes(withConfigFlags(command)).action(restore);
+    .option('--no-keep', 'do not keep the replaced database in the data folder');
+  return withYes(command).action(restore);
 }
 
 async function restore(file: string, flags: RestoreFlags): Promise<void> {
@@ -102,7 +100,7 @@ function fileError(error: unknown, what: string): unknown {
 }
 
 /** @throws CliError if the configured database is not that of the data folder */
-async function filesOf(flags: ConfigFlags): Promise<Config> {
+async function filesOf(flags: LocalFlags): Promise<Config> {
   const { configOf } = await import('../configuration.ts');
   const config = configOf(flags);
   if (config.store.kind === 'sqlite') return config;

@@ -7,15 +7,13 @@ import { ConfigError, type Finding, sourceText } from '../../config/reader/findi
 import { settingValues } from '../../config/setting-values.ts';
 import { systemCode } from '../../files/reason.ts';
 import type { ServerFile } from '../client/server-file.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type JsonFlag, type LocalFlags, localCommand, withConfigFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
-type ConfigCommandFlags = ConfigFlags & JsonFlag;
-
 export function configCommand(): Command {
-  const showAll = newCommand('show', 'Show each setting, its value and its source.', [
+  const showAll = localCommand('show', 'Show each setting, its value and its source.', [
     'parley config show',
     'PARLEY_PORT=9000 parley config show --config parley.yaml',
   ]);
@@ -23,22 +21,21 @@ export function configCommand(): Command {
     'parley config check',
     'parley config check parley.example.yaml',
   ]);
-  const json = ['--json', 'print one JSON document'] as const;
   return newCommand('config', 'Show, check and apply the configuration.', [
     'parley config check',
     'parley config apply',
   ])
     .addCommand(applyCommand())
-    .addCommand(withConfigFlags(showAll.option(...json)).action(showConfig))
+    .addCommand(showAll.action(showConfig))
     .addCommand(
       check
         .argument('[file]', 'the configuration file (default: ./parley.yaml, if it exists)')
-        .option(...json)
+        .option('--json', 'print one JSON document')
         .action(checkConfig),
     );
 }
 
-async function showConfig(flags: ConfigCommandFlags): Promise<void> {
+async function showConfig(flags: LocalFlags): Promise<void> {
   const { loadWithFlags } = await import('../configuration.ts');
   const { config, sourceOf } = loadWithFlags(flags);
   const settings = [...settingValues(config)].map(({ path, name, value }) => {

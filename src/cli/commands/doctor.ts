@@ -4,23 +4,19 @@ import type { DiagnosedArea } from '../../app/diagnostics/areas.ts';
 import type { LoadedConfig, PartialConfig } from '../../config/config.ts';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
-import { newCommand } from '../terminal/command.ts';
+import { type LocalFlags, localCommand } from '../flags.ts';
 import { StepProgress } from '../terminal/status-bar.ts';
 import { stateColored } from '../terminal/table.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 
-type DoctorFlags = ConfigFlags & JsonFlag;
-
 export function doctorCommand(): Command {
-  const command = newCommand('doctor', 'Check all that the server needs, with advice for each problem.', [
+  return localCommand('doctor', 'Check all that the server needs, with advice for each problem.', [
     'parley doctor',
     'parley doctor --config /etc/parley.yaml --json',
-  ]).option('--json', 'print one JSON document');
-  return withConfigFlags(command).action(doctor);
+  ]).action(doctor);
 }
 
-async function doctor(flags: DoctorFlags): Promise<void> {
+async function doctor(flags: LocalFlags): Promise<void> {
   const diagnosed = await diagnoseAll(flags);
   const diagnostics = diagnosed.flatMap((area) => area.diagnostics);
   const count = (state: Diagnostic['state']) => diagnostics.filter((found) => found.state === state).length;
@@ -33,7 +29,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   if (problems > 0) process.exitCode = 1;
 }
 
-async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
+async function diagnoseAll(flags: LocalFlags): Promise<DiagnosedArea[]> {
   const { loadWithFlags, loadValidWithFlags } = await import('../configuration.ts');
   try {
     const loaded = loadWithFlags(flags);

@@ -11,12 +11,13 @@ import {
   type AdminCommandFlags,
   adminCommand,
   callAndShow,
+  calling,
   listAndShow,
   ownCommand,
 } from './admin-command.ts';
 import {
-  type LimitFlags,
   limitFacts,
+  type NoLimitsFlag,
   replacingLimits,
   wantedLimits,
   withLimitOptions,
@@ -101,7 +102,15 @@ function withCreateOptions(command: Command, scopesByDefault: string, endByDefau
 }
 
 function withLimits(command: Command, group: string): Command {
-  return withNoLimits(withLimitOptions(withKeyId(command, group))).action(limitKey);
+  return withNoLimits(withLimitOptions(withKeyId(command, group))).action(
+    calling('setKeyLimits', limitsRequest, ({ key }) =>
+      facts([...keyFacts(key), ...limitFacts(key?.limits, key?.limitCounts ?? [])]),
+    ),
+  );
+}
+
+function limitsRequest(keyId: string, flags: NoLimitsFlag, self: Command) {
+  return { keyId, ...replacingLimits(flags, self) };
 }
 
 function rotateCommand(newOne: typeof adminCommand, group: string): Command {
@@ -130,7 +139,7 @@ interface OwnerFlags extends AdminCommandFlags {
   readonly admin?: boolean;
 }
 
-interface CreateFlags extends OwnerFlags, LimitFlags {
+interface CreateFlags extends OwnerFlags {
   readonly name: string;
   readonly scopes?: string[];
   readonly expires?: Date;
@@ -182,17 +191,6 @@ async function rotateKey(
   const { key } = await callAndShow(flags, 'rotateKey', { keyId, overlapSeconds }, secretLine);
   const until = overlapSeconds === 0 ? 'no longer works' : `works for another ${overlapSeconds} seconds`;
   printStatus(`${key?.id}: keep the key. It is not shown again. ${keyId} ${until}.`);
-}
-
-async function limitKey(
-  keyId: string,
-  flags: AdminCommandFlags & LimitFlags,
-  command: Command,
-): Promise<void> {
-  const request = { keyId, ...replacingLimits(flags, command) };
-  await callAndShow(flags, 'setKeyLimits', request, ({ key }) =>
-    facts([...keyFacts(key), ...limitFacts(key?.limits, key?.limitCounts ?? [])]),
-  );
 }
 
 async function revokeKey(keyId: string, flags: AdminCommandFlags & YesFlag): Promise<void> {

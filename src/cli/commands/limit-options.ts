@@ -2,42 +2,44 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
-import { present } from '../../core/values/present.ts';
 import { parseCount } from '../flags.ts';
 import { usageError } from '../terminal/command.ts';
 import { timeText } from '../terminal/times.ts';
 
-export interface LimitFlags {
-  readonly models?: string[];
-  readonly addresses?: string[];
-  readonly requestsPerMinute?: number;
-  readonly tokensPerMinute?: number;
-  readonly concurrentRequests?: number;
-  readonly audioSecondsPerDay?: number;
-  readonly charactersPerDay?: number;
-  readonly budgetPerDay?: string;
-  readonly budgetPerMonth?: string;
-  readonly budgetInAll?: string;
-  readonly endUserBudgetPerDay?: string;
-  readonly endUserBudgetPerMonth?: string;
-}
+/** The limits by their option: the path in a request, what the option means, and how its text is read. */
+const options = {
+  'models <list>': ['models', 'models that it may call, such as gpt-4o,claude-*', parseList],
+  'addresses <list>': ['addresses', 'addresses and networks that may call, such as 10.0.0.0/8', parseList],
+  'requests-per-minute <number>': [
+    'requestsPerMinute',
+    'requests for speech, transcription and chat',
+    parseCount,
+  ],
+  'tokens-per-minute <number>': ['tokensPerMinute', 'tokens of chats, prompt and answer', parseCount],
+  'concurrent-requests <number>': ['concurrentRequests', 'concurrent requests', parseCount],
+  'audio-seconds-per-day <number>': ['audioSecondsPerDay', 'seconds of audio to transcribe', parseCount],
+  'characters-per-day <number>': ['charactersPerDay', 'characters to speak', parseCount],
+  'budget-per-day <credits>': ['budgets.day', 'credits per day (UTC)', String],
+  'budget-per-month <credits>': ['budgets.month', 'credits per month (UTC)', String],
+  'budget-in-all <credits>': ['budgets.total', 'credits in total', String],
+  'end-user-budget-per-day <credits>': ['perEndUser.day', 'credits of each end user per day (UTC)', String],
+  'end-user-budget-per-month <credits>': [
+    'perEndUser.month',
+    'credits of each end user per month (UTC)',
+    String,
+  ],
+} as const;
 
 type WantedLimits = MessageInitShape<typeof LimitsSchema>;
 
 export function withLimitOptions(command: Command): Command {
-  return command
-    .option('--models <list>', 'models that it may call, such as gpt-4o,claude-*', parseList)
-    .option('--addresses <list>', 'addresses and networks that may call, such as 10.0.0.0/8', parseList)
-    .option('--requests-per-minute <number>', 'requests for speech, transcription and chat', parseCount)
-    .option('--tokens-per-minute <number>', 'tokens of chats, prompt and answer', parseCount)
-    .option('--concurrent-requests <number>', 'concurrent requests', parseCount)
-    .option('--audio-seconds-per-day <number>', 'seconds of audio to transcribe', parseCount)
-    .option('--characters-per-day <number>', 'characters to speak', parseCount)
-    .option('--budget-per-day <credits>', 'credits per day (UTC)')
-    .option('--budget-per-month <credits>', 'credits per month (UTC)')
-    .option('--budget-in-all <credits>', 'credits in total')
-    .option('--end-user-budget-per-day <credits>', 'credits of each end user per day (UTC)')
-    .option('--end-user-budget-per-month <credits>', 'credits of each end user per month (UTC)');
+  for (const [flags, [, description, parse]] of Object.entries(options))
+    command.option(`--${flags}`, description, (text) => parse(text));
+  return command;
+}
+
+export interface NoLimitsFlag {
+  readonly none?: boolean;
 }
 
 /** Adds the option that removes all limits. */
@@ -46,23 +48,14 @@ export function withNoLimits(command: Command): Command {
 }
 
 /** Undefined if no limit is given. */
-export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
-  const { budgetPerDay: day, budgetPerMonth: month, budgetInAll: total, ...counts } = flags;
-  const { models, addresses, requestsPerMinute, tokensPerMinute, concurrentRequests } = counts;
-  const { audioSecondsPerDay, charactersPerDay } = counts;
-  const budgets = present({ day, month, total });
-  const perEndUser = present({ day: flags.endUserBudgetPerDay, month: flags.endUserBudgetPerMonth });
-  const limits: WantedLimits = present({
-    models,
-    addresses,
-    requestsPerMinute,
-    tokensPerMinute,
-    concurrentRequests,
-    audioSecondsPerDay,
-    charactersPerDay,
-    budgets: Object.keys(budgets).length > 0 ? budgets : undefined,
-    perEndUser: Object.keys(perEndUser).length > 0 ? perEndUser : undefined,
-  });
+export function wantedLimits(flags: object): WantedLimits | undefined {
+  const limits: Record<string, unknown> = {};
+  for (const [option, [path]] of Object.entries(options)) {
+    const value = Reflect.get(flags, new Option(`--${option}`).attributeName());
+    const [name = '', inner] = path.split('.');
+    if (value !== undefined)
+      limits[name] = inner === undefined ? value : { ...(limits[name] as object), [inner]: value };
+  }
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
@@ -70,10 +63,7 @@ export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
  * The new limits, which replace all earlier ones. Without options the command fails, so that it does not remove them by
  * mistake.
  */
-export function replacingLimits(
-  flags: LimitFlags & { readonly none?: boolean },
-  command: Command,
-): { limits?: WantedLimits } {
+export function replacingLimits(flags: NoLimitsFlag, command: Command): { limits?: WantedLimits } {
   const limits = wantedLimits(flags);
   if (limits === undefined && !flags.none) usageError(command, 'give the limits, or --none');
   return limits ? { limits } : {};

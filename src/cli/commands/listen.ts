@@ -8,7 +8,8 @@ import type {
 import type { LiveAudio } from '../client/live-audio.ts';
 import { type ClientFlags, type JsonFlag, parseCount, withClientFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
-import { printable, printData, shown } from '../terminal/terminal.ts';
+import { ChangingLine } from '../terminal/status-bar.ts';
+import { printData, shown } from '../terminal/terminal.ts';
 
 interface ListenFlags extends ClientFlags, JsonFlag {
   readonly rate: number;
@@ -39,7 +40,7 @@ async function listen(file: string | undefined, flags: ListenFlags): Promise<voi
   const server = clientServer(flags);
   await interruptible(async (signal) => {
     const audio = await openLiveAudio(file, flags.rate, signal);
-    const line = new CurrentLine();
+    const line = new ChangingLine();
     const responses = server.converse(
       TranscriptionService,
       (client, options) => client.streamTranscribe(requestsOf(audio, flags), options),
@@ -47,7 +48,7 @@ async function listen(file: string | undefined, flags: ListenFlags): Promise<voi
     );
     try {
       for await (const { event } of responses) {
-        if (event.case === 'partial') line.show(event.value.text);
+        if (event.case === 'partial') line.show(event.value.text, 'end');
         if (event.case !== 'turn' && event.case !== 'failure') continue;
         line.clear();
         if (event.case === 'turn') await printTurn(event.value, flags);
@@ -79,24 +80,4 @@ async function printTurn(turn: SpokenTurn, { json }: ListenFlags): Promise<void>
 
 function failed({ message, code }: TurnFailure): CliError {
   return new CliError(`A turn has no text: ${message} (${code})`);
-}
-
-const clearLine = '\r\u001b[K';
-/** The width of a terminal that does not report it. */
-const columnsDefault = 80;
-
-/** A line on standard error that changes; without a terminal there is none. */
-class CurrentLine {
-  readonly #isTerminal = process.stderr.isTTY;
-
-  /** Shows the end of a text that is too long. */
-  show(text: string): void {
-    if (!this.#isTerminal) return;
-    const width = (process.stderr.columns || columnsDefault) - 1;
-    process.stderr.write(clearLine + printable(text).slice(-width));
-  }
-
-  clear(): void {
-    if (this.#isTerminal) process.stderr.write(clearLine);
-  }
 }

@@ -8,15 +8,13 @@ import type { Flaw, PullOptions } from '../../models/changes.ts';
 import type { ModelManifest } from '../../models/manifest.ts';
 import type { ModelFacts } from '../../models/new-model.ts';
 import { dataFolderError } from '../client/data-folder.ts';
-import { type AdminFlags, type ConfigFlags, type JsonFlag, withAdminKey, withConfigFlags } from '../flags.ts';
+import { type AdminFlags, type ConfigFlags, type LocalFlags, localCommand, withAdminKey } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { StepProgress, sizeText } from '../terminal/status-bar.ts';
 import { printJson, printStatus } from '../terminal/terminal.ts';
 
-type Flags = ConfigFlags & JsonFlag;
-
-interface PullFlags extends Flags, YesFlag {
+interface PullFlags extends LocalFlags, YesFlag {
   readonly token?: string;
 }
 
@@ -70,10 +68,6 @@ export function localModelCommands(): Command[] {
       .argument('<model>', 'the id of a local model')
       .action((named, _, self: Command) => remove(named, self.optsWithGlobals())),
   ];
-}
-
-function localCommand(name: string, description: string, examples: readonly string[]): Command {
-  return withConfigFlags(newCommand(name, description, examples)).option('--json', 'print one JSON document');
 }
 
 function pullCommand(name: string, description: string, examples: readonly string[]): Command {
@@ -132,7 +126,7 @@ async function localModels(flags: ConfigFlags) {
 
 type LocalModels = Awaited<ReturnType<typeof localModels>>;
 
-async function list(flags: Flags & AdminFlags): Promise<void> {
+async function list(flags: LocalFlags & AdminFlags): Promise<void> {
   const [{ store, dataDir }, { listLocalModels }] = await Promise.all([
     localModels(flags),
     import('./local-model-list.ts'),
@@ -270,7 +264,7 @@ function factsOf(flags: NewModelFlags): ModelFacts {
   };
 }
 
-async function verify(model: string | undefined, flags: Flags): Promise<void> {
+async function verify(model: string | undefined, flags: LocalFlags): Promise<void> {
   const { store, verify: flawsOf } = await localModels(flags);
   const ids = model === undefined ? store.list().map(({ manifest }) => manifest.id) : [model];
   const verified: { id: string; flaws: { name: string; flaw: Flaw }[] }[] = [];
@@ -292,7 +286,7 @@ const flawTexts: Record<Flaw, string> = {
   content: 'has another content than its manifest states',
 };
 
-async function remove(model: string, flags: Flags & YesFlag): Promise<void> {
+async function remove(model: string, flags: LocalFlags & YesFlag): Promise<void> {
   const { store, change, remove: removeModel } = await localModels(flags);
   store.manifestFile(model);
   const [{ editedConfig }, { withoutModel }] = await Promise.all([

@@ -1,22 +1,20 @@
 import type { Command } from 'commander';
 import { dataFolderError } from '../client/data-folder.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
-import { newCommand } from '../terminal/command.ts';
+import { type LocalFlags, localCommand } from '../flags.ts';
 import { StepProgress } from '../terminal/status-bar.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 
-interface MigrateFlags extends ConfigFlags, JsonFlag {
+interface MigrateFlags extends LocalFlags {
   readonly dryRun?: boolean;
 }
 
 export function migrateCommand(): Command {
-  const command = newCommand('migrate', 'Migrate the database to the schema of this version.', [
+  return localCommand('migrate', 'Migrate the database to the schema of this version.', [
     'parley migrate --dry-run # only list the pending migrations',
     'parley migrate # before the first server of a new version starts',
   ])
     .option('--dry-run', 'change nothing, only list the pending migrations')
-    .option('--json', 'print one JSON document');
-  return withConfigFlags(command).action(migrate);
+    .action(migrate);
 }
 
 async function migrate(flags: MigrateFlags): Promise<void> {

@@ -9,12 +9,12 @@ import {
   type Price,
 } from '../../core/values/money.ts';
 import { fileReason } from '../../files/reason.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type LocalFlags, localCommand } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
-interface DiffFlags extends ConfigFlags, JsonFlag {
+interface DiffFlags extends LocalFlags {
   readonly creditsPerUnit: Decimal;
 }
 
@@ -49,7 +49,7 @@ const listBytesMax = 32 * 1024 * 1024;
 const fetchMsMax = 60_000;
 
 export function pricesCommand(): Command {
-  const diff = newCommand('diff', 'Compare the prices in parley.yaml with a price list. Changes nothing.', [
+  const diff = localCommand('diff', 'Compare the prices in parley.yaml with a price list. Changes nothing.', [
     'parley prices diff prices.json',
     'parley prices diff https://prices.example.com/models.json --credits-per-unit 1.2 --json',
   ])
@@ -62,11 +62,10 @@ export function pricesCommand(): Command {
       "credits for one unit of the list's currency, such as 1.2 for a fifth more",
       parseRate,
       { digits: 1n, exponent: 0 },
-    )
-    .option('--json', 'print one JSON document');
+    );
   return newCommand('prices', 'Check the prices of chat models.', [
     'parley prices diff prices.json',
-  ]).addCommand(withConfigFlags(diff).action(showDifferences));
+  ]).addCommand(diff.action(showDifferences));
 }
 
 async function showDifferences(source: string, flags: DiffFlags): Promise<void> {

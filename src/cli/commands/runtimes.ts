@@ -3,15 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Archive, Runtime, RuntimePlaces } from '../../runtimes/runtime.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, type LocalFlags, localCommand } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
-type Flags = ConfigFlags & JsonFlag;
-
-interface InstallFlags extends Flags, YesFlag {
+interface InstallFlags extends LocalFlags, YesFlag {
   readonly archive?: string;
   readonly sha256?: string;
 }
@@ -21,15 +19,13 @@ const versionMsMax = 10_000;
 export function runtimesCommand(): Command {
   return newCommand('runtimes', 'Manage the programs that run local models.', ['parley runtimes list'])
     .addCommand(
-      runtimeCommand('list', 'List the runtimes and where they are.', 'parley runtimes list').action(list),
+      localCommand('list', 'List the runtimes and where they are.', ['parley runtimes list']).action(list),
     )
     .addCommand(
       withYes(
-        runtimeCommand(
-          'install',
-          'Install a runtime in the data folder, from archives with known hashes.',
+        localCommand('install', 'Install a runtime in the data folder, from archives with known hashes.', [
           'parley runtimes install llama --archive https://example.com/llama-linux-x64.tar.gz --sha256 …',
-        ),
+        ]),
       )
         .argument('<runtime>', 'its name in `parley runtimes list`')
         .option(
@@ -40,19 +36,14 @@ export function runtimesCommand(): Command {
         .action(install),
     )
     .addCommand(
-      runtimeCommand(
+      localCommand(
         'verify',
         'Compare installed runtimes with their hashes, and load the smallest local model of each.',
-        'parley runtimes verify',
+        ['parley runtimes verify'],
       )
         .argument('[runtime]', 'its name (default: all that are there)')
         .action(verify),
     );
-}
-
-function runtimeCommand(name: string, description: string, example: string): Command {
-  const command = newCommand(name, description, [example]);
-  return withConfigFlags(command).option('--json', 'print one JSON document');
 }
 
 function parseSha256(text: string): string {
@@ -71,7 +62,7 @@ async function load(flags: ConfigFlags) {
   return { ...installing, smallestModels, runtimes, config, places: runtimePlaces(config) };
 }
 
-async function list(flags: Flags): Promise<void> {
+async function list(flags: LocalFlags): Promise<void> {
   const { runtimes, places, installedArchives } = await load(flags);
   const found = [...runtimes.values()].map((runtime) => {
     const path = runtime.find(places);
@@ -126,7 +117,7 @@ function chosenArchives(runtime: Runtime, from?: string, sha256?: string): reado
   throw new CliError(`Parley knows no archive of ${runtime.name} for this machine. ${runtime.advice}`);
 }
 
-async function verify(name: string | undefined, flags: Flags): Promise<void> {
+async function verify(name: string | undefined, flags: LocalFlags): Promise<void> {
   const { runtimes, config, places, verifyRuntime, smallestModels } = await load(flags);
   const { tryModel } = await import('../../app/tried-model.ts');
   const models = smallestModels(config);

@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { Copied, StoreKind } from '../../app/store-tools.ts';
 import { dataFolderError } from '../client/data-folder.ts';
-import { type ConfigFlags, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { type JsonFlag, type LocalFlags, localCommand } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { StepProgress } from '../terminal/status-bar.ts';
 import { table } from '../terminal/table.ts';
@@ -10,25 +10,23 @@ import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 const verbs = { copy: 'copying', verify: 'verifying' };
 
-interface CopyFlags extends ConfigFlags, JsonFlag {
+interface CopyFlags extends LocalFlags {
   readonly to: StoreKind;
 }
 
 export function storeCommand(): Command {
-  const copyOne = newCommand('copy', 'Copy everything from SQLite to PostgreSQL, or back, and verify it.', [
+  const copyOne = localCommand('copy', 'Copy everything from SQLite to PostgreSQL, or back, and verify it.', [
     'parley store copy --to postgres',
     'PARLEY_STORE_KIND=postgres PARLEY_STORE_URL=postgres://… parley store copy --to postgres --data-dir /var/lib/parley',
     'parley store copy --to sqlite --data-dir /srv/copy',
-  ])
-    .addOption(
-      new Option('--to <kind>', 'the target database, which must be empty')
-        .choices(['postgres', 'sqlite'])
-        .makeOptionMandatory(),
-    )
-    .option('--json', 'print one JSON document');
+  ]).addOption(
+    new Option('--to <kind>', 'the target database, which must be empty')
+      .choices(['postgres', 'sqlite'])
+      .makeOptionMandatory(),
+  );
   return newCommand('store', 'Copy the database to another kind of database.', [
     'parley store copy --to postgres',
-  ]).addCommand(withConfigFlags(copyOne).action(copy));
+  ]).addCommand(copyOne.action(copy));
 }
 
 async function copy(flags: CopyFlags): Promise<void> {

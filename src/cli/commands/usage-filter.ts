@@ -2,13 +2,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { operations, recordCodes, recordStates } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/present.ts';
-import { parseMoment, timestampOf } from '../terminal/times.ts';
+import { type PeriodFlags, periodOf, withPeriod } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
 
-export interface UsageFilterFlags extends AdminCommandFlags {
+export interface UsageFilterFlags extends AdminCommandFlags, PeriodFlags {
   readonly account?: string;
-  readonly since?: Date;
-  readonly until?: Date;
   readonly operation?: string;
   readonly model?: string;
   readonly state?: string;
@@ -21,14 +19,8 @@ export interface UsageFilterFlags extends AdminCommandFlags {
 }
 
 export function withFilters(command: Command): Command {
-  return command
-    .option('--account <account>', "an account's id or name (default: all accounts)")
-    .option(
-      '--since <when>',
-      'only from this time on: a date (0:00 UTC), a time, or a span before now such as 24h',
-      parseMoment,
-    )
-    .option('--until <when>', 'only before this time', parseMoment)
+  const account = "an account's id or name (default: all accounts)";
+  return withPeriod(command.option('--account <account>', account))
     .addOption(new Option('--operation <operation>', 'only of this operation').choices(operations))
     .option('--model <model>', 'only of this model')
     .addOption(new Option('--state <state>', 'only in this state').choices(recordStates))
@@ -40,24 +32,11 @@ export function withFilters(command: Command): Command {
     .option('--id <id>', 'only the request with this id (x-request-id)');
 }
 
-export function usageFilter({ account, since, until, status, ...flags }: UsageFilterFlags) {
-  const { operation, model, state, code, engine, endUser, tag, id } = flags;
-  const startTime = since && timestampOf(since.getTime());
-  const endTime = until && timestampOf(until.getTime());
-  return present({
-    accountId: account,
-    startTime,
-    endTime,
-    operation,
-    model,
-    state,
-    code,
-    engine,
-    httpStatus: status,
-    endUser,
-    tag,
-    id,
-  });
+export function usageFilter(flags: UsageFilterFlags) {
+  const { account: accountId, status: httpStatus, operation, model, state, code } = flags;
+  const { engine, endUser, tag, id } = flags;
+  const filter = { accountId, operation, model, state, code, engine, httpStatus, endUser, tag, id };
+  return { ...present(filter), ...periodOf(flags) };
 }
 
 function parseStatus(text: string): number {

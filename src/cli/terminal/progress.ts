@@ -1,19 +1,17 @@
 /** Progress through recordings, on standard error: one changing line on a terminal, else a line per finished file. */
 import { basename } from 'node:path';
-import { printable, printStatus } from './terminal.ts';
+import { ChangingLine } from './status-bar.ts';
+import { printStatus } from './terminal.ts';
 import { spanText } from './times.ts';
 
 const barCells = 24;
 const redrawMs = 1_000;
-/** The width of a terminal that does not report it. */
-const columnsDefault = 80;
-const clearLine = '\r\u001b[K';
 
 export class Progress {
   readonly #total: number;
-  readonly #isTerminal = process.stderr.isTTY;
+  readonly #line = new ChangingLine();
   readonly #startedAt = performance.now();
-  readonly #timer = this.#isTerminal ? setInterval(() => this.#draw(), redrawMs) : undefined;
+  readonly #timer = this.#line.isTerminal ? setInterval(() => this.#draw(), redrawMs) : undefined;
   /** How far each file is. */
   readonly #running = new Map<string, string>();
   #done = 0;
@@ -40,14 +38,14 @@ export class Progress {
     this.#done++;
     this.#draw();
     // A single file needs no progress.
-    const hasLine = !this.#isTerminal && this.#total > 1;
-    if (hasLine) printStatus(`${this.#done}/${this.#total} ${file}: ${outcome}`);
+    if (!this.#line.isTerminal && this.#total > 1)
+      printStatus(`${this.#done}/${this.#total} ${file}: ${outcome}`);
   }
 
   /** Hides the bar while `print` runs. */
   async around(print: () => Promise<void>): Promise<void> {
     this.#isHidden = true;
-    this.#clear();
+    this.#line.clear();
     await print();
     this.#isHidden = false;
     this.#draw();
@@ -55,20 +53,15 @@ export class Progress {
 
   close(): void {
     clearInterval(this.#timer);
-    this.#clear();
-  }
-
-  #clear(): void {
-    if (this.#isTerminal) process.stderr.write(clearLine);
+    this.#line.clear();
   }
 
   #draw(): void {
-    if (this.#isHidden || !this.#isTerminal) return;
+    if (this.#isHidden) return;
     const elapsedMs = performance.now() - this.#startedAt;
     const [[file = '', text = ''] = []] = this.#running;
     const parts = [this.#count(), spanText(elapsedMs) + this.#left(elapsedMs), basename(file), text];
-    const line = printable(parts.filter((part) => part !== '').join('  '));
-    process.stderr.write(clearLine + line.slice(0, (process.stderr.columns || columnsDefault) - 1));
+    this.#line.show(parts.filter((part) => part !== '').join('  '));
   }
 
   /** A single file has no count. */

@@ -8,29 +8,43 @@ const lineMs = 5_000;
 const columnsDefault = 80;
 const clearLine = '\r\u001b[K';
 
-export class StatusBar {
-  readonly #isTerminal = process.stderr.isTTY === true;
-  /** Elsewhere, steps that end soon have one line. */
-  #shownAtMs = this.#isTerminal ? Number.NEGATIVE_INFINITY : performance.now();
+/** A line on standard error that changes; without a terminal there is none. */
+export class ChangingLine {
+  readonly isTerminal = process.stderr.isTTY === true;
   #isDrawn = false;
+
+  /** @param shown the part of a line that is too long. Default: its beginning */
+  show(line: string, shown: 'beginning' | 'end' = 'beginning'): void {
+    if (!this.isTerminal) return;
+    const width = (process.stderr.columns || columnsDefault) - 1;
+    const text = printable(line);
+    process.stderr.write(clearLine + (shown === 'end' ? text.slice(-width) : text.slice(0, width)));
+    this.#isDrawn = true;
+  }
+
+  clear(): void {
+    if (this.#isDrawn) process.stderr.write(clearLine);
+    this.#isDrawn = false;
+  }
+}
+
+class StatusBar {
+  readonly #line = new ChangingLine();
+  /** Elsewhere, steps that end soon have one line. */
+  #shownAtMs = this.#line.isTerminal ? Number.NEGATIVE_INFINITY : performance.now();
 
   /** @param isLast whether a part is complete */
   show(line: string, isLast: boolean): void {
     const nowMs = performance.now();
-    const isDue = nowMs - this.#shownAtMs >= (this.#isTerminal ? redrawMs : lineMs);
+    const isDue = nowMs - this.#shownAtMs >= (this.#line.isTerminal ? redrawMs : lineMs);
     if (!isDue && !isLast) return;
     this.#shownAtMs = nowMs;
-    if (this.#isTerminal)
-      process.stderr.write(
-        clearLine + printable(line).slice(0, (process.stderr.columns || columnsDefault) - 1),
-      );
+    if (this.#line.isTerminal) this.#line.show(line);
     else printStatus(printable(line));
-    this.#isDrawn = this.#isTerminal;
   }
 
   close(): void {
-    if (this.#isDrawn) process.stderr.write(clearLine);
-    this.#isDrawn = false;
+    this.#line.clear();
   }
 }
 

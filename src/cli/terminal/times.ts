@@ -1,6 +1,6 @@
 /** Times and time spans in the form that people read and write. */
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 
 export const dayMs = 86_400_000;
 
@@ -41,6 +41,27 @@ function checked(date: Date): Date {
 export function parseMoment(text: string): Date {
   if (/^\d+[a-z]$/.test(text)) return checked(new Date(Date.now() - parseSpan(text) * 1000));
   return parseExpiry(text);
+}
+
+/** The options `--since` and `--until`. */
+export function withPeriod(command: Command): Command {
+  const since = 'only from this time on: a date (0:00 UTC), a time, or a span before now such as 24h';
+  return command
+    .option('--since <when>', since, parseMoment)
+    .option('--until <when>', 'only before this time', parseMoment);
+}
+
+export interface PeriodFlags {
+  readonly since?: Date;
+  readonly until?: Date;
+}
+
+/** The period in a request. */
+export function periodOf({ since, until }: PeriodFlags) {
+  return {
+    ...(since && { startTime: timestampOf(since.getTime()) }),
+    ...(until && { endTime: timestampOf(until.getTime()) }),
+  };
 }
 
 /** google.protobuf.Timestamp of a time. */
