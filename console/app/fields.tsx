@@ -1,6 +1,6 @@
 /** Fields of forms and filters, from native elements. */
 import { type ComponentChildren, createContext, type JSX } from 'preact';
-import { useContext, useId } from 'preact/hooks';
+import { useContext, useEffect, useId, useState } from 'preact/hooks';
 
 type Option = string | readonly [value: string, text: string];
 
@@ -41,9 +41,19 @@ interface SearchFieldProps {
   readonly onChange: (value: string) => void;
 }
 
-/** Finds with each letter that is typed. */
+/** A reader who types on is not waited for by a search of half a word. */
+const pauseMs = 300;
+
+/** Finds when the reader pauses, or presses Enter. */
 export function SearchField({ label, placeholder, value, onChange }: SearchFieldProps) {
   const id = useId();
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (typed === value) return;
+    const timer = setTimeout(() => onChange(typed), pauseMs);
+    return () => clearTimeout(timer);
+  }, [typed]);
   return (
     <>
       <label class="unseen" for={id}>
@@ -55,8 +65,9 @@ export function SearchField({ label, placeholder, value, onChange }: SearchField
         placeholder={placeholder}
         autocomplete="off"
         maxLength={100}
-        value={value}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        value={typed}
+        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        onKeyDown={({ key }) => key === 'Enter' && onChange(typed)}
       />
     </>
   );

@@ -1,5 +1,6 @@
 /** Numbers, credits and times in the reader's language and the chosen time zone; the exact value on hover. */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import type { ComponentChildren } from 'preact';
 import { creditsText, exactCredits } from './credits.ts';
 import { shownZone } from './zone.tsx';
 
@@ -42,6 +43,23 @@ export function Count({ value }: { readonly value: number | bigint }) {
     <span class="number" title={wholeText(value)}>
       {Number(value) < 100_000 ? wholeText(value) : shortText(Number(value))}
     </span>
+  );
+}
+
+interface FigureProps {
+  readonly name: string;
+  readonly title?: string;
+  readonly isBad?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** One of the main numbers of a page. */
+export function Figure({ name, title, isBad = false, children }: FigureProps) {
+  return (
+    <div title={title}>
+      <dt>{name}</dt>
+      <dd class={isBad ? 'bad' : ''}>{children}</dd>
+    </div>
   );
 }
 

@@ -12,7 +12,8 @@ export interface PageOf<T> {
 interface Props<T> {
   readonly first: PageOf<T>;
   readonly readMore: (token: string) => Promise<PageOf<T>>;
-  readonly children: (items: readonly T[]) => ComponentChildren;
+  /** @param isAll whether no further page follows */
+  readonly children: (items: readonly T[], isAll: boolean) => ComponentChildren;
 }
 
 export function Paged<T>({ first, readMore, children }: Props<T>) {
@@ -35,7 +36,7 @@ export function Paged<T>({ first, readMore, children }: Props<T>) {
   };
   return (
     <>
-      {children(items)}
+      {children(items, next === undefined)}
       {next !== undefined && (
         <p class="end">
           <button type="button" aria-disabled={isBusy} onClick={() => void read(next)}>

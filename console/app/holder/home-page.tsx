@@ -3,7 +3,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Account, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { account, management } from '../api.ts';
-import { Count, durationText } from '../format.tsx';
+import { Count, durationText, Figure } from '../format.tsx';
 import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import type { SignedIn } from '../session.ts';
@@ -57,12 +57,9 @@ export function HomePage({ session }: { readonly session: SignedIn }) {
               <Today totals={totals} days={barDays}>
                 {(today) => (
                   <>
-                    <div>
-                      <dt>Refused</dt>
-                      <dd>
-                        <Count value={countOf(today.filter(({ state }) => state === 'refused'))} />
-                      </dd>
-                    </div>
+                    <Figure name="Refused">
+                      <Count value={countOf(today.filter(({ state }) => state === 'refused'))} />
+                    </Figure>
                     <Latency records={records} />
                   </>
                 )}
@@ -102,14 +99,12 @@ function Latency({ records }: Pick<Facts, 'records'>) {
   const shown = (value: number | undefined) => (value === undefined ? '–' : durationText(value));
   return (
     <>
-      <div title={`The median of the newest ${durations.length} requests of today`}>
-        <dt>Median time</dt>
-        <dd>{shown(median(durations))}</dd>
-      </div>
-      <div title={`The median of the newest ${firsts.length} requests of today`}>
-        <dt>First output</dt>
-        <dd>{shown(median(firsts))}</dd>
-      </div>
+      <Figure name="Median time" title={`The median of the newest ${durations.length} requests of today`}>
+        {shown(median(durations))}
+      </Figure>
+      <Figure name="First output" title={`The median of the newest ${firsts.length} requests of today`}>
+        {shown(median(firsts))}
+      </Figure>
     </>
   );
 }

@@ -77,11 +77,17 @@ export function AuditPage({ session }: { readonly session: SignedIn }) {
         <Show of={first} what="the audit trail">
           {(page) => (
             <Paged first={page} readMore={(pageToken) => readPage(filter, { pageToken })}>
-              {(entries) => (
+              {(entries, isAll) => (
                 <Entries
                   session={session}
                   entries={entries}
-                  isFiltered={Object.values(filter).some((text) => text !== '')}
+                  none={
+                    !isAll
+                      ? 'No change matches among the newest. Load more to search on.'
+                      : Object.values(filter).some((text) => text !== '')
+                        ? 'No change matches.'
+                        : 'Nothing has been changed yet.'
+                  }
                   onActor={setActor}
                 />
               )}
@@ -132,15 +138,15 @@ function lineOf({ id, createdAt, actor, action, target, details }: AuditEntry): 
 interface EntriesProps {
   readonly session: SignedIn;
   readonly entries: readonly AuditEntry[];
-  readonly isFiltered: boolean;
+  /** Says that there are none. */
+  readonly none: string;
   readonly onActor: (actor: string) => void;
 }
 
-function Entries({ session, entries, isFiltered, onActor }: EntriesProps) {
+function Entries({ session, entries, none, onActor }: EntriesProps) {
   const ids = entries.flatMap(({ actor, target }) => [actor, target]).filter((text) => isId.test(text));
   const names = useNamesOf(session, mayDo(session, 'usage:read') ? ids : []);
-  if (entries.length === 0)
-    return <Empty title={isFiltered ? 'No change matches.' : 'Nothing has been changed yet.'} />;
+  if (entries.length === 0) return <Empty title={none} />;
   const columns: readonly DataColumn<AuditEntry>[] = [
     { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Action', cell: ({ action }) => action },

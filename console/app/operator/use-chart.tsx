@@ -5,7 +5,7 @@ import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';
 import { nanoOf } from '../credits.ts';
 import { Choice, Segments } from '../fields.tsx';
-import { Count, Credits, durationText, percentText, wholeText } from '../format.tsx';
+import { Count, Credits, durationText, Figure, percentText, wholeText } from '../format.tsx';
 import { useQuery } from '../router.ts';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
@@ -124,39 +124,33 @@ function Numbers({ use: { totals, records, loaded } }: { readonly use: Use }) {
   const first = medianOf(records);
   return (
     <dl class="numbers">
-      <div>
-        <dt>Requests</dt>
-        <dd>
-          <Count value={all} />
-        </dd>
-      </div>
-      <div>
-        <dt>Errors</dt>
-        <dd
-          class={failed > 0n ? 'bad' : ''}
-          title={all === 0n ? '' : percentText(Number(failed) / Number(all))}
-        >
-          <Count value={failed} />
-        </dd>
-      </div>
-      <div>
-        <dt>Credits spent</dt>
-        <dd>
-          <Credits nano={sumOf(totals, credits)} />
-        </dd>
-      </div>
+      <Figure name="Requests">
+        <Count value={all} />
+      </Figure>
+      <Figure
+        name="Errors"
+        title={all === 0n ? '' : percentText(Number(failed) / Number(all))}
+        isBad={failed > 0n}
+      >
+        <Count value={failed} />
+      </Figure>
+      <Figure name="Credits spent">
+        <Credits nano={sumOf(totals, credits)} />
+      </Figure>
       {loaded && (
-        <div title={loaded.isAll ? 'Without adjustments' : 'At least; see the audit trail'}>
-          <dt>Credits loaded</dt>
-          <dd>
-            <Credits nano={loaded.sum} />
-          </dd>
-        </div>
+        <Figure
+          name="Credits loaded"
+          title={loaded.isAll ? 'Without adjustments' : 'At least; see the audit trail'}
+        >
+          <Credits nano={loaded.sum} />
+        </Figure>
       )}
-      <div title={`The median of the newest ${wholeText(records.length)} requests that have one`}>
-        <dt>First output</dt>
-        <dd>{first === undefined ? '–' : firstOutput.text(first)}</dd>
-      </div>
+      <Figure
+        name="First output"
+        title={`The median of the newest ${wholeText(records.length)} requests that have one`}
+      >
+        {first === undefined ? '–' : firstOutput.text(first)}
+      </Figure>
     </dl>
   );
 }

@@ -1,6 +1,6 @@
 /** Requests of today, with bars for the days before. */
 import type { ComponentChildren } from 'preact';
-import { Count, percentText } from '../format.tsx';
+import { Count, Figure, percentText } from '../format.tsx';
 import { DayBars } from './day-bars.tsx';
 import { isFailed } from './measures.ts';
 import { daysAgo, type Total } from './source.ts';
@@ -25,18 +25,12 @@ export function Today({ totals, days, children }: Props) {
         <a href="/console/usage">All usage</a>
       </div>
       <dl class="numbers">
-        <div>
-          <dt>Requests</dt>
-          <dd>
-            <Count value={all} />
-          </dd>
-        </div>
-        <div>
-          <dt>Failed</dt>
-          <dd class={failed > 0n ? 'bad' : ''} title={`${failed} requests`}>
-            {percentText(all === 0n ? 0 : Number(failed) / Number(all))}
-          </dd>
-        </div>
+        <Figure name="Requests">
+          <Count value={all} />
+        </Figure>
+        <Figure name="Failed" title={`${failed} requests`} isBad={failed > 0n}>
+          {percentText(all === 0n ? 0 : Number(failed) / Number(all))}
+        </Figure>
         {children(today)}
       </dl>
       <DayBars totals={totals} days={days} />

@@ -35,7 +35,7 @@ export interface AuditFilter {
 
 /** Changes by administrators. */
 export interface AuditStore {
-  /** Newest first. @param filter Default: all entries */
+  /** Newest first. A page that looked at 5,000 entries ends, also without any. @param filter Default: all entries */
   list(page: PageRequest, filter?: AuditFilter): Promise<Page<AuditEntry, AuditId>>;
   /** Entries after the one with this id, made before `beforeMs`, oldest first. @param after empty: from the first entry */
   listAfter(after: string, beforeMs: number, size: number): Promise<readonly AuditEntry[]>;

@@ -19,21 +19,37 @@ const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) 
       details: p.details,
     }),
 );
-const entriesBefore = statement(
-  (p: { after: string; since: string; until: string; actor: string; pattern: string; size: number }) =>
-    query
-      .selectFrom('audit_entries')
-      .selectAll()
-      .where('id', '<', p.after)
-      .where('id', '<', p.until)
-      .where('id', '>=', p.since)
-      .where(sql<boolean>`actor = case ${p.actor} when '' then actor else ${p.actor} end`)
-      .where(
-        sql<boolean>`lower(action || ' ' || actor || ' ' || target || ' ' || details) like ${p.pattern} escape '\\'`,
-      )
-      .orderBy('id', 'desc')
-      .limit(p.size),
+/** Entries that a filter looks at in one call: more would keep the requests of others waiting. */
+const searchedMax = 5_000;
+
+interface Bounds {
+  readonly after: string;
+  readonly since: string;
+  readonly until: string;
+}
+
+const inBounds = (p: Bounds) =>
+  query
+    .selectFrom('audit_entries')
+    .where('id', '<', p.after)
+    .where('id', '<', p.until)
+    .where('id', '>=', p.since)
+    .orderBy('id', 'desc');
+const entriesBefore = statement((p: Bounds & { actor: string; pattern: string; size: number }) =>
+  inBounds(p)
+    .selectAll()
+    .where(sql<boolean>`actor = case ${p.actor} when '' then actor else ${p.actor} end`)
+    .where(
+      sql<boolean>`lower(action || ' ' || actor || ' ' || target || ' ' || details) like ${p.pattern} escape '\\'`,
+    )
+    .limit(p.size),
 ).map(toEntry);
+const lastSearched = statement((p: Bounds) =>
+  inBounds(p)
+    .select('id')
+    .limit(1)
+    .offset(sql.lit(searchedMax - 1)),
+).map(({ id }) => id as AuditId);
 
 const entriesAfter = statement((p: { after: string; until: string; size: number }) =>
   query
@@ -61,12 +77,16 @@ const removeOldest = statement((p: { until: string }) =>
 
 export function auditStore(executor: Executor): AuditStore {
   return {
-    list: (page, { actor = '', search = '', fromMs = 0, beforeMs } = {}) => {
+    async list(page, { actor = '', search = '', fromMs = 0, beforeMs } = {}) {
       const until = beforeMs === undefined ? afterAll : firstAuditId(Math.max(0, beforeMs));
-      const filter = { actor, pattern: containing(search), since: firstAuditId(Math.max(0, fromMs)), until };
-      return pageOf(page, ({ size, after = afterAll }) =>
+      const { after = afterAll } = page;
+      const bounds = { after, since: firstAuditId(Math.max(0, fromMs)), until };
+      const last = actor + search === '' ? undefined : await executor.get(lastSearched, bounds);
+      const filter = { ...bounds, since: last ?? bounds.since, actor, pattern: containing(search) };
+      const found = await pageOf<AuditEntry, AuditId>(page, ({ size, after = afterAll }) =>
         executor.all(entriesBefore, { ...filter, after, size }),
       );
+      return { ...found, nextAfter: found.nextAfter ?? last };
     },
 
     listAfter: (after, beforeMs, size) =>

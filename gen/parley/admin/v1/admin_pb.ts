@@ -1840,7 +1840,8 @@ export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> 
  */
 export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntriesResponse"> & {
   /**
-   * Newest first; with `after`, oldest first.
+   * Newest first; with `after`, oldest first. A call looks at 5,000 entries, so that a page of `actor` or `search` may have
+   * few of them or none, although another follows.
    *
    * @generated from field: repeated parley.admin.v1.AuditEntry entries = 1;
    */
