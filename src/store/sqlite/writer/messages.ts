@@ -1,4 +1,5 @@
 /** Messages between the store and its writer thread. Flat arrays are copied in a third of the time of nested ones. */
+import type { MessagePort } from 'node:worker_threads';
 import type { Step, StepResult } from '../../sql/job.ts';
 
 export type WireAddition = readonly [statement: number, amounts: readonly bigint[], row: readonly string[]];
@@ -43,6 +44,10 @@ export type BatchOutcome = { readonly results: readonly WireResult[] } | { reado
 
 export interface WriterSettings {
   readonly path: string;
+  /** Brings batches, then `close`, and takes outcomes. */
+  readonly batches: MessagePort;
+  /** The number of messages that were sent. A change wakes the thread. */
+  readonly sent: Int32Array<SharedArrayBuffer>;
   /** The files of the database, from `OpenFiles.ids`. */
   readonly files: ReadonlyMap<string, string>;
 }

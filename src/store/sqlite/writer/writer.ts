@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { siblingWorker } from '../../../threads/pool.ts';
 import { sqlite } from '../../sql/dialect.ts';
 import type { Addition, Job, JobResult, Step } from '../../sql/job.ts';
@@ -178,20 +178,27 @@ function summedUp(jobs: readonly Job[]): readonly Addition[] {
 /** Writes on a separate thread, so that the process never waits for the disk. */
 export class WriterThread implements BatchExecutor {
   readonly #worker: Worker;
+  readonly #batches: MessagePort;
+  readonly #sent = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended: Promise<void>;
   #resolve: ((outcome: BatchOutcome) => void) | undefined;
 
   /** @param onLost called if the thread dies: whether its batch was written is unknown */
-  constructor(settings: WriterSettings, onLost: (error: unknown) => void) {
+  constructor(files: Pick<WriterSettings, 'path' | 'files'>, onLost: (error: unknown) => void) {
+    const { port1, port2 } = new MessageChannel();
+    this.#batches = port1;
+    port1.on('message', (outcome: BatchOutcome) => {
+      port1.unref();
+      this.#resolve?.(outcome);
+    });
+    port1.unref();
+    const settings: WriterSettings = { ...files, batches: port2, sent: this.#sent };
     this.#worker = new Worker(siblingWorker(import.meta.url, 'writer-thread'), {
       workerData: settings,
+      transferList: [port2],
       name: 'writer',
     });
     this.#worker.unref();
-    this.#worker.on('message', (outcome: BatchOutcome) => {
-      this.#worker.unref();
-      this.#resolve?.(outcome);
-    });
     this.#ended = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {
         if (code !== 0) onLost(new Error(`The writer thread of the database has ended with ${code}.`));
@@ -203,17 +210,24 @@ export class WriterThread implements BatchExecutor {
 
   run(batch: Batch): Promise<BatchOutcome> {
     // Keeps the process alive until its last write.
-    this.#worker.ref();
+    this.#batches.ref();
     const outcome = new Promise<BatchOutcome>((resolve) => {
       this.#resolve = resolve;
     });
-    this.#worker.postMessage(batch);
+    this.#send(batch);
     return outcome;
   }
 
   async close(): Promise<void> {
     this.#worker.ref();
-    this.#worker.postMessage('close');
+    this.#send('close');
     await this.#ended;
+    this.#batches.close();
+  }
+
+  #send(message: Batch | 'close'): void {
+    this.#batches.postMessage(message);
+    Atomics.add(this.#sent, 0, 1);
+    Atomics.notify(this.#sent, 0);
   }
 }
