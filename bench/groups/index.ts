@@ -3,6 +3,7 @@ import type { Group } from '../harness/result.ts';
 import { chat } from './chat.ts';
 import { eventLoop } from './event-loop.ts';
 import { grpc } from './grpc.ts';
+import { hearing } from './hearing.ts';
 import { lifecycle } from './lifecycle.ts';
 import { limits } from './limits.ts';
 import { listeners } from './listeners.ts';
@@ -28,6 +29,7 @@ export const groups: readonly Group[] = [
   speech,
   listeners,
   transcription,
+  hearing,
   live,
   money,
   postgres,

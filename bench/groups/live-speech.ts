@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { samplesOfWav, speak } from '../../test/support/audio-files.ts';
+import { wordErrors } from '../../test/support/word-errors.ts';
 
 export interface Spoken {
   readonly words: string;
@@ -19,6 +20,9 @@ kick the ball straight and follow through, help the woman get back to her feet, 
 smoky fires lack flame and heat, the soft cushion broke the man's fall, the salt breeze came across from the sea,
 the girl at the booth sold fifty bonds`.split(/,\s/);
 
+export const sentencesOf = (isShort: boolean): readonly string[] =>
+  sentences.slice(0, isShort ? 2 : undefined);
+
 export const speakSentences = (count = sentences.length): Promise<Spoken[]> =>
   Promise.all(sentences.slice(0, count).map(async (words) => ({ words, samples: await speak(words) })));
 
@@ -29,4 +33,14 @@ export function readRecordings(): Spoken[] {
   const lines = existsSync(list) ? readFileSync(list, 'utf8').matchAll(/<s> (.+) <\/s> \((.+)\)/g) : [];
   const read = (name: string) => samplesOfWav(readFileSync(join(folder, `${name}.wav`)));
   return Array.from(lines, ([, words = '', name = '']) => ({ words, samples: read(name) }));
+}
+
+/** The words that were heard right, in percent. */
+export function rightShare(
+  spoken: readonly Pick<Spoken, 'words'>[],
+  heard: readonly { readonly text: string }[],
+): number {
+  const words = spoken.flatMap(({ words: said }) => said.split(' ')).length;
+  const wrong = spoken.reduce((sum, said, at) => sum + wordErrors(said.words, heard[at]?.text ?? ''), 0);
+  return 100 * (1 - wrong / words);
 }

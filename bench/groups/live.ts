@@ -4,10 +4,11 @@ import { compare, type Fact, type Group, type GroupResult, type Setting } from '
 import { type Served, startChild } from '../servers/child.ts';
 import { idleCosts, openers } from './live-idle.ts';
 import { delaysOf } from './live-pace.ts';
-import { readRecordings, type Spoken, speakSentences } from './live-speech.ts';
+import { readRecordings, rightShare, type Spoken, speakSentences } from './live-speech.ts';
 import { hearBoth } from './live-turns.ts';
 
 const people = 15;
+const ofReader = { name: 'recordings of a reader: words right', unit: '%', aim: 'liveReader' } as const;
 const withoutRecordings =
   'Without the recordings of a reader: install the Debian package pocketsphinx-testdata.';
 
@@ -75,7 +76,10 @@ async function compareWithUploads(
       { ...rest, aim: 'liveFinal', ours: finals, theirs: wholes },
       { ...wrong, yardstick: 'uploads', unit: 'words', aim: 'liveErrors', chart: chart('wrong words') },
     ],
-    facts: [{ name: 'partial texts', unit: 'a second of speech', values: [partials / seconds] }],
+    facts: [
+      { name: 'partial texts', unit: 'a second of speech', values: [partials / seconds] },
+      ...(recordings.length > 0 ? [{ ...ofReader, values: [rightShare(recordings, read.ours)] }] : []),
+    ],
     notes: short || recordings.length > 0 ? [] : [withoutRecordings],
   };
 }

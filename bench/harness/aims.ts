@@ -2,7 +2,7 @@
 import type { Comparison, Fact } from './result.ts';
 import { type Ratio, ratioOf, spreadOf, threeDigits } from './statistics.ts';
 
-type Unit = 'ms' | 'MB' | 'KiB' | 'bytes' | 'files' | 'functions' | 'calls';
+type Unit = 'ms' | 'MB' | 'KiB' | 'bytes' | 'files' | 'functions' | 'calls' | '%';
 
 export interface Aim {
   readonly what: string;
@@ -12,7 +12,12 @@ export interface Aim {
   readonly unit?: Unit;
 }
 
-const atLeast = (limit: number, what: string): Aim => ({ what, bound: 'at least', limit });
+const atLeast = (limit: number, what: string, unit?: Unit): Aim => ({
+  what,
+  bound: 'at least',
+  limit,
+  ...(unit && { unit }),
+});
 const atMost = (limit: number, what: string, unit?: Unit): Aim => ({
   what,
   bound: 'at most',
@@ -53,6 +58,9 @@ export const aims = {
   speechPcmCpu: atMost(0.92, 'speech, 4,000 characters, pcm: CPU against flite and ffmpeg'),
   speechTotal: atMost(0.69, 'speech, 4,000 characters, mp3: total against the engine alone'),
   transcription: atMost(1.1, 'transcription: total against recogniser and ffmpeg by hand'),
+  hearingRight: atLeast(95, 'five recordings of a reader: words that the recogniser inside gets right', '%'),
+  hearingCpu: atMost(0.45, 'the recogniser inside: CPU against pocketsphinx'),
+  liveReader: atLeast(93, 'five recordings of a reader, live: words right', '%'),
   liveCpu: atMost(1.05, 'live transcription with partial texts: CPU against uploads'),
   liveFinal: atMost(0.08, 'live transcription: CPU after the end of speech, of the whole sentence'),
   liveErrors: atMost(1.15, 'live transcription: wrong words against uploads'),

@@ -19,6 +19,11 @@ export function cpuMsOf(pid: number): number {
   );
 }
 
+/** CPU of a process and of all its descendants, in ms, in steps of 10 ms. */
+export function cpuMsOfAll(pid: number): number {
+  return treeOf(pid).reduce((sum, each) => sum + (unlessEnded(() => cpuMsOf(each)) ?? 0), 0);
+}
+
 /** CPU of a process and each of its descendants, in ms, to the nanosecond. */
 export function cpuMsByPid(pid: number): Map<number, number> {
   const times = new Map<number, number>();

@@ -1,13 +1,13 @@
 /**
  * Parley as a child process of the bench, with a new database on disk and two accounts, one of them with limits.
  *
- *   node bench/servers/parley.ts SETTINGS
+ *   node bench/servers/parley.ts SETTINGS [LOCAL]
  *
- * SETTINGS is a `parley.yaml` as JSON. An engine named `scripted` answers chat with the messages of `messages.ts`. The message
+ * SETTINGS is a `parley.yaml` as JSON, LOCAL a data folder whose local models and runtimes it runs. An engine named `scripted` answers chat with the messages of `messages.ts`. The message
  * `memory` is answered with the live bytes after a collection, `account` with the key of another account, `walk` with the functions
  * that ran since the last one.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from '../../src/app/create-app.ts';
@@ -32,10 +32,12 @@ const scripted: EngineSet = {
   close: () => Promise.resolve(),
 };
 
-const [, , settings = '{}'] = process.argv;
+const [, , settings = '{}', local] = process.argv;
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
 const file = join(dataDir, 'parley.yaml');
 writeFileSync(file, settings);
+if (local !== undefined)
+  for (const name of ['models', 'runtimes']) symlinkSync(join(local, name), join(dataDir, name));
 // All clients of the bench have one address.
 const server = { port: 0, connectionsMax: 4_096, connectionsPerAddressMax: 4_096, keepAliveMs: 600_000 };
 const overrides = { server, dataDir, log: { level: 'silent' } };

@@ -1,6 +1,13 @@
+/** The words as they are spoken, without the punctuation and capitals that only some recognisers write. */
+const wordsOf = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/\bmr\b/g, 'mister')
+    .match(/[a-z0-9']+/g) ?? [];
+
 /** The least insertions, deletions and replacements of words that make one text of another. */
 export function wordErrors(wanted: string, got: string): number {
-  const [a, b] = [wanted.split(' '), got.split(' ')];
+  const [a, b] = [wordsOf(wanted), wordsOf(got)];
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (const [i, word] of a.entries()) {
     const next = [i + 1];
