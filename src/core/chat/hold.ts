@@ -7,6 +7,7 @@ import type { Affordable } from '../limits/affordable.ts';
 import { contextLengthExceeded } from '../values/context-length.ts';
 import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
+import { leastLimit } from './output-limit.ts';
 import type { PromptFacts } from './prompt-facts.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
@@ -35,7 +36,7 @@ export interface HoldPlan {
  */
 export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldPlan> {
   // Do not count a long prompt if even the shortest one is not affordable.
-  const least = planFor(facts, 1, 1);
+  const least = planFor(facts, 1, leastOf(facts));
   if (least.amount > affordable.credits) throw affordable.creditsError(least.amount);
   return andThen(mayBeTooLong(facts) ? refuseTooLong(facts) : undefined, () =>
     andThen(longestAnswer(facts), (outputTokens) => {
@@ -43,6 +44,10 @@ export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldP
       return fits(whole, affordable) ? whole : planCounted(facts, affordable, outputTokens);
     }),
   );
+}
+
+function leastOf({ params, requestedLimit }: PromptFacts): number {
+  return leastLimit(params, requestedLimit);
 }
 
 function planFor({ price, params }: PromptFacts, promptTokens: number, outputLimit: number): HoldPlan {
@@ -79,12 +84,10 @@ async function planCounted(
     counted.amount <= affordable.credits
       ? outputTokens
       : affordableTokens(highestPrice(price), promptTokens, choices, affordable.credits);
-  if (byCredits < 1) throw affordable.creditsError(planFor(facts, promptTokens, 1).amount);
-  return planFor(
-    facts,
-    promptTokens,
-    limitToMinute(planFor(facts, promptTokens, byCredits), choices, affordable),
-  );
+  const least = leastOf(facts);
+  if (byCredits < least) throw affordable.creditsError(planFor(facts, promptTokens, least).amount);
+  const plan = planFor(facts, promptTokens, byCredits);
+  return planFor(facts, promptTokens, limitToMinute(plan, { choices, least }, affordable));
 }
 
 /**
@@ -93,7 +96,7 @@ async function planCounted(
  */
 function limitToMinute(
   { tokens, outputLimit }: HoldPlan,
-  choices: number,
+  { choices, least }: { readonly choices: number; readonly least: number },
   { tokens: minute, tokensError }: Affordable,
 ): number {
   if (minute === undefined || tokens <= minute.left) return outputLimit;
@@ -101,7 +104,7 @@ function limitToMinute(
   const roomOf = (all: number) => Math.floor((all - promptTokens) / choices);
   const room = roomOf(minute.left);
   const wanted = Math.min(usefulTokens, roomOf(minute.limit));
-  if (tokens <= minute.limit || room < Math.max(1, wanted)) throw tokensError(tokens);
+  if (tokens <= minute.limit || room < Math.max(least, wanted)) throw tokensError(tokens);
   return room;
 }
 

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { isObject } from '../values/json.ts';
 import { numberOf } from '../values/long-integers.ts';
 
 /** Names that some servers accept for a limit besides the two of the schema. llama.cpp prefers `n_predict` to `max_tokens`. */
@@ -60,6 +61,25 @@ export function setOutputLimit(params: ChatCompletionParams, limit: number): voi
   if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
   const least = numberOf(params.other?.['min_tokens']) ?? 0;
   if (params.other && least > limit) params.other['min_tokens'] = limit;
+  const thinking = params.other?.['thinking'];
+  const budget = budgetOf(params);
+  // Upstreams refuse a limit that the thinking alone could use up.
+  if (isObject(thinking) && budget >= limit) thinking['budget_tokens'] = limit - 1;
+}
+
+/** The least budget for thinking that the Messages API accepts. */
+const thinkingTokensMin = 1_024;
+
+/** The smallest limit that leaves room for an answer after the least thinking. */
+export function leastLimit(params: ChatCompletionParams, requestedLimit: number): number {
+  return Math.min(requestedLimit, Math.min(budgetOf(params), thinkingTokensMin) + 1);
+}
+
+/** Tokens for thinking; 0 without a budget. */
+function budgetOf({ other }: ChatCompletionParams): number {
+  const thinking = other?.['thinking'];
+  if (!isObject(thinking) || thinking['type'] !== 'enabled') return 0;
+  return Math.max(0, numberOf(thinking['budget_tokens']) ?? 0);
 }
 
 function isShadow(name: string, read: string, other: JsonObject): boolean {

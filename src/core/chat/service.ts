@@ -125,7 +125,12 @@ export class ChatOperations {
   async countPrompt(params: ChatCompletionParams, call: Call): Promise<number> {
     const { id, engine, contextTokens: tokensMax } = checkChatParams(params, this.#deps.catalog);
     call.caller.limits?.checkModel(id);
-    if (engine.countPrompt) return engine.countPrompt(params, call.signal);
+    try {
+      if (engine.countPrompt) return await engine.countPrompt(params, call.signal);
+    } catch (error) {
+      // A server of the Messages API need not count.
+      if (toParleyError(error).httpStatus !== 404) throw error;
+    }
     return this.#deps.tokens.count(promptText(params), { signal: call.signal, tokensMax });
   }
 

@@ -4,7 +4,7 @@ import { servedModel, startBehind, upstreamKey } from '../../support/behind-upst
 import { readEvents } from '../../support/chat-answers.ts';
 import { errorOf } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { eventText, json } from '../../support/upstream-answers.ts';
+import { eventText, failure, json } from '../../support/upstream-answers.ts';
 
 type Json = Record<string, unknown>;
 
@@ -399,6 +399,28 @@ it('answers over Connect at the same cost', async () => {
   });
   expect(await response.json()).toMatchObject({ message: { content: [{ text: 'Blue.' }] } });
   await checkCost(response);
+});
+
+it('counts tokens itself if the upstream cannot', async () => {
+  upstream.answer('/messages/count_tokens', failure(404));
+  const response = await post('/messages/count_tokens', asked);
+  expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });
+  upstream.answer('/messages/count_tokens', failure(500));
+  expect((await post('/messages/count_tokens', asked)).status).toBe(500);
+});
+
+it('shortens the thinking with the answer that credits cannot cover, and refuses what leaves no room for both', async () => {
+  upstream.answer('/messages', json(message([{ type: 'text', text: 'Blue.' }])));
+  const thinking = { type: 'enabled', budget_tokens: 3_500 };
+  const ask = async (credits: string) => {
+    const headers = { authorization: `Bearer ${await parley.newKey({ credits })}` };
+    return parley.postJson('/messages', { ...asked, max_tokens: 3_900, thinking }, { headers });
+  };
+  expect((await ask('0.03')).status).toBe(200);
+  const sent = received()?.json;
+  expect(sent.max_tokens).toBeLessThan(2_000);
+  expect(sent.thinking).toEqual({ type: 'enabled', budget_tokens: sent.max_tokens - 1 });
+  expect(await errorOf(await ask('0.012'))).toMatchObject({ type: 'billing_error' });
 });
 
 it('reads the context of a model from the list of the upstream', async () => {

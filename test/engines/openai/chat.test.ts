@@ -463,6 +463,42 @@ describe('a streamed answer', () => {
     });
   });
 
+  const whole = (content: string, more: object = {}) => ({
+    choices: [{ index: 0, message: { role: 'assistant', content, ...more }, finish_reason: 'stop' }],
+    usage: reported,
+  });
+  const piece = (content: string) => ({ choices: [{ index: 0, message: { content }, finish_reason: null }] });
+  it.each<[string, object[]]>([
+    ['repeats the whole answer as a message at its end', [...chunks('a ', 'b').slice(0, -1), whole('a b')]],
+    ['sends each piece as a message', [piece('a '), piece('b'), whole('')]],
+    ['sends pieces as messages, and repeats them', [piece('a '), piece('b'), whole('a b')]],
+    ['is one message', [whole('a b')]],
+    ['is one message after its role', [chunk({ role: 'assistant', content: '' }), whole('a b')]],
+  ])('has its text once if the upstream %s', async (_, sent) => {
+    upstream.answer(path, events(sent));
+    const response = await stream();
+    expect(await readEvents(response)).toMatchObject({ text: 'a b', isDone: true });
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', tokens: { source: 'reported' } });
+    const plain = await parley.postJson(path, question);
+    expect(await plain.json()).toMatchObject({ choices: [{ message: { content: 'a b' } }] });
+  });
+
+  it('keeps calls that only the message at its end has, also without a list', async () => {
+    const call = look('{}', { ...a });
+    upstream.answer(path, events([chunk({ content: 'a b' }), whole('a b', { tool_calls: call })]));
+    const { text, events: got } = await readEvents(await stream());
+    expect(text).toBe('a b');
+    expect(got.at(-1).choices[0].delta.tool_calls).toEqual([{ ...call, index: 0 }]);
+    upstream.answer(
+      path,
+      json({ choices: [{ message: { tool_calls: call }, finish_reason: 'tool_calls' }] }),
+    );
+    const plain = (await (await parley.postJson(path, question)).json()) as {
+      choices: [{ message: object }];
+    };
+    expect(plain.choices[0].message).toMatchObject({ tool_calls: [call] });
+  });
+
   it('is complete without [DONE] if every choice has its finish reason', async () => {
     upstream.answer(path, events(chunks('a'), { done: false }));
     const response = await stream();

@@ -2,6 +2,7 @@ import { ChunkLayout } from '../../../codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../core/entities/chat-answer.ts';
 import { StreamChoices } from '../../../core/entities/stream-choices.ts';
 import { CallNumbers } from './call-numbers.ts';
+import { MessageChunks } from './choice-forms.ts';
 import { type Report, readChunk } from './json.ts';
 
 /** Enough for a stream with several choices, each with text and reasoning. */
@@ -17,6 +18,7 @@ export class ChunkReader {
   /** Layouts, the newest first. */
   readonly #layouts: ChunkLayout[] = [];
   readonly #numbers = new CallNumbers();
+  readonly #messages = new MessageChunks();
   readonly #choices = new StreamChoices();
   #attempts = attemptsMax;
 
@@ -36,16 +38,21 @@ export class ChunkReader {
     return this.#choices.end((choice) => (this.#numbers.has(choice) ? 'tool_calls' : 'stop'));
   }
 
+  /** Whether a chunk is known by those before it, not by its layout. */
+  get #isIrregular(): boolean {
+    return this.#numbers.areNeeded || this.#messages.areThere;
+  }
+
   #read(data: string): ChatChunk {
-    const layouts = this.#numbers.areNeeded ? [] : this.#layouts;
+    const layouts = this.#isIrregular ? [] : this.#layouts;
     for (const layout of layouts) {
       const chunk = layout.read(data);
       if (chunk === undefined) continue;
       this.#attempts = Math.min(attemptsMax, this.#attempts + 1 / chunksWorth);
       return chunk;
     }
-    const chunk = readChunk(data, this.#report, this.#numbers);
-    if (!this.#numbers.areNeeded && this.#attempts >= 1 && chunk.output.text !== '') this.#learn(data);
+    const chunk = readChunk(data, this.#report, this.#numbers, this.#messages);
+    if (!this.#isIrregular && this.#attempts >= 1 && chunk.output.text !== '') this.#learn(data);
     return chunk;
   }
 

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { objectsOf, setMember } from '../../../codec/shape.ts';
 import { isObject } from '../../../core/values/json.ts';
 import { CallNumbers } from './call-numbers.ts';
+import { listCalls, MessageChunks } from './choice-forms.ts';
 import { readWhole } from './json.ts';
 import { doneData, eventBeginning, SseReader } from './sse.ts';
 
@@ -15,6 +16,7 @@ export function joinEvents(body: Buffer): JsonObject | undefined {
   if (!eventBeginning.test(beginning)) return undefined;
   const reader = new SseReader();
   const numbers = new CallNumbers();
+  const messages = new MessageChunks();
   const answer: JsonObject = {};
   const choices = new Map<number, JoinedChoice>();
   let isDone = false;
@@ -25,6 +27,8 @@ export function joinEvents(body: Buffer): JsonObject | undefined {
     if (!isObject(chunk)) return { error: data };
     if (chunk['error'] != null) return chunk;
     if (name === 'error') return { error: chunk };
+    listCalls(chunk);
+    messages.give(chunk);
     numbers.give(chunk);
     const { choices: parts, ...members } = chunk;
     merge(answer, members, (_, value) => value);

@@ -16,6 +16,7 @@ import { isObject, wellFormedJson } from '../../../core/values/json.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
 import { CallNumbers } from './call-numbers.ts';
+import { listCalls, MessageChunks } from './choice-forms.ts';
 import type { LimitNames } from './limit-names.ts';
 import { applyParameters, type ChatParameters } from './operator-members.ts';
 
@@ -71,11 +72,18 @@ export function readAnswer(json: unknown, report: Report): ChatAnswer {
 
 /**
  * @param numbers those of the calls in its stream
+ * @param messages the messages in its stream
  * @throws `upstream_error` if the chunk is an error or malformed
  */
-export function readChunk(data: string, report: Report, numbers = new CallNumbers()): ChatChunk {
+export function readChunk(
+  data: string,
+  report: Report,
+  numbers = new CallNumbers(),
+  messages = new MessageChunks(),
+): ChatChunk {
   const json = readWhole(data);
   const checked = checkAnswer(json, report);
+  messages.give(checked);
   const chunk = chunkCodec.decode(checked);
   numbers.give(checked);
   return chunk;
@@ -101,5 +109,6 @@ function checkAnswer(json: unknown, report: Report): JsonObject {
   if (Array.isArray(choices) && choices.length > bounds.choices.maximum) {
     throw malformedResponse(`the answer has more than ${bounds.choices.maximum} choices`);
   }
+  listCalls(json);
   return json;
 }
