@@ -1,20 +1,16 @@
 import * as z from 'zod';
-import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
-import { group, text } from './setting-types.ts';
+import { engineOf, group, text } from './setting-types.ts';
 import { httpUrl } from './upstream-engine.ts';
 
-const { apiKeyEnv, apiKeyFile, models, headers, connectMs, firstByteMs, idleMs, totalMs, callsMax } =
+/** Without the settings for speech, transcription and the name of the limit. */
+const { transcriptionFormat, realtime, realtimeFormat, outputLimit, voices, voicesEveryMs, ...shared } =
   openaiEngine.shape;
-const { callQueueMax, keepAliveMs, retriesMax, retryStatuses, breakerFailures, breakerOpenMs } =
-  openaiEngine.shape;
-const { eventCharactersMax, parameters } = openaiEngine.shape;
 
 export const anthropicEngine = group({
+  ...shared,
   ...engineOf('anthropic'),
   baseUrl: httpUrl.describe('Its URL with the version, such as https://api.anthropic.com/v1.'),
-  apiKeyEnv,
-  apiKeyFile,
   version: text(/^[\w-]{1,64}$/, 'a version')
     .default('2023-06-01')
     .describe('The version of the API, as the header `anthropic-version` of each request.'),
@@ -23,19 +19,4 @@ export const anthropicEngine = group({
     .max(100, { error: 'at most 100 names' })
     .default([])
     .describe('Values of the header `anthropic-beta` that clients may send. Others are left out.'),
-  models,
-  headers,
-  connectMs,
-  firstByteMs,
-  idleMs,
-  totalMs,
-  callsMax,
-  callQueueMax,
-  keepAliveMs,
-  retriesMax,
-  retryStatuses,
-  breakerFailures,
-  breakerOpenMs,
-  eventCharactersMax,
-  parameters,
 }).describe('Any server with the Messages API, for chat. Times (…Ms) are in milliseconds.');

@@ -5,7 +5,7 @@ import { engines } from './engines.ts';
 import { models, name } from './models.ts';
 import { oidc } from './oidc.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
-import { group, oneOf, path, text, wholeNumber } from './setting-types.ts';
+import { group, oneOf, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
 import { store } from './store.ts';
 import { apiKeySettings, httpUrl } from './upstream-engine.ts';
 
@@ -55,8 +55,7 @@ const smtp = group({
     .string({ error: addressAllowed })
     .refine(isMailAddress, { error: addressAllowed })
     .describe('The address of the sender.'),
-  holdersMaySet: z
-    .boolean({ error: 'true or false' })
+  holdersMaySet: yesOrNo
     .default(false)
     .describe(
       'Whether a key of an account with the scope `manage` may set the addresses of its mails. Otherwise only operators may, so that nobody sends mail to strangers through this server.',
@@ -182,8 +181,7 @@ const retention = group({
   auditDays: wholeNumber(1, 36_500)
     .optional()
     .describe('Days to keep audit entries. Older ones are removed daily. Default: forever.'),
-  endUsers: z
-    .boolean({ error: 'true or false' })
+  endUsers: yesOrNo
     .default(true)
     .describe(
       'Whether usage records keep the end users and the tags that clients name. Budgets of end users work without them.',

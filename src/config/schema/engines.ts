@@ -1,11 +1,10 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
 import { anthropicEngine } from './anthropic-engine.ts';
-import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
 import { processEngine } from './process-engine.ts';
 import { remoteEngine } from './remote-engine.ts';
-import { group, text, wholeNumber } from './setting-types.ts';
+import { engineOf, group, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
 const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
 const { firstByteMs, totalMs, keepAliveMs, outputLimit } = processEngine.shape;
@@ -17,8 +16,7 @@ export const localEngine = group({
   threads: wholeNumber(1, 1_024)
     .optional()
     .describe('Threads of each program. Default: one less than the machine has cores, at least 1.'),
-  promptCache: z
-    .boolean({ error: 'true or false' })
+  promptCache: yesOrNo
     .default(false)
     .describe(
       'Whether chat models keep earlier prompts. The answers then show one account how much of its prompt another has sent before.',

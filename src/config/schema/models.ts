@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fallbackReasons } from '../../core/entities/model.ts';
 import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
-import { group, oneOf, text, wholeNumber } from './setting-types.ts';
+import { group, oneOf, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
 /** One credit per token, which keeps every cost far inside the range of an amount. */
 const priceMax = parseCredits('1000000');
@@ -88,10 +88,7 @@ const common = {
     .optional()
     .describe('The creation date (UTC) in the catalog. Default: when the server starts.'),
   ownedBy: words.default('parley').describe('The owner in the catalog.'),
-  disabled: z
-    .boolean({ error: 'true or false' })
-    .optional()
-    .describe('Whether nobody can call the model for now. Default: false.'),
+  disabled: yesOrNo.optional().describe('Whether nobody can call the model for now. Default: false.'),
   description: words.optional().describe('A description for the catalog. Default: none.'),
 };
 
@@ -120,8 +117,7 @@ const speechModel = group({
 const transcriptionModel = group({
   type: z.literal('transcription').describe('The type of model: speech, transcription or chat.'),
   ...common,
-  liveOnly: z
-    .boolean({ error: 'true or false' })
+  liveOnly: yesOrNo
     .optional()
     .describe(
       'Whether it serves only live sessions, in place of the active model, which then serves uploads. GET /models does not list it. Default: false.',

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { ownMembers } from '../../core/chat/output-limit.ts';
-import { engineOf } from './engine-kind.ts';
-import { group, oneOf, text, wholeNumber } from './setting-types.ts';
+import { engineOf, group, oneOf, text, wholeNumber, yesOrNo } from './setting-types.ts';
 import { apiKeySettings, httpUrl, modelNames } from './upstream-engine.ts';
 
 const day = 86_400_000;
@@ -105,8 +104,7 @@ export const openaiEngine = group({
     .describe(
       'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`. `diarized_json` is for models that identify speakers, such as gpt-4o-transcribe-diarize.',
     ),
-  realtime: z
-    .boolean({ error: 'true or false' })
+  realtime: yesOrNo
     .default(false)
     .describe(
       "Whether its `/realtime` speaks OpenAI's Realtime protocol for transcription. Live speech is then relayed while it is spoken; otherwise each turn is uploaded as a file when it ends.",

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { engineOf } from './engine-kind.ts';
 import { openaiEngine } from './openai-engine.ts';
-import { group, text, wholeNumber } from './setting-types.ts';
+import { engineOf, group, text, wholeNumber } from './setting-types.ts';
 import { modelNames } from './upstream-engine.ts';
 
 const day = 86_400_000;

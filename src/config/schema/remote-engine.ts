@@ -1,7 +1,6 @@
-import * as z from 'zod';
-import { engineOf } from './engine-kind.ts';
+import type * as z from 'zod';
 import { openaiEngine } from './openai-engine.ts';
-import { group } from './setting-types.ts';
+import { engineOf, group, yesOrNo } from './setting-types.ts';
 import { httpUrl } from './upstream-engine.ts';
 
 const { shape } = openaiEngine;
@@ -21,8 +20,7 @@ export const remoteEngine = group({
     .removeDefault()
     .optional()
     .describe(String(shape.transcriptionFormat.description)),
-  repeatLostCalls: z
-    .boolean({ error: 'true or false' })
+  repeatLostCalls: yesOrNo
     .default(true)
     .describe(
       'Whether a call whose connection is lost before the answer begins is made once more. The other Parley may charge its key for both; clients pay once.',

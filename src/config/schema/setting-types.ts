@@ -10,6 +10,8 @@ export function wholeNumber(min: number, max: number) {
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
+export const yesOrNo = z.boolean({ error: 'true or false' });
+
 /** A text that matches a pattern. `allowed` describes the pattern in words. */
 export function text(pattern: RegExp, allowed: string) {
   return z.string({ error: allowed }).regex(pattern, { error: allowed });
@@ -31,4 +33,18 @@ export function group<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: ({ code }) => (code === 'unrecognized_keys' ? names : 'a map of settings'),
   });
+}
+
+/** The settings that an engine of every kind has. */
+export function engineOf<Kind extends string>(kind: Kind) {
+  return {
+    kind: z
+      .literal(kind)
+      .describe('The kind of engine: anthropic, builtin, local, openai, process or remote.'),
+    disabled: yesOrNo
+      .optional()
+      .describe(
+        'Whether the engine serves nothing for now. Models with another engine use that. Default: false.',
+      ),
+  };
 }
