@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withoutKeys } from '../../src/engines/without-keys.ts';
+import { withoutKeys } from '../../src/engines/openai/errors.ts';
 
 const keys = {
   OpenAI: 'sk-proj-Zx81nQpL0sTbVwYd3fKa',

@@ -10,7 +10,7 @@ import { Upstream, type UpstreamDeps, type UpstreamSettings } from '../openai/ca
 import { readWhole } from '../openai/chat/json.ts';
 import type { ChatParameters } from '../openai/chat/operator-members.ts';
 import { chunksOf } from '../openai/chat.ts';
-import { openContexts } from '../openai/context/known-contexts.ts';
+import { openContexts } from '../openai/context/context-tokens.ts';
 import { malformedResponse } from '../openai/errors.ts';
 import type { Known } from '../openai/reported-value.ts';
 import { MessageEvents, readMessage } from './answer.ts';

@@ -1,15 +1,18 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { ChunkLayout } from '../../codec/spliced-chunk.ts';
 import { asChunk } from '../../core/chat/answer-as-chunk.ts';
 import { checkWhole } from '../../core/chat/checks.ts';
 import { type ChatAnswer, type ChatChunk, messageChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
+import { StreamChoices } from '../../core/entities/stream-choices.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
-import { ChunkReader } from './chat/chunk-reader.ts';
+import { CallNumbers } from './chat/call-numbers.ts';
+import { MessageChunks } from './chat/choice-forms.ts';
 import { joinEvents } from './chat/joined-chunks.ts';
-import { readAnswer, readWhole, toUpstreamParams } from './chat/json.ts';
+import { type Report, readAnswer, readChunk, readWhole, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { doneData, eventBeginning, type SseEvent, SseReader } from './chat/sse.ts';
@@ -164,4 +167,64 @@ function readChunks(
     }
   }
   return { chunks };
+}
+
+/** Enough for a stream with several choices, each with text and reasoning. */
+const layoutsMax = 8;
+/** Maximum number of learned layouts without use, as learning costs as much as parsing a few chunks. */
+const attemptsMax = 8;
+/** A layout is worth learning if it serves this many chunks. */
+const chunksWorth = 4;
+
+/** Reads the chunks of one stream. Parses those with a new layout, and only compares the others with a known one. */
+export class ChunkReader {
+  readonly #report: Report;
+  /** Layouts, the newest first. */
+  readonly #layouts: ChunkLayout[] = [];
+  readonly #numbers = new CallNumbers();
+  readonly #messages = new MessageChunks();
+  readonly #choices = new StreamChoices();
+  #attempts = attemptsMax;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  /** @throws `upstream_error` if the chunk is an error or malformed */
+  read(data: string): ChatChunk {
+    const chunk = this.#read(data);
+    this.#choices.note(chunk);
+    return chunk;
+  }
+
+  /** The chunk that a whole stream lacks. Some servers send no finish reason, and end with `[DONE]`. */
+  end(): ChatChunk | undefined {
+    return this.#choices.end((choice) => (this.#numbers.has(choice) ? 'tool_calls' : 'stop'));
+  }
+
+  /** Whether a chunk is known by those before it, not by its layout. */
+  get #isIrregular(): boolean {
+    return this.#numbers.areNeeded || this.#messages.areThere;
+  }
+
+  #read(data: string): ChatChunk {
+    const layouts = this.#isIrregular ? [] : this.#layouts;
+    for (const layout of layouts) {
+      const chunk = layout.read(data);
+      if (chunk === undefined) continue;
+      this.#attempts = Math.min(attemptsMax, this.#attempts + 1 / chunksWorth);
+      return chunk;
+    }
+    const chunk = readChunk(data, this.#report, this.#numbers, this.#messages);
+    if (!this.#isIrregular && this.#attempts >= 1 && chunk.output.text !== '') this.#learn(data);
+    return chunk;
+  }
+
+  #learn(data: string): void {
+    this.#attempts--;
+    const layout = ChunkLayout.of(data);
+    if (layout === undefined) return;
+    this.#layouts.unshift(layout);
+    if (this.#layouts.length > layoutsMax) this.#layouts.pop();
+  }
 }

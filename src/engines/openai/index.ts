@@ -7,7 +7,7 @@ import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upst
 import { isOpenAi, LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
 import { createOpenAiChat } from './chat.ts';
-import { openContexts } from './context/known-contexts.ts';
+import { openContexts } from './context/context-tokens.ts';
 import type { RelaySpeakerDeps } from './realtime/speaker.ts';
 import { type Known, kept, type ReportedValue } from './reported-value.ts';
 import { createOpenAiSpeech } from './speech.ts';

@@ -8,8 +8,7 @@ import type {
 import { contentType } from '../../core/speech/content-type.ts';
 import { wellFormedJson } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { readWavHead, withUnknownLength } from '../../media/encoders/wav.ts';
-import { AudioLength, wavHeadBytesMax } from '../speech-length.ts';
+import { readWavHead, type WavHead, withUnknownLength } from '../../media/encoders/wav.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import type { Known } from './reported-value.ts';
@@ -113,5 +112,36 @@ function refuseOtherFormat(answer: UpstreamAnswer, head: Uint8Array, format: Aud
   const [, found] = signatures.find(([signature]) => begin.startsWith(signature)) ?? [];
   if (found !== undefined && found !== format) {
     throw answer.refuse(`the answer is ${found} instead of ${format}`);
+  }
+}
+
+/** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */
+const pcmBytesPerSecond = 48_000;
+/** The samples of a WAV usually begin far earlier. If they begin later, the length is unknown. */
+const wavHeadBytesMax = 4_096;
+
+class AudioLength {
+  readonly #isWav: boolean;
+  #bytes = 0;
+  #beginning = Buffer.alloc(0);
+  #head: Pick<WavHead, 'bytesPerSecond' | 'dataAt'> | undefined;
+
+  constructor(format: AudioFormat) {
+    this.#isWav = format === 'wav';
+    if (format === 'pcm') this.#head = { bytesPerSecond: pcmBytesPerSecond, dataAt: 0 };
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#bytes += bytes.length;
+    if (!this.#isWav || this.#head !== undefined || this.#beginning.length >= wavHeadBytesMax) return;
+    this.#beginning = Buffer.concat([this.#beginning, bytes]).subarray(0, wavHeadBytesMax);
+    this.#head = readWavHead(this.#beginning);
+  }
+
+  /** Milliseconds so far; undefined if unknown. */
+  ms(): number | undefined {
+    if (this.#head === undefined) return undefined;
+    const { bytesPerSecond, dataAt } = this.#head;
+    return ((this.#bytes - dataAt) * 1000) / bytesPerSecond;
   }
 }

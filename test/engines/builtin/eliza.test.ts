@@ -12,8 +12,7 @@ import {
 import type { TokenCounter } from '../../../src/core/entities/engine.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { type BuiltinChatOptions, createBuiltinChat } from '../../../src/engines/builtin/chat.ts';
-import { answersTo, reflect } from '../../../src/engines/builtin/eliza/answer.ts';
-import { rules } from '../../../src/engines/builtin/eliza/rules.ts';
+import { answersTo, reflect, rules } from '../../../src/engines/builtin/eliza/answer.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { inMessages } from '../../support/message-chat.ts';
 import { threadCpuMs } from '../../support/thread-cpu.ts';

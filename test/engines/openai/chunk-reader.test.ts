@@ -7,9 +7,9 @@ import { StreamedAnswer, withUsage } from '../../../src/core/chat/streamed-answe
 import type { ChatChunk } from '../../../src/core/entities/chat-answer.ts';
 import { toParleyError } from '../../../src/core/values/errors.ts';
 import { CallNumbers } from '../../../src/engines/openai/chat/call-numbers.ts';
-import { ChunkReader } from '../../../src/engines/openai/chat/chunk-reader.ts';
 import { readChunk } from '../../../src/engines/openai/chat/json.ts';
 import { SseReader } from '../../../src/engines/openai/chat/sse.ts';
+import { ChunkReader } from '../../../src/engines/openai/chat.ts';
 import { reportedError } from '../../../src/engines/openai/errors.ts';
 import { chunkStreams } from '../../support/chunk-streams.ts';
 

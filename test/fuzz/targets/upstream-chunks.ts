@@ -3,8 +3,8 @@ import { chunkJson } from '../../../src/codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../src/core/entities/chat-answer.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { CallNumbers } from '../../../src/engines/openai/chat/call-numbers.ts';
-import { ChunkReader } from '../../../src/engines/openai/chat/chunk-reader.ts';
 import { readAnswer, readChunk } from '../../../src/engines/openai/chat/json.ts';
+import { ChunkReader } from '../../../src/engines/openai/chat.ts';
 import { reportedError } from '../../../src/engines/openai/errors.ts';
 import type { FuzzTarget } from '../target.ts';
 

@@ -1,8 +1,19 @@
 /** The threads of Moonshine, for files and for live speech: each takes up to 250 MB while it has work. */
-import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
+
+import {
+  joinSamples,
+  type LiveSpeaker,
+  type LiveText,
+  type LiveTurn,
+  type LiveTurnOptions,
+  liveSampleRate,
+} from '../../../core/entities/live.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import { OwnSignal } from '../../../core/values/signal.ts';
+import { createThreadPool, siblingWorker, type TaskGroup, type ThreadPool } from '../../../threads/pool.ts';
+import { KeptSpeech } from '../../kept-speech.ts';
 import type { RecognisedWord } from '../../recordings/transcript.ts';
 import type { Recogniser } from '../recogniser.ts';
-import { LiveTurns } from './live-turns.ts';
 import type { MoonshineTask } from './moonshine-worker.ts';
 
 /** An idle thread ends after this time and frees its memory. */
@@ -34,4 +45,159 @@ export function createMoonshine(threadsMax: number): Recogniser {
     openSpeaker: () => turns.openSpeaker(),
     close: () => pool.close(),
   };
+}
+
+type Words = readonly RecognisedWord[];
+
+/** Further speech after which the open turn is recognised again. */
+const partialSamples = 0.75 * liveSampleRate;
+/** Partial texts of a turn pause this many times as long as the last took: it uses a third of a core at most. */
+const pauseFactor = 2;
+/** A longer turn gets no more partial texts. */
+const partialSamplesMax = 20 * liveSampleRate;
+/** Open turns for each thread. */
+const turnsPerThread = 6;
+const retryAfterSeconds = 5;
+
+/** The whole turn is recognised at its end, and while it is open for partial texts. */
+class LiveTurns {
+  readonly #pool: ThreadPool<MoonshineTask, Words>;
+  readonly #turnsMax: number;
+  readonly #turns = new Set<MoonshineTurn>();
+
+  constructor(pool: ThreadPool<MoonshineTask, Words>, threads: number) {
+    this.#pool = pool;
+    this.#turnsMax = threads * turnsPerThread;
+  }
+
+  openSpeaker(): LiveSpeaker {
+    const own = new Set<MoonshineTurn>();
+    return {
+      listen: (options) => {
+        if (this.#turns.size >= this.#turnsMax) {
+          throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
+        }
+        const turn: MoonshineTurn = new MoonshineTurn(this.#pool, options, () => {
+          this.#turns.delete(turn);
+          own.delete(turn);
+        });
+        this.#turns.add(turn);
+        own.add(turn);
+        return turn;
+      },
+      close: () => {
+        for (const turn of own) turn.drop();
+      },
+    };
+  }
+}
+
+class MoonshineTurn implements LiveTurn {
+  readonly #pool: ThreadPool<MoonshineTask, Words>;
+  readonly #options: LiveTurnOptions;
+  readonly #onEnd: () => void;
+  readonly #kept: KeptSpeech;
+  /** Ends the thread that recognises the turn. */
+  readonly #stop = new OwnSignal();
+  #parts: Int16Array[] = [];
+  #samples = 0;
+  /** Samples of the last partial text. */
+  #shownSamples = 0;
+  #shown = '';
+  #partial: TaskGroup<MoonshineTask, Words> | undefined;
+  #isPausing = false;
+  #isLast = false;
+  #isOver = false;
+
+  constructor(pool: ThreadPool<MoonshineTask, Words>, options: LiveTurnOptions, onEnd: () => void) {
+    this.#pool = pool;
+    this.#options = options;
+    this.#onEnd = onEnd;
+    this.#kept = new KeptSpeech(options.signal.owner);
+    this.#stop.owner = options.signal.owner;
+  }
+
+  add(samples: Int16Array<ArrayBuffer>): void {
+    if (this.#isOver) return;
+    if (!this.#kept.add(samples.byteLength)) {
+      this.#end();
+      this.#options.onFailure(new ParleyError('overloaded', { retryAfterSeconds }));
+      return;
+    }
+    this.#parts.push(samples);
+    this.#samples += samples.length;
+    this.#show();
+  }
+
+  async finish(): Promise<LiveText> {
+    this.#isLast = true;
+    this.#partial?.leave();
+    const { signal } = this.#options;
+    const stop = () => this.#stop.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    try {
+      const words = await this.#recognise(this.#pool.enter(this.#stop, { isOwed: true }));
+      return { text: textOf(words), words };
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#end();
+    }
+  }
+
+  drop(): void {
+    this.#stop.abort(new ParleyError('request_cancelled'));
+    this.#end();
+  }
+
+  /** Recognises the speech so far. */
+  async #recognise(group: TaskGroup<MoonshineTask, Words>): Promise<Words> {
+    const samples = joinSamples(this.#parts);
+    try {
+      return samples.length === 0 ? [] : await group.run({ samples }, [samples.buffer]);
+    } finally {
+      group.leave();
+    }
+  }
+
+  /** Recognises the open turn, unless others wait for a thread. */
+  #show(): void {
+    const isDue = this.#samples - this.#shownSamples >= partialSamples && this.#samples <= partialSamplesMax;
+    if (!isDue || this.#partial !== undefined || this.#isPausing || this.#pool.waiting > 0) return;
+    this.#shownSamples = this.#samples;
+    this.#partial = this.#pool.enter(undefined, { owner: this.#stop.owner, isOwed: true });
+    const startedMs = performance.now();
+    this.#recognise(this.#partial)
+      .then((words) => this.#report(textOf(words)))
+      // The end of the turn tries again, and reports a failure.
+      .catch(() => undefined)
+      .finally(() => this.#pause(pauseFactor * (performance.now() - startedMs)));
+  }
+
+  #pause(ms: number): void {
+    this.#partial = undefined;
+    this.#isPausing = true;
+    setTimeout(() => {
+      this.#isPausing = false;
+    }, ms).unref();
+  }
+
+  #report(text: string): void {
+    if (this.#isLast || this.#isOver || text === '' || text === this.#shown) return;
+    this.#shown = text;
+    this.#options.onPartial(text);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#partial?.leave();
+    this.#parts = [];
+    this.#kept.remove();
+    this.#onEnd();
+  }
+}
+
+function textOf(words: Words): string {
+  return words.map(({ word }) => word).join(' ');
 }

@@ -1,8 +1,9 @@
 import { ParleyError } from '../../../core/values/errors.ts';
 import { isObject } from '../../../core/values/json.ts';
 import type { Signal } from '../../../core/values/signal.ts';
-import type { Upstream } from '../calls/upstream.ts';
+import type { Upstream, UpstreamDeps } from '../calls/upstream.ts';
 import { numberOf } from '../json-values.ts';
+import { type Known, kept, type ReportedValue } from '../reported-value.ts';
 
 const listBytesMax = 4 * 1024 * 1024;
 /** Members of a listed model, in the lists of vLLM; OpenRouter and Together; Groq; Mistral; Anthropic. */
@@ -100,4 +101,30 @@ export function contextOfShown(shown: unknown): number | undefined {
 
 function firstCount(values: readonly unknown[]): number | undefined {
   return values.map(numberOf).find((value) => value !== undefined && Number.isInteger(value) && value > 0);
+}
+
+/** Milliseconds between two readings of a context that is known. */
+const contextEveryMs = 300_000;
+
+/** The contexts that an upstream reports, by the ids of the catalog. Each is read from its first use. */
+export function openContexts(
+  upstream: Upstream,
+  nameOf: (id: string) => string,
+  { name: engine, log }: UpstreamDeps,
+): { of(id: string): Known<number>; close(): void } {
+  const contexts = new Map<string, ReportedValue<number>>();
+  return {
+    of: (id) =>
+      kept(contexts, id, {
+        read: (signal) => readContextTokens(upstream, nameOf(id), signal),
+        pending: 'The context of this model is still being read. Try again in a moment.',
+        reasonOf: (error) => noContextReason(engine, id, error),
+        everyMs: contextEveryMs,
+        log,
+        names: { engine, model: id },
+      }),
+    close: () => {
+      for (const source of contexts.values()) source.close();
+    },
+  };
 }

@@ -6,9 +6,9 @@ import {
   type FlitePool,
   type FlitePoolOptions,
 } from '../../../../src/engines/builtin/flite/pool.ts';
-import { speakPcm } from '../../../../src/engines/builtin/flite/speak.ts';
 import { speakableText } from '../../../../src/engines/builtin/flite/speakable-text.ts';
 import { fliteVoices } from '../../../../src/engines/builtin/flite/voices.ts';
+import { speakPcm } from '../../../../src/engines/builtin/speech.ts';
 
 /** A signal that never aborts. */
 export const untilTheEnd = new AbortController().signal;
