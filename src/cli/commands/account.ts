@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { accountOrders, accountStates } from '../../core/entities/account.ts';
 import type { AdminMethod } from '../../core/services.ts';
-import { present } from '../../core/values/present.ts';
+import { present } from '../../core/values/json.ts';
 import type { AdminConnection, AdminResponse } from '../client/admin-server.ts';
 import { newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';

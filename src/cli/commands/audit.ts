@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { present } from '../../core/values/present.ts';
+import { present } from '../../core/values/json.ts';
 import { table } from '../terminal/table.ts';
 import { printData, shown } from '../terminal/terminal.ts';
 import { msOf, type PeriodFlags, periodOf, timeText, withPeriod } from '../terminal/times.ts';

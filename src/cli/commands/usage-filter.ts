@@ -1,7 +1,7 @@
 /** The flags that select usage records. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { operations, recordCodes, recordStates } from '../../core/entities/usage.ts';
-import { present } from '../../core/values/present.ts';
+import { present } from '../../core/values/json.ts';
 import { type PeriodFlags, periodOf, withPeriod } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
 

@@ -9,8 +9,8 @@ import {
 } from '../entities/configuration.ts';
 import { bounds, hasLength, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
+import { present } from '../values/json.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
-import { present } from '../values/present.ts';
 import { checkText } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
 import { running } from './server.ts';

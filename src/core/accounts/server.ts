@@ -16,9 +16,9 @@ import {
 } from '../entities/server.ts';
 import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
+import { present } from '../values/json.ts';
 import { type Price, priceTexts } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
-import { present } from '../values/present.ts';
 import { checkText } from './checks.ts';
 import type { AccountsDeps } from './deps.ts';
 import { describeAudit } from './views.ts';

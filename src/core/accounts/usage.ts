@@ -31,9 +31,9 @@ import {
 } from '../entities/usage.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
 import { type AccountId, isRequestId } from '../values/ids.ts';
+import { present } from '../values/json.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
-import { present } from '../values/present.ts';
 import { required } from './checks.ts';
 import { type AccountsDeps, audit } from './deps.ts';
 

@@ -1,7 +1,7 @@
 import { create, type JsonValue } from '@bufbuild/protobuf';
 import { PromptTokensDetailsSchema, type Usage, UsageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { TokenUsage } from '../entities/usage.ts';
-import { present } from '../values/present.ts';
+import { present } from '../values/json.ts';
 
 /** Members under which the lenient decoder stores a count that is not a whole number. */
 const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];

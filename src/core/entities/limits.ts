@@ -1,7 +1,7 @@
 /** The limits of a key, or of an account as a whole. */
 
+import { present } from '../values/json.ts';
 import type { NanoCredits } from '../values/money.ts';
-import { present } from '../values/present.ts';
 
 export interface Budgets {
   /** Credits per day (UTC). */

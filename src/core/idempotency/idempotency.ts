@@ -9,10 +9,10 @@ import type { Call } from '../access/call.ts';
 import { type IdempotencyClaim, keptMs, recordBytes } from '../entities/idempotency.ts';
 import type { Store } from '../entities/store.ts';
 import { bounds, hasLength } from '../values/bounds.ts';
-import { breathe } from '../values/breathe.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
+import { breathe } from '../values/soon.ts';
 
 /** A larger answer is not stored. The key is freed, and a repeated request runs again. */
 const answerBytesMax = 8 * 1024 * 1024;

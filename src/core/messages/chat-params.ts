@@ -1,26 +1,36 @@
-/** Converts the request to that of a chat. */
-import { create, fromJson, type JsonValue } from '@bufbuild/protobuf';
+/** Converts the request, and its messages of blocks, to those of a chat. */
+import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
+  type ChatMessage,
+  type ContentPart,
+  ContentPartSchema,
   type ResponseFormat,
   ResponseFormatSchema,
   type Tool,
+  type ToolCall,
+  ToolCallSchema,
   ToolSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type {
-  MessageParams,
-  MessageTool,
-  MessageToolChoice,
-  OutputFormat,
+import {
+  type BlockContent,
+  type ContentBlock,
+  ContentBlockSchema,
+  type InputMessage,
+  type MessageParams,
+  type MessageTool,
+  type MessageToolChoice,
+  type OutputFormat,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
-import type { OpenReasoning } from '../chat/reasoning.ts';
+import { partsContent, placed, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import type { ChatModel } from '../entities/model.ts';
+import { ParleyError } from '../values/errors.ts';
+import { isObject, present, wellFormedJson } from '../values/json.ts';
 import { invalid } from '../values/parameters.ts';
-import { present } from '../values/present.ts';
 import { quote } from '../values/quote.ts';
-import { toMessages } from './chat-messages.ts';
 
 /**
  * Checks the parameters that only this API has. The rest is checked as in any chat.
@@ -98,4 +108,193 @@ function toResponseFormat({ type, schema }: OutputFormat): ResponseFormat {
     throw invalid('output_config.format.type', '`output_config.format.type` must be json_schema.');
   }
   return create(ResponseFormatSchema, { type, jsonSchema: { name: 'output', schema, strict: true } });
+}
+
+const roles: readonly unknown[] = ['user', 'assistant', 'system'];
+const blockTypes =
+  'text, image with a source of the type base64 or url, or document with one of the type base64 or text';
+
+/** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
+function toMessages(
+  { system, messages }: MessageParams,
+  open?: OpenReasoning,
+  takesBlocks = false,
+): ChatMessage[] {
+  if (messages.length === 0) return [];
+  const converted = messages.flatMap((message, index) => {
+    const path = `messages[${index}]`;
+    return toChatMessages(message, path, { open, takesBlocks }).map((made) => placed(made, path));
+  });
+  const parts = system ? systemParts(system, takesBlocks) : [];
+  return parts.length > 0 ? [placed(said('system', partsContent(parts)), 'system'), ...converted] : converted;
+}
+
+/** A line of Claude Code for its maker's accounting. It differs by conversation, so caches of prompts would not match. */
+const billingLine = /^x-anthropic-billing-header:.*(\n|$)/;
+
+function systemParts(system: BlockContent, takesBlocks: boolean): ContentPart[] {
+  return toParts(system, 'system', takesBlocks).flatMap((part) => {
+    const text = part.text?.replace(billingLine, '');
+    if (text === part.text) return [part];
+    return text ? [{ ...part, text }] : [];
+  });
+}
+
+/** The outputs of calls are messages of their own, before the rest of their message. */
+function toChatMessages(
+  { role = '', content }: InputMessage,
+  path: string,
+  { open, takesBlocks }: { readonly open: OpenReasoning | undefined; readonly takesBlocks: boolean },
+): ChatMessage[] {
+  if (!roles.includes(role)) {
+    throw invalidMessages(`${path}.role`, `\`${path}.role\` must be user, assistant or system.`);
+  }
+  if (content === undefined) throw invalidMessages(`${path}.content`, `\`${path}\` has no content.`);
+  const outputs: ChatMessage[] = [];
+  const toolCalls: ToolCall[] = [];
+  const parts: ContentPart[] = [];
+  const earlier = new EarlierReasoning(open);
+  for (const [index, block] of blocksOf(content).entries()) {
+    const place = `${path}.content[${index}]`;
+    if (block.type === 'tool_result') {
+      if (takesBlocks) {
+        outputs.push(wholeOutput(block, place));
+        continue;
+      }
+      const { text, media } = readOutput(block, place);
+      outputs.push(toolMessage(block.toolUseId ?? '', textContent(text)));
+      parts.push(...media);
+    } else if (block.type === 'tool_use') toolCalls.push(toToolCall(block, place));
+    else if (isThinking(block)) earlier.take(block.signature || block.data);
+    else parts.push(toPart(block, place, takesBlocks));
+  }
+  const spoken = parts.length > 0 ? partsContent(parts) : undefined;
+  if (spoken || toolCalls.length > 0) {
+    const message = { ...said(role, spoken), toolCalls };
+    if (role === 'assistant') earlier.giveTo(message);
+    return [...outputs, message];
+  }
+  return outputs.length > 0 ? outputs : [said(role, textContent(''))];
+}
+
+function isThinking({ type }: ContentBlock): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
+}
+
+function toToolCall({ id, name, input = {} }: ContentBlock, path: string) {
+  if (!id) throw invalidMessages(`${path}.id`, `\`${path}\` has no \`id\`.`);
+  if (!name) throw invalidMessages(`${path}.name`, `\`${path}\` has no \`name\`.`);
+  const call = { id, type: 'function', function: { name, arguments: wellFormedJson(input) } };
+  return create(ToolCallSchema, call);
+}
+
+/** For a model that takes images and failures in the output of a call. */
+function wholeOutput({ toolUseId, content, isError, other }: ContentBlock, path: string): ChatMessage {
+  if (!toolUseId) throw invalidMessages(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
+  const parts = content ? toParts(content, `${path}.content`, true) : [];
+  const members = present({ cache_control: other?.['cache_control'], is_error: isError });
+  return Object.assign(toolMessage(toolUseId, partsContent(parts)), { other: members });
+}
+
+/** Servers take only text as the output of a call, so its images and documents follow in a message of the user. */
+function readOutput({ toolUseId, content, isError, other }: ContentBlock, path: string) {
+  if (!toolUseId) throw invalidMessages(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
+  const parts = content ? toParts(content, `${path}.content`) : [];
+  const media = parts.filter(({ type }) => type !== 'text');
+  const lines = content ? parts.flatMap(({ text }) => text || []) : linesOf(other?.['content']);
+  if (media.length > 0) {
+    media.unshift(textPart(`From the output of the call ${toolUseId}:`));
+    lines.push('The images and documents of this output follow in the next message.');
+  }
+  const text = lines.join('\n');
+  return { text: isError ? `Error: ${text}` : text, media };
+}
+
+function toParts(content: BlockContent, path: string, takesBlocks = false): ContentPart[] {
+  return blocksOf(content).map((block, index) =>
+    toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`, takesBlocks),
+  );
+}
+
+/** A text counts as one block. */
+function blocksOf({ value }: BlockContent): readonly ContentBlock[] {
+  if (value.case === 'blocks') return value.value.items;
+  return value.case === 'text' ? [create(ContentBlockSchema, { type: 'text', text: value.value })] : [];
+}
+
+function toPart(block: ContentBlock, path: string, takesBlocks = false): ContentPart {
+  return takesBlocks ? wholePart(block, path) : plainPart(block, path);
+}
+
+/** With its members for caches and citations. Documents and blocks that only this API has stay as they are. */
+function wholePart(block: ContentBlock, path: string): ContentPart {
+  const { type, other } = block;
+  if (type === 'document' || (type && textTypes.test(type))) {
+    const { type: _, ...members } = blockJson(block);
+    return create(ContentPartSchema, { type, other: members });
+  }
+  return Object.assign(plainPart(block, path), { other });
+}
+
+function blockJson(block: ContentBlock): JsonObject {
+  const { other, content: _, ...members } = toJson(ContentBlockSchema, block) as JsonObject;
+  const content = block.content && contentJson(block.content);
+  return { ...members, ...(isObject(other) && other), ...(content !== undefined && { content }) };
+}
+
+function contentJson({ value }: BlockContent): JsonValue | undefined {
+  return value.case === 'blocks' ? value.value.items.map(blockJson) : value.value;
+}
+
+function plainPart(block: ContentBlock, path: string): ContentPart {
+  const { type, text, source, title } = block;
+  const { type: form, mediaType, data, url } = source ?? {};
+  const embedded = form === 'base64' && mediaType && data ? `data:${mediaType};base64,${data}` : undefined;
+  switch (type) {
+    case 'text':
+      return textPart(text ?? '');
+    case 'image': {
+      const address = embedded ?? (form === 'url' ? url : undefined);
+      if (!address) break;
+      return create(ContentPartSchema, { type: 'image_url', imageUrl: { url: address } });
+    }
+    case 'document':
+      if (form === 'text' && data) return textPart(data);
+      if (!embedded) break;
+      return create(ContentPartSchema, { type: 'file', file: { fileData: embedded, filename: title } });
+  }
+  if (type && textTypes.test(type)) return textPart(linesOf(toJson(ContentBlockSchema, block)).join('\n'));
+  throw invalidMessages(
+    path,
+    `\`${path}\` of the type ${quote(type ?? '')} cannot be sent to a model here. Blocks must be of the type ${blockTypes}.`,
+  );
+}
+
+function textPart(text: string): ContentPart {
+  return create(ContentPartSchema, { type: 'text', text });
+}
+
+/** Blocks without a counterpart in a chat: search results, and tools that another server ran. */
+const textTypes =
+  /^(search_result|tool_reference|container_upload|server_tool_use|mcp_tool_use|\w+_tool_result)$/;
+/** Their members for a model, in the order of its text. */
+const textMembers = [
+  ...['tool_name', 'name', 'title', 'url', 'source', 'input', 'text'],
+  ...['stdout', 'stderr', 'error_code', 'file_id'],
+  ...['other', 'content', 'blocks', 'items', 'tool_references'],
+];
+
+function linesOf(json: JsonValue | undefined): string[] {
+  if (typeof json === 'string') return json === '' ? [] : [json];
+  if (Array.isArray(json)) return json.flatMap(linesOf);
+  if (typeof json !== 'object' || json === null) return [];
+  const data = json['type'] === 'text' ? linesOf(json['data']) : [];
+  const lines = textMembers.flatMap((name) =>
+    name === 'input' && json[name] ? [wellFormedJson(json[name])] : linesOf(json[name]),
+  );
+  return [...data, ...lines];
+}
+
+function invalidMessages(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_messages', { message, param });
 }

@@ -1,7 +1,10 @@
 /** Opens sessions, and counts them. */
-import type {
-  StreamTranscribeRequest,
-  StreamTranscribeResponse,
+
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type StreamTranscribeRequest,
+  type StreamTranscribeResponse,
+  StreamTranscribeResponseSchema,
 } from '../../../gen/parley/audio/v1/live_pb.ts';
 import type { Call } from '../access/call.ts';
 import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
@@ -21,7 +24,6 @@ import { LiveSession } from './live-session.ts';
 import { Reports, type SessionReport } from './reports.ts';
 import { type Answer, RequestSession } from './request-session.ts';
 import { feed, reader } from './transcribe-request.ts';
-import { toResponse } from './transcribe-response.ts';
 
 interface LiveCodecs {
   readonly openDecoder: OpenDecoder;
@@ -227,4 +229,60 @@ export class RealtimeOperations {
     const promptBytesMax = () => bytesPerToken * (catalog.chatModel(models.chat)?.contextTokens ?? 0);
     return new Conversation({ ...deps, chat, speech, models, promptBytesMax, history: new History() });
   }
+}
+
+/** Undefined for a report that has no message. */
+function toResponse(report: SessionReport): StreamTranscribeResponse | undefined {
+  const event = toEvent(report);
+  return event && create(StreamTranscribeResponseSchema, { event });
+}
+
+type EventInit = MessageInitShape<typeof StreamTranscribeResponseSchema>['event'];
+
+function toEvent(report: SessionReport): EventInit {
+  switch (report.kind) {
+    case 'started':
+    case 'stopped':
+      return { case: report.kind, value: { turn: report.turn, atMs: BigInt(Math.round(report.atMs)) } };
+    case 'partial':
+      return { case: 'partial', value: report };
+    case 'completed':
+      return { case: 'turn', value: toTurn(report) };
+    case 'failed':
+      return { case: 'failure', value: toFailure(report) };
+    case 'commit_empty':
+      return {
+        case: 'failure',
+        value: { code: 'invalid_input', message: 'There is no turn to commit. Send audio first.' },
+      };
+    default:
+      return undefined;
+  }
+}
+
+function toTurn({
+  turn,
+  id,
+  transcript,
+  startMs,
+  durationMs,
+}: Extract<SessionReport, { kind: 'completed' }>) {
+  const words = transcript.words.map((word) => ({
+    word: word.word,
+    start: (startMs + word.startMs) / 1000,
+    end: (startMs + word.endMs) / 1000,
+    ...(word.probability !== undefined && { probability: word.probability }),
+  }));
+  return {
+    turn,
+    text: transcript.text,
+    words,
+    startMs: BigInt(Math.round(startMs)),
+    seconds: durationMs / 1000,
+    requestId: id,
+  };
+}
+
+function toFailure({ turn, id, error }: Extract<SessionReport, { kind: 'failed' }>) {
+  return { turn, code: error.code, message: error.message, ...(id !== undefined && { requestId: id }) };
 }

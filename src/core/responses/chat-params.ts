@@ -1,20 +1,31 @@
-/** Converts the request to that of a chat. */
+/** Converts the request, and the items of its conversation, to those of a chat. */
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
+  type ChatMessage,
+  type ContentPart,
+  ContentPartSchema,
+  type MessageContent,
   type ResponseFormat,
   ResponseFormatSchema,
+  ToolCallSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
+  type ResponseContent,
+  type ResponseContentPart,
+  type ResponseInput,
+  type ResponseItem,
   type ResponseParams,
   ResponseParamsSchema,
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import type { OpenReasoning } from '../chat/reasoning.ts';
+import { partsContent, placed, placeOf, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
+import { ParleyError } from '../values/errors.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
-import { toMessages } from './messages.ts';
+import { quote } from '../values/quote.ts';
 import { Tools } from './tools.ts';
 
 const formatTypes = ['text', 'json_object', 'json_schema'];
@@ -109,4 +120,185 @@ function toResponseFormat(format: TextFormat): ResponseFormat | undefined {
 function passedOn(other: JsonObject = {}): JsonObject {
   const kept = Object.entries(other).filter(([name, value]) => value !== null && !ownNames.has(name));
   return Object.fromEntries(kept);
+}
+
+const itemTypes =
+  'message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning';
+/** Items that no chat has. */
+const withoutMessage: ReadonlySet<string> = new Set([
+  ...['compaction', 'compaction_summary', 'compaction_trigger', 'context_compaction'],
+  ...['additional_tools', 'configuration_update', 'ghost_snapshot', 'program', 'program_output'],
+  ...['mcp_list_tools', 'mcp_approval_request', 'mcp_approval_response'],
+]);
+const partTypes =
+  'input_text, output_text, text, refusal, input_image with an image_url, input_file with file_data or a file_id, or input_audio';
+
+interface Conversion {
+  readonly instructions: string | undefined;
+  readonly tools: Tools;
+  /** Default: reasoning is dropped. */
+  readonly open: OpenReasoning | undefined;
+}
+
+/** @throws `missing_input`; `invalid_input` for no items, or for an item or a part that a chat cannot express */
+function toMessages(
+  input: ResponseInput | undefined,
+  { instructions, tools, open }: Conversion,
+): ChatMessage[] {
+  const messages =
+    instructions === undefined ? [] : [placed(said('system', textContent(instructions)), 'instructions')];
+  switch (input?.value.case) {
+    case 'text':
+      if (input.value.value.trim() === '') throw invalidInput('input', '`input` is empty. Send a text.');
+      return [...messages, placed(said('user', textContent(input.value.value)), 'input')];
+    case 'items':
+      addItems(messages, input.value.value.items, tools, new EarlierReasoning(open));
+      return messages;
+    default:
+      throw new ParleyError('missing_input', {
+        message: 'Send `input`, a text or a list of items.',
+        param: 'input',
+      });
+  }
+}
+
+function addItems(
+  messages: ChatMessage[],
+  items: readonly ResponseItem[],
+  tools: Tools,
+  earlier: EarlierReasoning,
+): void {
+  if (items.length === 0) throw invalidInput('input', '`input` is empty. Send at least one item.');
+  for (const [index, item] of items.entries()) {
+    const path = `input[${index}]`;
+    switch (item.type ?? 'message') {
+      case 'reasoning':
+        earlier.take(item.encryptedContent);
+        break;
+      case 'message':
+        addMessage(messages, toMessage(item, path));
+        break;
+      case 'function_call':
+      case 'custom_tool_call':
+        turnOf(messages).toolCalls.push(toToolCall(item, path, tools));
+        break;
+      case 'function_call_output':
+      case 'custom_tool_call_output':
+        messages.push(toToolMessage(item, path));
+        break;
+      default:
+        addForeign(messages, item, path);
+    }
+    const last = messages.at(-1);
+    if (last && placeOf(last) === undefined) placed(last, path);
+    if (last?.role === 'assistant') earlier.giveTo(last);
+    else if (item.type !== 'reasoning') earlier.drop();
+  }
+  if (messages.length === 0)
+    throw invalidInput('input', '`input` has only items that no chat has. Send a message as well.');
+}
+
+/** The text and the calls of one turn belong to one message, in either order. */
+function addMessage(messages: ChatMessage[], message: ChatMessage): void {
+  const last = messages.at(-1);
+  if (last?.role === 'assistant' && message.role === 'assistant' && last.content === undefined) {
+    const { content: _, ...other } = last.other ?? {};
+    messages[messages.length - 1] = { ...message, toolCalls: last.toolCalls, other };
+  } else messages.push(message);
+}
+
+/** The message of the assistant to which the next call belongs. */
+function turnOf(messages: ChatMessage[]): ChatMessage {
+  const last = messages.at(-1);
+  if (last?.role === 'assistant') return last;
+  const turn = said('assistant', undefined);
+  messages.push(turn);
+  return turn;
+}
+
+/**
+ * Calls of built-in tools and their outputs, if the client ran them: these have an id. The message after calls that ran at another server
+ * has their result.
+ */
+function addForeign(messages: ChatMessage[], item: ResponseItem, path: string): void {
+  const { type = '', callId, id, arguments: given, output, other = {} } = item;
+  if (withoutMessage.has(type)) return;
+  const [, tool, kind] = /^(\w+?)(_call|_call_output|_output)$/.exec(type) ?? [];
+  if (tool === undefined) throw invalidInput(`${path}.type`, unknownItem(path, type));
+  if (kind === '_call') {
+    const called = { name: tool, arguments: given ?? JSON.stringify(other) };
+    if (callId)
+      turnOf(messages).toolCalls.push(
+        create(ToolCallSchema, { id: callId, type: 'function', function: called }),
+      );
+  } else {
+    const content = output ? toContent(output, `${path}.output`) : textContent(JSON.stringify(other));
+    const answered = callId ?? id;
+    if (answered) messages.push(toolMessage(answered, content));
+  }
+}
+
+function unknownItem(path: string, type = ''): string {
+  return type === 'item_reference'
+    ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself, as some clients do with \`store: false\`.`
+    : `\`${path}.type\` is ${quote(type)}. Items must be of the type ${itemTypes}.`;
+}
+
+function toMessage({ role, content }: ResponseItem, path: string): ChatMessage {
+  if (role === undefined || role.trim() === '') {
+    throw invalidInput(`${path}.role`, `\`${path}\` has no role. Send \`role\` and \`content\`.`);
+  }
+  if (content === undefined) throw invalidInput(`${path}.content`, `\`${path}\` has no content.`);
+  return said(role, toContent(content, `${path}.content`));
+}
+
+function toToolCall(item: ResponseItem, path: string, tools: Tools) {
+  const { type, callId: id, namespace, arguments: given = '{}', input = '' } = item;
+  if (!id) throw invalidInput(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
+  if (!item.name) throw invalidInput(`${path}.name`, `\`${path}\` has no \`name\`.`);
+  const name = tools.chatName({ name: item.name, namespace });
+  return create(
+    ToolCallSchema,
+    type === 'custom_tool_call'
+      ? { id, type: 'custom', custom: { name, input } }
+      : { id, type: 'function', function: { name, arguments: given } },
+  );
+}
+
+function toToolMessage({ callId, output }: ResponseItem, path: string): ChatMessage {
+  if (!callId) throw invalidInput(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
+  if (output === undefined) throw invalidInput(`${path}.output`, `\`${path}\` has no \`output\`.`);
+  return toolMessage(callId, toContent(output, `${path}.output`));
+}
+
+function toContent({ value }: ResponseContent, path: string): MessageContent {
+  if (value.case === 'text') return textContent(value.value);
+  const parts = value.case === 'parts' ? value.value.items : [];
+  return partsContent(parts.map((part, index) => toPart(part, `${path}[${index}]`)));
+}
+
+function toPart(part: ResponseContentPart, path: string): ContentPart {
+  const { type, text, refusal, imageUrl: url, detail, fileData, fileId, filename, inputAudio } = part;
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return create(ContentPartSchema, { type: 'text', text: text ?? '' });
+    case 'refusal':
+      return create(ContentPartSchema, { type, refusal: refusal ?? '' });
+    case 'input_image':
+      if (url === undefined) break;
+      return create(ContentPartSchema, { type: 'image_url', imageUrl: { url, detail } });
+    case 'input_file':
+      if (fileData === undefined && fileId === undefined) break;
+      return create(ContentPartSchema, { type: 'file', file: { fileData, fileId, filename } });
+    case 'input_audio':
+      if (inputAudio === undefined) break;
+      return create(ContentPartSchema, { type, inputAudio });
+  }
+  throw invalidInput(path, `\`${path}\` cannot be sent to a model. Parts must be of the type ${partTypes}.`);
+}
+
+function invalidInput(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_input', { message, param });
 }

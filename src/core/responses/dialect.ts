@@ -1,14 +1,25 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   type CreateResponseResponse,
   CreateResponseResponseSchema,
+  IncompleteDetailsSchema,
+  type Response,
+  ResponseErrorSchema,
   type ResponseEvent,
+  ResponseEventSchema,
   type ResponseParams,
+  ResponseSchema,
+  type ResponseUsage,
+  ResponseUsageSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import type { Dialect } from '../chat/dialect.ts';
+import type { Call } from '../access/call.ts';
+import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
+import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { messageForm } from '../idempotency/idempotency.ts';
 import { ParleyError } from '../values/errors.ts';
-import { ResponseAnswer } from './answer.ts';
 import { toChatParams } from './chat-params.ts';
+import { Output } from './output.ts';
 import { Tools } from './tools.ts';
 
 export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseResponse> = {
@@ -30,3 +41,143 @@ export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseRes
       : error;
   },
 };
+
+/** Why an answer is incomplete, by the chat's finish reason. All other reasons complete it. */
+const incompleteReasons: ReadonlyMap<string, string> = new Map([
+  ['length', 'max_output_tokens'],
+  ['content_filter', 'content_filter'],
+]);
+
+/** Builds the answer from the chunks of a chat. */
+export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
+  readonly #head: Response;
+  readonly #output: Output;
+  readonly #reasoning: AnswerReasoning;
+  readonly #emit: (event: ResponseEvent) => void;
+  #sequence = 0;
+  #finishReason = '';
+  #usage: Usage | undefined;
+  #serviceTier: string | undefined;
+
+  constructor(
+    params: ResponseParams,
+    call: Pick<Call, 'id' | 'startedAtMs'>,
+    emit: (event: ResponseEvent) => void,
+    reasoning: AnswerReasoning,
+  ) {
+    this.#emit = emit;
+    this.#reasoning = reasoning;
+    const id = call.id.replace(/^req_/, '');
+    const tools = Tools.of(params.tools);
+    this.#head = headOf(params, id, call.startedAtMs);
+    if (tools.dropped !== '') this.#head.metadata['parley_dropped_tools'] = tools.dropped;
+    this.#output = new Output(id, tools, reasoning, (event) => this.#add(event));
+  }
+
+  begin(model: string): void {
+    this.#head.model = model;
+    for (const type of ['response.created', 'response.in_progress']) {
+      this.#add({ type, response: this.#response({ status: 'in_progress' }) });
+    }
+  }
+
+  /** The last event has the whole answer. */
+  finish(): void {
+    const response = this.#end();
+    this.#add({ type: `response.${response.status}`, response });
+  }
+
+  #end(): Response {
+    const reason = incompleteReasons.get(this.#finishReason);
+    const status = reason === undefined ? 'completed' : 'incomplete';
+    this.#output.close(status);
+    const incompleteDetails = reason === undefined ? undefined : create(IncompleteDetailsSchema, { reason });
+    const usage = this.#usage && usageOf(this.#usage);
+    return this.#response({ status, incompleteDetails, usage });
+  }
+
+  whole(chunk: ChatCompletionChunk): CreateResponseResponse {
+    this.take(chunk);
+    return create(CreateResponseResponseSchema, { response: this.#end() });
+  }
+
+  /** The last event of a failed answer. Omits open items, as a truncated call must not be run. */
+  fail(error: ParleyError): void {
+    const response = this.#response({
+      status: 'failed',
+      output: this.#output.items.filter(({ status }) => status === 'completed'),
+      error: create(ResponseErrorSchema, {
+        code: failureCode(error),
+        message: error.message,
+        reason: error.code,
+      }),
+    });
+    this.#add({ type: 'response.failed', response });
+  }
+
+  /** A chat of this API has one choice. */
+  take({ choices, usage, serviceTier, model }: ChatCompletionChunk): void {
+    this.#reasoning.model = model;
+    this.#head.model = model || this.#head.model;
+    this.#usage = usage ?? this.#usage;
+    this.#serviceTier = serviceTier ?? this.#serviceTier;
+    for (const { index, delta, logprobs, finishReason } of choices) {
+      if (index !== 0) continue;
+      if (delta) this.#output.take(delta, logprobs?.content ?? []);
+      this.#finishReason = finishReason || this.#finishReason;
+    }
+  }
+
+  #add(event: MessageInitShape<typeof ResponseEventSchema>): void {
+    this.#emit(create(ResponseEventSchema, { ...event, sequenceNumber: this.#sequence++ }));
+  }
+
+  #response(state: Partial<Response>): Response {
+    const output = [...this.#output.items];
+    return { ...this.#head, serviceTier: this.#serviceTier, output, ...state };
+  }
+}
+
+function headOf(params: ResponseParams, id: string, startedAtMs: number): Response {
+  const auto = { kind: { case: 'stringValue', value: 'auto' } } as const;
+  return create(ResponseSchema, {
+    id: `resp_${id}`,
+    object: 'response',
+    createdAt: BigInt(Math.floor(startedAtMs / 1000)),
+    model: params.model ?? '',
+    instructions: params.instructions,
+    metadata: { ...params.metadata },
+    tools: params.tools,
+    reasoning: params.reasoning,
+    temperature: params.temperature,
+    topP: params.topP,
+    topLogprobs: params.topLogprobs,
+    maxOutputTokens: params.maxOutputTokens,
+    user: params.user,
+    safetyIdentifier: params.safetyIdentifier,
+    promptCacheKey: params.promptCacheKey,
+    toolChoice: params.toolChoice ?? auto,
+    parallelToolCalls: params.parallelToolCalls ?? true,
+    text: { verbosity: params.text?.verbosity, format: params.text?.format ?? { type: 'text' } },
+    truncation: 'disabled',
+  });
+}
+
+function usageOf(usage: Usage): ResponseUsage {
+  const { promptTokens, completionTokens, totalTokens, promptTokensDetails, completionTokensDetails } = usage;
+  return create(ResponseUsageSchema, {
+    inputTokens: promptTokens,
+    inputTokensDetails: {
+      cachedTokens: promptTokensDetails?.cachedTokens ?? 0,
+      cacheWriteTokens: promptTokensDetails?.cacheWriteTokens ?? 0,
+    },
+    outputTokens: completionTokens,
+    outputTokensDetails: { reasoningTokens: completionTokensDetails?.reasoningTokens ?? 0 },
+    totalTokens,
+  });
+}
+
+function failureCode({ httpStatus }: ParleyError): string {
+  if (httpStatus === 429) return 'rate_limit_exceeded';
+  return httpStatus >= 500 ? 'server_error' : 'invalid_prompt';
+}

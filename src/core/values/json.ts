@@ -26,3 +26,9 @@ function wellFormed(_name: string, value: unknown): unknown {
     return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toWellFormed(), member]));
 }
+
+/** Removes members that are undefined, as the initialiser of a message does not accept them. */
+export function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Partial<{ [K in keyof T]: Exclude<T[K], undefined> }>;
+}

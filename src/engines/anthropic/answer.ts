@@ -4,8 +4,7 @@ import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { objectsOf, stringOf } from '../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ParleyError } from '../../core/values/errors.ts';
-import { isObject } from '../../core/values/json.ts';
-import { present } from '../../core/values/present.ts';
+import { isObject, present } from '../../core/values/json.ts';
 import { malformedResponse } from '../openai/errors.ts';
 
 /** Creates the error that the JSON of an answer reports. */

@@ -6,9 +6,8 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { objectsOf, stringOf } from '../../codec/shape.ts';
-import { isObject, wellFormedJson } from '../../core/values/json.ts';
+import { isObject, present, wellFormedJson } from '../../core/values/json.ts';
 import { invalid } from '../../core/values/parameters.ts';
-import { present } from '../../core/values/present.ts';
 import { applyParameters, type ChatParameters } from '../openai/chat/operator-members.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);

@@ -26,8 +26,8 @@ import { nanoCredits } from '../../core/values/money.ts';
 import type { PageRequest } from '../../core/values/page.ts';
 import type { Dialect } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
+import { pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
-import { pageOf } from '../sql/page-of.ts';
 import {
   type AlertMarkRow,
   type AlertRow,

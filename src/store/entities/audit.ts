@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { AuditEntry, AuditStore } from '../../core/entities/audit.ts';
 import { type AuditId, firstAuditId } from '../../core/values/ids.ts';
 import type { Executor } from '../sql/executor.ts';
+import { pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
-import { pageOf } from '../sql/page-of.ts';
 import { type AuditRow, afterAll } from '../sql/schema.ts';
 import { containing, query, statement } from '../sql/statement.ts';
 

@@ -1,10 +1,13 @@
+import { sql } from 'kysely';
 import type { Account } from '../../core/entities/account.ts';
 import type { IdempotencyStore } from '../../core/entities/idempotency.ts';
 import type { KeyStore } from '../../core/entities/key.ts';
 import type { LedgerStore } from '../../core/entities/ledger.ts';
+import { type EndedSession, endedSessionsMax, type SessionStore } from '../../core/entities/session.ts';
 import type { Store } from '../../core/entities/store.ts';
 import type { UsageStore } from '../../core/entities/usage.ts';
 import { type Executor, reporting } from '../sql/executor.ts';
+import { hasChanged, step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
 import { accountStore } from './accounts.ts';
 import { alertStore } from './alerts.ts';
@@ -13,7 +16,6 @@ import { idempotencyStore } from './idempotency.ts';
 import { keyStore } from './keys.ts';
 import { ledgerStore } from './ledger.ts';
 import { countPrunable, prune } from './prune.ts';
-import { sessionStore } from './sessions.ts';
 import { usageLists } from './usage-lists.ts';
 import { readTotals } from './usage-totals.ts';
 
@@ -65,5 +67,33 @@ function usageStore(executor: Executor): UsageStore {
     totals: (wanted) => readTotals(executor, wanted),
     countPrunable: (cut) => countPrunable(executor, cut),
     prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
+  };
+}
+
+const endedSession = statement((p: Omit<EndedSession, 'untilMs'>) =>
+  query
+    .selectFrom('ended_sessions')
+    .select('session')
+    .where('owner', '=', p.owner)
+    .where('session', '=', p.session),
+);
+const insert = statement(
+  (p: EndedSession) => sql`insert into ended_sessions (owner, session, until_ms)
+    select ${p.owner}, ${p.session}, ${p.untilMs}
+    where (select count(*) from ended_sessions where owner = ${p.owner}) < ${endedSessionsMax}
+    on conflict (owner, session) do update set until_ms = excluded.until_ms`,
+);
+const forget = statement((p: { nowMs: bigint }) =>
+  query.deleteFrom('ended_sessions').where('until_ms', '<=', p.nowMs),
+);
+
+function sessionStore(executor: Executor): SessionStore {
+  return {
+    async end(session, nowMs) {
+      const forgotten = step(forget, { nowMs: BigInt(nowMs) });
+      const [, ...inserted] = await executor.run({ steps: [forgotten, step(insert, session)] });
+      return hasChanged(inserted);
+    },
+    isEnded: async (session) => (await executor.get(endedSession, session)) !== undefined,
   };
 }

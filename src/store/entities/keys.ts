@@ -5,8 +5,8 @@ import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { AccountId, KeyId } from '../../core/values/ids.ts';
 import { idList } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
+import { pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
-import { pageOf } from '../sql/page-of.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
 import { change, insertAudit } from './audit.ts';
@@ -213,4 +213,22 @@ function toKey(row: KeyRow): Key {
       ? { label: row.person, subject: row.subject, session: row.provider_session }
       : undefined,
   };
+}
+
+const minuteMs = 60_000;
+/** The number of keys whose last minute is in memory. */
+const keysMax = 10_000;
+
+/** The last use of each key, written with a request once a minute. */
+export class LastUses {
+  readonly #minutes = new Map<KeyId, number>();
+
+  /** The start of the minute of a use; undefined if it was noted before. */
+  note(id: KeyId, atMs: number): number | undefined {
+    const minute = Math.floor(atMs / minuteMs);
+    if (this.#minutes.get(id) === minute) return undefined;
+    if (this.#minutes.size >= keysMax) this.#minutes.clear();
+    this.#minutes.set(id, minute);
+    return minute * minuteMs;
+  }
 }

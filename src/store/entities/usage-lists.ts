@@ -7,7 +7,7 @@ import { timeOfId } from '../../core/values/ids.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { Dialect } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
-import { pageOf } from '../sql/page-of.ts';
+import { pageOf } from '../sql/executor.ts';
 import { query, type Statement, statement } from '../sql/statement.ts';
 import { toRecord } from './usage-records.ts';
 import { firstRecordMs, idLeadMs, idsBetween, lastRecordMs } from './usage-steps.ts';

@@ -1,16 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { PoolClient } from 'pg';
+import { outcomeBefore } from '../../core/books/enter.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import type { ClaimOutcome, IdempotencyClaim, IdempotencyStore } from '../../core/entities/idempotency.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
+import type { UsageStore } from '../../core/entities/usage.ts';
+import { nanoCredits } from '../../core/values/money.ts';
+import { accountById } from '../entities/accounts.ts';
+import { entityStores } from '../entities/entity-stores.ts';
+import { claimKey, claimOutcome, endClaim } from '../entities/idempotency.ts';
+import { prune } from '../entities/prune.ts';
 import { policyChannel } from '../migrations/postgres-tables.ts';
+import type { Executor } from '../sql/executor.ts';
+import { statement } from '../sql/statement.ts';
 import { openPool } from './database/connection.ts';
 import { PostgresExecutor } from './database/executor.ts';
 import { Health } from './database/health.ts';
 import { Node } from './database/node.ts';
+import { soon } from './database/patience.ts';
 import { KeyCache } from './key-cache.ts';
 import { migrateUrl } from './migrate.ts';
 import { Partitions } from './partitions.ts';
-import { postgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
-import { Groups } from './requests/groups.ts';
+import { Groups, type Operation } from './requests/groups.ts';
+import { Requests } from './requests/requests.ts';
 
 export interface PostgresOptions {
   /** The connection string, with the password if there is one. */
@@ -63,4 +78,154 @@ export async function openPostgresStore({
 function listen(client: PoolClient, onChange: () => void): void {
   client.on('notification', onChange);
   client.query(`listen ${policyChannel}`).catch(() => undefined);
+}
+
+interface NodeRow {
+  readonly epoch: bigint;
+  readonly name: string;
+  readonly version: string;
+  readonly dead: boolean;
+  readonly lease_ends_at_ms: number;
+  readonly late_ms: number;
+}
+
+const nodesInOrder = statement(
+  (_: object) => sql<NodeRow>`select epoch, name, version, dead,
+    (extract(epoch from lease_until) * 1000)::float8 as lease_ends_at_ms,
+    greatest(extract(epoch from clock_timestamp() - lease_until) * 1000, 0)::float8 as late_ms
+  from nodes order by epoch`,
+).map(({ lease_ends_at_ms, late_ms, dead, ...row }) => ({
+  ...row,
+  state: dead ? ('dead' as const) : late_ms > 0 ? ('late' as const) : ('alive' as const),
+  leaseEndsAtMs: Math.round(lease_ends_at_ms),
+  lateMs: Math.round(late_ms),
+}));
+
+interface PostgresStoreDeps {
+  readonly executor: Executor;
+  readonly groups: Groups;
+  readonly node: Node;
+  readonly partitions: Partitions;
+  readonly keyCache: KeyCache;
+  /** Releases the connections. */
+  readonly close: () => Promise<void>;
+}
+
+/** Every operation of the store, on a PostgreSQL database that other nodes may share. */
+function postgresStore(deps: PostgresStoreDeps): Store {
+  const { executor, groups, node, partitions, keyCache } = deps;
+  const policyChanged = () => keyCache.clear();
+  const requests = new Requests({
+    executor,
+    groups,
+    policyChanged,
+    async recover(nowMs) {
+      // Registers the node at once, so that it also releases the requests of nodes that die later.
+      await node.epoch();
+      await partitions.keepAhead(nowMs);
+      return endRequestsOfDeadNodes(deps, nowMs);
+    },
+  });
+  const claims = new Claims(deps);
+  const stores = entityStores(executor, {
+    findKey: (hash) => keyCache.find(hash),
+    policyChanged,
+    credits: {
+      async available(id) {
+        const { balance = 0n, held = 0n } = (await executor.get(accountById, { id })) ?? {};
+        return nanoCredits(balance - held);
+      },
+      enter: (entry, audit) => groups.run(enteringOf(entry, audit)),
+    },
+    claim: (claim) => claims.claim(claim),
+  });
+  return {
+    ...stores,
+    usage: { ...stores.usage, prune: pruningPartitions(deps) },
+    requests,
+    nodes: {
+      async list() {
+        const nodes = await executor.all(nodesInOrder, {});
+        return nodes.map(({ epoch, ...state }) => ({ ...state, isOwn: node.is(epoch) }));
+      },
+    },
+    async close() {
+      claims.close();
+      await groups.close();
+      await node.close(requests.isIdle);
+      await deps.close();
+    },
+  };
+}
+
+/** Drops the partitions of whole months first. */
+function pruningPartitions({ partitions, executor }: PostgresStoreDeps): UsageStore['prune'] {
+  return async (cut, recordsMax, audit) => {
+    const dropped = await partitions.drop(cut.recordsBeforeMs, recordsMax, audit);
+    const entry = dropped === 0 ? audit : undefined;
+    const { records, ...pruned } = await prune(executor, cut, recordsMax - dropped, entry);
+    return { ...pruned, records: records + dropped };
+  };
+}
+
+/** Pause before another attempt to free a key that may have been claimed. */
+const freeAgainMs = 1_000;
+
+/** Claims on Idempotency-Keys by this node. */
+class Claims implements Pick<IdempotencyStore, 'claim'> {
+  readonly #deps: Pick<PostgresStoreDeps, 'node' | 'executor'>;
+  #isClosed = false;
+
+  constructor(deps: Pick<PostgresStoreDeps, 'node' | 'executor'>) {
+    this.#deps = deps;
+  }
+
+  async claim(claim: IdempotencyClaim): Promise<ClaimOutcome> {
+    const { node, executor } = this.#deps;
+    const claiming = node
+      .epoch()
+      .then((nodeEpoch) => executor.run({ steps: claimKey({ ...claim, nodeEpoch }) }));
+    try {
+      return claimOutcome(claim, await soon(claiming));
+    } catch (error) {
+      // The key may be claimed, or may be claimed soon.
+      void claiming.catch(() => undefined).then(() => this.#free(claim));
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #free(claim: IdempotencyClaim): Promise<void> {
+    while (!this.#isClosed) {
+      await sleep(freeAgainMs, undefined, { ref: false });
+      try {
+        await this.#deps.executor.run({ steps: [endClaim({ claim, answer: undefined })] });
+        return;
+      } catch {
+        // The database is still unreachable.
+      }
+    }
+  }
+}
+
+/** A load or an adjustment. */
+function enteringOf(entry: LedgerEntry, audit: AuditEntry): Operation<EntryOutcome> {
+  const { accountId, amount } = entry;
+  return {
+    accountId,
+    entry,
+    decide(rows, writes) {
+      const funds = rows.funds(accountId);
+      const outcome = outcomeBefore(funds, entry, rows.entry(entry));
+      if (outcome) return outcome;
+      funds.balance += amount;
+      rows.addEntry(entry);
+      writes.insertedEntries.push(entry);
+      writes.audits.push(audit);
+      return 'entered';
+    },
+  };
 }

@@ -1,19 +1,27 @@
 /** Serves the RPCs over gRPC with grpc-js. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
-import type { IncomingHttpHeaders } from 'node:http2';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import type {
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+  ServerHttp2Stream,
+  ServerStreamResponseOptions,
+} from 'node:http2';
+import { type Message, toBinary } from '@bufbuild/protobuf';
+import { Metadata, Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
+import { drained } from '../drained.ts';
+import { answerEncoder } from '../encode-once.ts';
 import { keepOpen } from '../http/http2-stream.ts';
 import type { StreamHandler } from '../http/server.ts';
 import { requestHead, takeKeyHeader } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
+import type { Received } from '../rpc/request.ts';
 import { noSuchMethod } from '../rpc/request-errors.ts';
-import { type AnyRpc, type RpcLimits, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, answerRpc, type RpcLimits, rpcPath, streamRpc } from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import { refuse } from './errors.ts';
+import { refuse, sendTrailers, serviceError } from './errors.ts';
 import { receiveFrom, unpackerOf } from './request.ts';
-import { AnswerStream, answer, encoderOf, type GrpcCall } from './response.ts';
 
 /** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
 type GrpcHandler = (stream: AnswerStream, headers: IncomingHttpHeaders) => void;
@@ -92,4 +100,117 @@ function streamHandlerOf(server: Server): GrpcHandler {
   const [handler] = http2 instanceof EventEmitter ? http2.listeners('stream') : [];
   if (handler !== undefined) return handler as GrpcHandler;
   throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
+}
+
+/** A stream as grpc-js sees it: grpc-js writes the answer there, and never reads the request. */
+class AnswerStream extends EventEmitter {
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    super();
+    this.#stream = stream;
+    for (const event of ['close', 'wantTrailers']) stream.once(event, () => this.emit(event));
+  }
+
+  get session() {
+    return this.#stream.session;
+  }
+
+  get destroyed(): boolean {
+    return this.#stream.destroyed;
+  }
+
+  get closed(): boolean {
+    return this.#stream.closed;
+  }
+
+  respond(headers: OutgoingHttpHeaders, options: ServerStreamResponseOptions): void {
+    this.#stream.respond(headers, options);
+  }
+
+  write(bytes: Buffer, written: (error?: Error | null) => void): void {
+    this.#stream.write(bytes, written);
+  }
+
+  sendTrailers(trailers: OutgoingHttpHeaders): void {
+    sendTrailers(this.#stream, trailers);
+  }
+
+  end(): void {
+    this.#stream.end();
+  }
+
+  pause(): void {}
+
+  /** grpc-js discards the rest of the request of an answered call. */
+  resume(): void {
+    this.#stream.resume();
+  }
+}
+
+type GrpcCall = ServerDuplexStream<unknown, Buffer>;
+
+/** Encodes a message in a Buffer, as grpc-js requires. */
+type Encode = (message: Message) => Buffer;
+
+function encoderOf(rpc: AnyRpc): Encode {
+  const operation = 'operation' in rpc ? rpc.operation : undefined;
+  return answerEncoder(operation, (message: Message) => {
+    const { buffer, byteOffset, byteLength } = toBinary(rpc.method.output, message);
+    return Buffer.from(buffer, byteOffset, byteLength);
+  });
+}
+
+/** Runs an RPC and sends its answer. Never rejects. */
+async function answer(
+  rpc: AnyRpc,
+  receive: () => Promise<Received>,
+  call: GrpcCall,
+  served: ServedCall,
+  encode: Encode,
+): Promise<void> {
+  // The client has left, or its deadline has passed.
+  call.on('cancelled', () => served.cancel());
+  if (call.cancelled) served.cancel();
+  let hasBegun = false;
+  const begin = () => {
+    if (!hasBegun) call.sendMetadata(answerHead(served));
+    hasBegun = true;
+  };
+  try {
+    const received = await receive();
+    if (isStreamed(rpc)) {
+      // The client of a session may wait for its head before it speaks.
+      if (rpc.kind === 'session') begin();
+      const { batches, toMessage } = streamRpc(rpc, received, served);
+      for await (const parts of batches) {
+        begin();
+        // A slow client slows the engine.
+        for (const part of parts)
+          if (!call.write(encode(toMessage(part)))) await drained(call, served.signal);
+      }
+      begin();
+    } else {
+      const response = await answerRpc(rpc, received, served);
+      begin();
+      call.write(encode(response));
+    }
+    call.end();
+  } catch (error) {
+    begin();
+    call.emit('error', serviceError(error, served));
+  } finally {
+    served.finish();
+  }
+}
+
+function isStreamed({ method: { methodKind } }: AnyRpc): boolean {
+  return methodKind === 'server_streaming' || methodKind === 'bidi_streaming';
+}
+
+function answerHead({ id, answerHeaders, rateHeaders }: ServedCall): Metadata {
+  const head = new Metadata();
+  head.set('x-request-id', id);
+  for (const [name, value] of Object.entries({ ...rateHeaders, ...answerHeaders })) head.set(name, value);
+  return head;
 }

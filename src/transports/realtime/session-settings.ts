@@ -9,8 +9,16 @@ import type { TurnDetection } from '../../core/realtime/turn-cutter.ts';
 import { isObject } from '../../core/values/json.ts';
 import { textOf } from './client-event.ts';
 import { invalid } from './errors.ts';
-import { type Format, formatJson, formatOf, pcm } from './formats.ts';
-import { defaultResponses, promptJson, readResponses, responsesJson } from './response-settings.ts';
+import {
+  defaultResponses,
+  type Format,
+  formatJson,
+  formatOf,
+  pcm,
+  promptJson,
+  readResponses,
+  responsesJson,
+} from './response-settings.ts';
 
 export interface Settings {
   /** Whether the client opened a session for transcription alone. */

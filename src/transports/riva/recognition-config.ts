@@ -4,7 +4,7 @@ import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
 import type { AudioEncoding as RawEncoding } from '../../core/entities/live.ts';
 import type { RawForm } from '../../core/entities/raw-audio.ts';
 import { sampleRateOf } from '../../core/realtime/transcribe-request.ts';
-import { invalid } from './own-terms.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 
 const rawEncodings: Readonly<Partial<Record<AudioEncoding, RawEncoding>>> = {
   [AudioEncoding.LINEAR_PCM]: 'pcm16',
@@ -46,4 +46,24 @@ export function checkedConfig(config: RecognitionConfig | undefined): Recognitio
 export function languageOf({ languageCode }: RecognitionConfig): string | undefined {
   const [language = ''] = languageCode.toLowerCase().split(/[-_]/);
   return language === '' || language === 'multi' ? undefined : language;
+}
+
+/** Riva's names by core's. */
+type Names = Readonly<Record<string, string>>;
+
+/** The error for Riva's clients. An error without a field stays as it is. */
+export function inOwnTerms(thrown: unknown, names: Names): ParleyError {
+  const error = toParleyError(thrown);
+  const { code, param, message, advice } = error;
+  const name = param === undefined ? undefined : names[param];
+  if (name === undefined) return error;
+  const inOwnTerms = Object.entries(names).reduce(
+    (text, [from, to]) => text.replaceAll(`\`${from}\``, `\`${to}\``),
+    message,
+  );
+  return new ParleyError(code, { message: inOwnTerms, advice, param: name, cause: error });
+}
+
+export function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_input', { message, param });
 }

@@ -18,8 +18,7 @@ import type { Call } from '../../core/access/call.ts';
 import type { RawAudio } from '../../core/entities/raw-audio.ts';
 import type { Services } from '../../core/services.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { inOwnTerms } from './own-terms.ts';
-import { checkedConfig, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';
+import { checkedConfig, inOwnTerms, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';
 
 const names = { file: 'audio', timestamp_granularities: 'enable_word_time_offsets' };
 const channelsMax = 8;

@@ -15,8 +15,7 @@ import type { LiveSession } from '../../core/realtime/live-session.ts';
 import type { SessionReport } from '../../core/realtime/reports.ts';
 import { checkedAudio, feed, sampleRateOf, toDetection } from '../../core/realtime/transcribe-request.ts';
 import type { Services } from '../../core/services.ts';
-import { invalid } from './own-terms.ts';
-import { checkedConfig, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';
+import { checkedConfig, invalid, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';
 
 interface Deps extends Pick<Services, 'realtime'> {
   readonly rawAudio: RawAudio;

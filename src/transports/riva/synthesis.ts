@@ -18,7 +18,7 @@ import type { Services } from '../../core/services.ts';
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { quote } from '../../core/values/quote.ts';
-import { inOwnTerms } from './own-terms.ts';
+import { inOwnTerms } from './recognition-config.ts';
 
 const names = { input: 'text', model: 'voice_name', voice: 'voice_name', response_format: 'encoding' };
 

@@ -11,8 +11,8 @@ import {
 import { type Excess, JsonScan, type RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
 import { refuseUnknownMembers } from '../../codec/unknown-fields.ts';
-import { breathe } from '../../core/values/breathe.ts';
 import { ParleyError } from '../../core/values/errors.ts';
+import { breathe } from '../../core/values/soon.ts';
 import { refuseExcess } from '../refusals.ts';
 import { malformed, notOneMessage } from './request-errors.ts';
 

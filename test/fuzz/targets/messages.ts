@@ -7,8 +7,8 @@ import { type MessageEvent, MessageParamsSchema } from '../../../gen/parley/mess
 import { jsonCodec } from '../../../src/codec/codec.ts';
 import { encodeMessage, encodeMessageEvent } from '../../../src/codec/messages.ts';
 import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
-import { MessageAnswer } from '../../../src/core/messages/answer.ts';
 import { toChatParams } from '../../../src/core/messages/chat-params.ts';
+import { MessageAnswer } from '../../../src/core/messages/dialect.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
 import type { FuzzTarget } from '../target.ts';

@@ -7,8 +7,8 @@ import { type ResponseEvent, ResponseParamsSchema } from '../../../gen/parley/re
 import { jsonCodec } from '../../../src/codec/codec.ts';
 import { encodeEvent } from '../../../src/codec/responses.ts';
 import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
-import { ResponseAnswer } from '../../../src/core/responses/answer.ts';
 import { toChatParams } from '../../../src/core/responses/chat-params.ts';
+import { ResponseAnswer } from '../../../src/core/responses/dialect.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
 import type { FuzzTarget } from '../target.ts';

@@ -4,8 +4,12 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { audioFormats } from '../../../src/core/entities/engine.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
-import { createEncoderPool, type EncoderPool, type PcmSource } from '../../../src/media/encoding/encode.ts';
-import { pcmInFlightSamplesMax } from '../../../src/media/encoding/pcm-source.ts';
+import {
+  createEncoderPool,
+  type EncoderPool,
+  type PcmSource,
+  pcmInFlightSamplesMax,
+} from '../../../src/media/encoding/encode.ts';
 import { threadShare } from '../../support/thread-cpu.ts';
 import { inChunks, speechLike } from '../signals.ts';
 

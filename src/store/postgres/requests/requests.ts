@@ -14,7 +14,7 @@ import { answered, type RecordEnd, type RecordStart } from '../../../core/entiti
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { RequestId } from '../../../core/values/ids.ts';
 import { countedToText, countsOfOwners } from '../../entities/counts.ts';
-import { LastUses } from '../../entities/last-uses.ts';
+import { LastUses } from '../../entities/keys.ts';
 import { endedRow, endRow, startedRow } from '../../entities/usage-records.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { unusable } from '../database/storage-failures.ts';
