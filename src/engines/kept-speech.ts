@@ -1,4 +1,7 @@
-/** Memory for speech that waits for an engine, counted over all sessions. */
+/** Speech that waits for an engine, and its memory, counted over all sessions. */
+import type { LiveText, LiveTurn, LiveTurnOptions, Samples } from '../core/entities/live.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import { OwnSignal } from '../core/values/signal.ts';
 
 /** Bytes of all accounts together: about an hour of speech. One account may have a quarter. */
 const bytesMax = 128 * 1024 ** 2;
@@ -35,5 +38,62 @@ export class KeptSpeech {
     const own = (bytesByAccount.get(this.#account) ?? 0) + bytes;
     if (own > 0) bytesByAccount.set(this.#account, own);
     else bytesByAccount.delete(this.#account);
+  }
+}
+
+const retryAfterSeconds = 5;
+
+/** A turn that is recognised whole at its end. */
+export abstract class KeptTurn implements LiveTurn {
+  protected readonly options: LiveTurnOptions;
+  /** Aborts with the session, and when the turn is dropped. */
+  protected readonly stop = new OwnSignal();
+  protected parts: Samples[] = [];
+  protected isOver = false;
+  readonly #kept: KeptSpeech;
+
+  constructor(options: LiveTurnOptions) {
+    this.options = options;
+    this.stop.owner = options.signal.owner;
+    this.#kept = new KeptSpeech(options.signal.owner);
+  }
+
+  add(samples: Samples): void {
+    if (this.isOver) return;
+    if (this.#kept.add(samples.byteLength)) this.parts.push(samples);
+    else this.options.onFailure(this.#endWith(new ParleyError('overloaded', { retryAfterSeconds })));
+  }
+
+  async finish(): Promise<LiveText> {
+    const { signal } = this.options;
+    const stop = () => this.stop.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    try {
+      return await this.recognise();
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.end();
+    }
+  }
+
+  drop(): void {
+    this.#endWith(new ParleyError('request_cancelled'));
+  }
+
+  /** Recognises the speech so far, until `stop` aborts. */
+  protected abstract recognise(): Promise<LiveText>;
+
+  protected end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.parts = [];
+    this.#kept.remove();
+  }
+
+  #endWith(error: ParleyError): ParleyError {
+    this.stop.abort(error);
+    this.end();
+    return error;
   }
 }

@@ -1,85 +1,39 @@
-/**
- * Live turns for an engine that transcribes files. Each turn is collected, then sent as one WAV file, so there are no
- * partial texts.
- */
+/** Live turns for an engine that transcribes files. Each turn is sent as one WAV file, so there are no partial texts. */
 import type { TranscriptionEngine, TranscriptWord } from '../core/entities/engine.ts';
 import {
   type LiveSpeaker,
   type LiveText,
-  type LiveTurn,
   type LiveTurnOptions,
   liveSampleRate,
 } from '../core/entities/live.ts';
 import { ParleyError } from '../core/values/errors.ts';
-import { OwnSignal } from '../core/values/signal.ts';
+import { joinBytes } from '../media/encoders/encoder.ts';
 import { wavHeader } from '../media/encoders/wav.ts';
-import { KeptSpeech } from './kept-speech.ts';
-
-const retryAfterSeconds = 5;
+import { KeptTurn } from './kept-speech.ts';
 
 export function uploadSpeaker(engine: TranscriptionEngine): LiveSpeaker {
   return { listen: (options) => new UploadedTurn(engine, options), close: () => undefined };
 }
 
-class UploadedTurn implements LiveTurn {
+class UploadedTurn extends KeptTurn {
   readonly #engine: TranscriptionEngine;
-  readonly #options: LiveTurnOptions;
-  readonly #kept: KeptSpeech;
-  readonly #dropped = new OwnSignal();
-  #parts: Int16Array[] = [];
-  #bytes = 0;
 
   constructor(engine: TranscriptionEngine, options: LiveTurnOptions) {
+    super(options);
     this.#engine = engine;
-    this.#options = options;
-    this.#dropped.owner = options.signal.owner;
-    this.#kept = new KeptSpeech(options.signal.owner);
   }
 
-  add(samples: Int16Array): void {
-    if (this.#dropped.aborted) return;
-    if (!this.#kept.add(samples.byteLength)) {
-      const error = new ParleyError('overloaded', { retryAfterSeconds });
-      this.#dropped.abort(error);
-      this.#forget();
-      this.#options.onFailure(error);
-      return;
-    }
-    this.#parts.push(samples);
-    this.#bytes += samples.byteLength;
-  }
-
-  async finish(): Promise<LiveText> {
-    const { signal, language } = this.#options;
-    const onAbort = () => this.#dropped.abort(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    try {
-      return await this.#transcribe(language);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      this.#forget();
-    }
-  }
-
-  drop(): void {
-    this.#dropped.abort(new ParleyError('request_cancelled'));
-    this.#forget();
-  }
-
-  #forget(): void {
-    this.#parts = [];
-    this.#kept.remove();
-  }
-
-  async #transcribe(language: string | undefined): Promise<LiveText> {
+  protected async recognise(): Promise<LiveText> {
     const texts: string[] = [];
     const words: TranscriptWord[] = [];
-    const request = { audio: this.#file(), fileName: 'turn.wav', language, signal: this.#dropped };
-    for await (const event of this.#engine.transcribe({
-      ...request,
+    const events = this.#engine.transcribe({
+      audio: this.#file(),
+      fileName: 'turn.wav',
+      language: this.options.language,
+      signal: this.stop,
       words: this.#engine.reportsTimes !== false,
-    })) {
+    });
+    for await (const event of events) {
       if (event.kind === 'segment') {
         texts.push(event.segment.text.trim());
         words.push(...event.segment.words);
@@ -93,14 +47,8 @@ class UploadedTurn implements LiveTurn {
   }
 
   #file(): Uint8Array {
-    const header = wavHeader(liveSampleRate, this.#bytes);
-    const file = new Uint8Array(header.length + this.#bytes);
-    file.set(header);
-    let at = header.length;
-    for (const { buffer, byteOffset, byteLength } of this.#parts) {
-      file.set(new Uint8Array(buffer, byteOffset, byteLength), at);
-      at += byteLength;
-    }
-    return file;
+    const parts = this.parts.map((part) => new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    return joinBytes([wavHeader(liveSampleRate, bytes), ...parts]);
   }
 }

@@ -1,17 +1,15 @@
 /** The threads of Moonshine, for files and for live speech: each takes up to 250 MB while it has work. */
-
 import {
   joinSamples,
   type LiveSpeaker,
   type LiveText,
-  type LiveTurn,
   type LiveTurnOptions,
   liveSampleRate,
+  type Samples,
 } from '../../../core/entities/live.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
-import { OwnSignal } from '../../../core/values/signal.ts';
 import { createThreadPool, siblingWorker, type TaskGroup, type ThreadPool } from '../../../threads/pool.ts';
-import { KeptSpeech } from '../../kept-speech.ts';
+import { KeptTurn } from '../../kept-speech.ts';
 import type { RecognisedWord } from '../../recordings/transcript.ts';
 import type { Recogniser } from '../recogniser.ts';
 import type { MoonshineTask } from './moonshine-worker.ts';
@@ -36,13 +34,12 @@ export function createMoonshine(threadsMax: number): Recogniser {
     idleMs,
     abortEndsThread: true,
   });
-  const turns = new LiveTurns(pool, threads);
   return {
     async openFile(signal, owner) {
       const group = pool.enter(signal, { owner });
       return ({ samples }) => group.run({ samples }, [samples.buffer]);
     },
-    openSpeaker: () => turns.openSpeaker(),
+    openSpeaker: turnOpener(pool, threads * turnsPerThread),
     close: () => pool.close(),
   };
 }
@@ -59,29 +56,19 @@ const partialSamplesMax = 20 * liveSampleRate;
 const turnsPerThread = 6;
 const retryAfterSeconds = 5;
 
-/** The whole turn is recognised at its end, and while it is open for partial texts. */
-class LiveTurns {
-  readonly #pool: ThreadPool<MoonshineTask, Words>;
-  readonly #turnsMax: number;
-  readonly #turns = new Set<MoonshineTurn>();
-
-  constructor(pool: ThreadPool<MoonshineTask, Words>, threads: number) {
-    this.#pool = pool;
-    this.#turnsMax = threads * turnsPerThread;
-  }
-
-  openSpeaker(): LiveSpeaker {
+/** @param turnsMax turns of all sessions that may be open */
+function turnOpener(pool: ThreadPool<MoonshineTask, Words>, turnsMax: number): () => LiveSpeaker {
+  let open = 0;
+  return () => {
     const own = new Set<MoonshineTurn>();
     return {
       listen: (options) => {
-        if (this.#turns.size >= this.#turnsMax) {
-          throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
-        }
-        const turn: MoonshineTurn = new MoonshineTurn(this.#pool, options, () => {
-          this.#turns.delete(turn);
+        if (open >= turnsMax) throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
+        const turn: MoonshineTurn = new MoonshineTurn(pool, options, () => {
+          open--;
           own.delete(turn);
         });
-        this.#turns.add(turn);
+        open++;
         own.add(turn);
         return turn;
       },
@@ -89,17 +76,13 @@ class LiveTurns {
         for (const turn of own) turn.drop();
       },
     };
-  }
+  };
 }
 
-class MoonshineTurn implements LiveTurn {
+/** Is recognised while it is open, too, for partial texts. */
+class MoonshineTurn extends KeptTurn {
   readonly #pool: ThreadPool<MoonshineTask, Words>;
-  readonly #options: LiveTurnOptions;
   readonly #onEnd: () => void;
-  readonly #kept: KeptSpeech;
-  /** Ends the thread that recognises the turn. */
-  readonly #stop = new OwnSignal();
-  #parts: Int16Array[] = [];
   #samples = 0;
   /** Samples of the last partial text. */
   #shownSamples = 0;
@@ -107,52 +90,41 @@ class MoonshineTurn implements LiveTurn {
   #partial: TaskGroup<MoonshineTask, Words> | undefined;
   #isPausing = false;
   #isLast = false;
-  #isOver = false;
 
   constructor(pool: ThreadPool<MoonshineTask, Words>, options: LiveTurnOptions, onEnd: () => void) {
+    super(options);
     this.#pool = pool;
-    this.#options = options;
     this.#onEnd = onEnd;
-    this.#kept = new KeptSpeech(options.signal.owner);
-    this.#stop.owner = options.signal.owner;
   }
 
-  add(samples: Int16Array<ArrayBuffer>): void {
-    if (this.#isOver) return;
-    if (!this.#kept.add(samples.byteLength)) {
-      this.#end();
-      this.#options.onFailure(new ParleyError('overloaded', { retryAfterSeconds }));
-      return;
-    }
-    this.#parts.push(samples);
+  override add(samples: Samples): void {
+    super.add(samples);
+    if (this.isOver) return;
     this.#samples += samples.length;
     this.#show();
   }
 
-  async finish(): Promise<LiveText> {
+  override finish(): Promise<LiveText> {
     this.#isLast = true;
     this.#partial?.leave();
-    const { signal } = this.#options;
-    const stop = () => this.#stop.abort(signal.reason);
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
-    try {
-      const words = await this.#recognise(this.#pool.enter(this.#stop, { isOwed: true }));
-      return { text: textOf(words), words };
-    } finally {
-      signal.removeEventListener('abort', stop);
-      this.#end();
-    }
+    return super.finish();
   }
 
-  drop(): void {
-    this.#stop.abort(new ParleyError('request_cancelled'));
-    this.#end();
+  protected async recognise(): Promise<LiveText> {
+    const words = await this.#wordsBy(this.#pool.enter(this.stop, { isOwed: true }));
+    return { text: textOf(words), words };
   }
 
-  /** Recognises the speech so far. */
-  async #recognise(group: TaskGroup<MoonshineTask, Words>): Promise<Words> {
-    const samples = joinSamples(this.#parts);
+  protected override end(): void {
+    if (this.isOver) return;
+    super.end();
+    this.#partial?.leave();
+    this.#onEnd();
+  }
+
+  /** The words so far. */
+  async #wordsBy(group: TaskGroup<MoonshineTask, Words>): Promise<Words> {
+    const samples = joinSamples(this.parts);
     try {
       return samples.length === 0 ? [] : await group.run({ samples }, [samples.buffer]);
     } finally {
@@ -165,9 +137,9 @@ class MoonshineTurn implements LiveTurn {
     const isDue = this.#samples - this.#shownSamples >= partialSamples && this.#samples <= partialSamplesMax;
     if (!isDue || this.#partial !== undefined || this.#isPausing || this.#pool.waiting > 0) return;
     this.#shownSamples = this.#samples;
-    this.#partial = this.#pool.enter(undefined, { owner: this.#stop.owner, isOwed: true });
+    this.#partial = this.#pool.enter(undefined, { owner: this.stop.owner, isOwed: true });
     const startedMs = performance.now();
-    this.#recognise(this.#partial)
+    this.#wordsBy(this.#partial)
       .then((words) => this.#report(textOf(words)))
       // The end of the turn tries again, and reports a failure.
       .catch(() => undefined)
@@ -183,18 +155,9 @@ class MoonshineTurn implements LiveTurn {
   }
 
   #report(text: string): void {
-    if (this.#isLast || this.#isOver || text === '' || text === this.#shown) return;
+    if (this.#isLast || this.isOver || text === '' || text === this.#shown) return;
     this.#shown = text;
-    this.#options.onPartial(text);
-  }
-
-  #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#partial?.leave();
-    this.#parts = [];
-    this.#kept.remove();
-    this.#onEnd();
+    this.options.onPartial(text);
   }
 }
 
