@@ -1,17 +1,15 @@
 /** The part of the app that migrates and copies databases. */
 import type { Config } from '../config/config.ts';
-import type { Side } from '../store/copy/copy-store.ts';
+import type { Side, TableFacts } from '../store/copy/copy-store.ts';
 import { type CopyOptions, copyStore } from '../store/copy/copy-store.ts';
 import { openPostgresSide } from '../store/copy/postgres-side.ts';
 import { openSqliteSide } from '../store/copy/sqlite-side.ts';
-import type { TableFacts } from '../store/copy/table-digest.ts';
 import { firstRecordMs } from '../store/entities/usage-steps.ts';
 import type { OnMigration } from '../store/migrations/migrations.ts';
 import { migrateUrl } from '../store/postgres/migrate.ts';
 import { migrateFolder, pendingMigrations } from '../store/sqlite/open-store.ts';
 
-export type { CopyProgress } from '../store/copy/copy-store.ts';
-export type { TableFacts } from '../store/copy/table-digest.ts';
+export type { CopyProgress, TableFacts } from '../store/copy/copy-store.ts';
 
 export type StoreKind = Config['store']['kind'];
 

@@ -12,7 +12,7 @@ import { isLive, type Key } from '../entities/key.ts';
 import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import { keyKinds } from '../values/key-secret.ts';
-import type { Page } from '../values/page.ts';
+import type { Page } from '../values/parameters.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import { checkFuture, checkOverlap, checkText } from './checks.ts';

@@ -1,6 +1,6 @@
 import type { AccountId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
-import type { Page, PageRequest } from '../values/page.ts';
+import type { Page, PageRequest } from '../values/parameters.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Limited, Limits } from './limits.ts';
 import type { Period, Subscription } from './subscription.ts';

@@ -1,6 +1,6 @@
 import type { AccountId, AlertId, KeyId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
-import type { Page, PageRequest } from '../values/page.ts';
+import type { Page, PageRequest } from '../values/parameters.ts';
 import type { Account } from './account.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Count } from './count.ts';

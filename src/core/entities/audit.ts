@@ -1,5 +1,5 @@
 import { type AuditId, newAuditId } from '../values/ids.ts';
-import type { Page, PageRequest } from '../values/page.ts';
+import type { Page, PageRequest } from '../values/parameters.ts';
 
 /** A change by an administrator, written in the transaction of the change. */
 export interface AuditEntry {

@@ -1,6 +1,6 @@
 import type { AccountId, KeyId } from '../values/ids.ts';
 import type { KeyKind } from '../values/key-secret.ts';
-import type { Page, PageRequest } from '../values/page.ts';
+import type { Page, PageRequest } from '../values/parameters.ts';
 import type { Soon } from '../values/soon.ts';
 import type { AccountFacts } from './account.ts';
 import type { AuditEntry } from './audit.ts';

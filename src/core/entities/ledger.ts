@@ -1,6 +1,6 @@
 import type { AccountId, LedgerEntryId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
-import type { Page, PageRequest } from '../values/page.ts';
+import type { Page, PageRequest } from '../values/parameters.ts';
 import type { AuditEntry } from './audit.ts';
 
 export interface LedgerEntry {

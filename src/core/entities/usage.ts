@@ -1,7 +1,7 @@
 import { errorTable, type ReachedLimit } from '../values/errors.ts';
 import type { AccountId, KeyId, RequestId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
-import type { Page, PageRequest } from '../values/page.ts';
+import type { Page, PageRequest } from '../values/parameters.ts';
 import type { Signal } from '../values/signal.ts';
 import type { AuditEntry } from './audit.ts';
 import { scopes } from './key.ts';

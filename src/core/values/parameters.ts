@@ -1,7 +1,17 @@
 /** Checks of request fields that several services share. */
 import { bounds, isWithin, matches } from './bounds.ts';
 import { ParleyError } from './errors.ts';
-import type { Page, PageRequest } from './page.ts';
+
+export interface Page<T, Id extends string> {
+  readonly items: readonly T[];
+  /** The `after` of the next page; undefined on the last page. */
+  readonly nextAfter: Id | undefined;
+}
+
+export interface PageRequest {
+  readonly size: number;
+  readonly after: string | undefined;
+}
 
 const pageSizeDefault = 100;
 

@@ -23,7 +23,7 @@ import {
 import { limitsFromText } from '../../core/entities/limits.ts';
 import type { AccountId, AlertId, KeyId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
-import type { PageRequest } from '../../core/values/page.ts';
+import type { PageRequest } from '../../core/values/parameters.ts';
 import type { Dialect } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
 import { pageOf } from '../sql/executor.ts';

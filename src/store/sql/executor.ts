@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../../core/values/page.ts';
+import type { Page, PageRequest } from '../../core/values/parameters.ts';
 import type { Job, JobResult } from './job.ts';
 import type { Statement } from './statement.ts';
 

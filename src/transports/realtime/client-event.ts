@@ -2,8 +2,9 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Item, ItemPart } from '../../core/realtime/items.ts';
 import { newRealtimeId } from '../../core/realtime/response-output.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
-import { invalid } from './errors.ts';
+import { restMessage } from '../rest/errors.ts';
 
 export interface ClientEvent extends JsonObject {
   readonly type: string;
@@ -101,4 +102,25 @@ function readPart(part: JsonObject): ItemPart {
     'item.content',
     'Parts are input_text, output_text, input_image with an image_url, or audio with its `transcript`. Send audio with input_audio_buffer.append.',
   );
+}
+
+/** An error with a code on which OpenAI's clients depend. */
+export class RealtimeError extends ParleyError {
+  readonly realtimeCode: string;
+
+  constructor(realtimeCode: string, message: string, param?: string) {
+    super('invalid_input', { message, ...(param !== undefined && { param }) });
+    this.realtimeCode = realtimeCode;
+  }
+}
+
+export function invalid(param: string | undefined, message: string): ParleyError {
+  return new ParleyError('invalid_input', { message, ...(param !== undefined && { param }) });
+}
+
+/** @param error the description of an `error` event, and of a turn or a response that failed */
+export function describeError(error: ParleyError) {
+  const type = error.httpStatus >= 500 ? 'server_error' : 'invalid_request_error';
+  const code = error instanceof RealtimeError ? error.realtimeCode : error.code;
+  return { type, code, message: restMessage(error), param: error.param ?? null };
 }

@@ -4,8 +4,14 @@ import type { TokenUsage } from '../../core/entities/usage.ts';
 import type { Conversation, ResponseRefusal } from '../../core/realtime/conversation.ts';
 import type { History, Item } from '../../core/realtime/items.ts';
 import type { ResponseFacts, ResponseReport } from '../../core/realtime/response-reports.ts';
-import { type ClientEvent, readItem, requiredText, textOf } from './client-event.ts';
-import { describeError, RealtimeError } from './errors.ts';
+import {
+  type ClientEvent,
+  describeError,
+  RealtimeError,
+  readItem,
+  requiredText,
+  textOf,
+} from './client-event.ts';
 import { readRequest, responsesJson } from './response-settings.ts';
 import type { Settings } from './session-settings.ts';
 

@@ -7,9 +7,17 @@ import type { SessionReport } from '../../core/realtime/reports.ts';
 import type { OpenSession, RealtimeOperations } from '../../core/realtime/service.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { ServedCall } from '../run-call.ts';
-import { audioOf, type ClientEvent, hasType, parseEvent, textOf } from './client-event.ts';
+import {
+  audioOf,
+  type ClientEvent,
+  describeError,
+  hasType,
+  invalid,
+  parseEvent,
+  RealtimeError,
+  textOf,
+} from './client-event.ts';
 import { addedEvents, converse, responseEvents } from './conversation-events.ts';
-import { describeError, invalid, RealtimeError } from './errors.ts';
 import { EventSocket } from './event-socket.ts';
 import {
   checkType,

@@ -8,8 +8,7 @@ import type { AudioEncoding } from '../../core/entities/live.ts';
 import type { History, Item } from '../../core/realtime/items.ts';
 import type { ResponseRequest, ResponseSettings } from '../../core/realtime/response-reports.ts';
 import { isObject } from '../../core/values/json.ts';
-import { readItem, requiredText, textOf } from './client-event.ts';
-import { invalid } from './errors.ts';
+import { invalid, readItem, requiredText, textOf } from './client-event.ts';
 
 const instructionBytesMax = 65_536;
 const toolBytesMax = 131_072;

@@ -7,8 +7,7 @@ import type { OfferedConversation } from '../../core/realtime/service.ts';
 import { toDetection } from '../../core/realtime/transcribe-request.ts';
 import type { TurnDetection } from '../../core/realtime/turn-cutter.ts';
 import { isObject } from '../../core/values/json.ts';
-import { textOf } from './client-event.ts';
-import { invalid } from './errors.ts';
+import { invalid, textOf } from './client-event.ts';
 import {
   defaultResponses,
   type Format,

@@ -1,16 +1,18 @@
-import { create, type JsonObject } from '@bufbuild/protobuf';
+import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import {
   CountMessageTokensRequestSchema,
   type CreateMessageResponse,
   type Message,
   type MessageEvent,
+  MessageEventSchema,
   type MessageParams,
   MessageParamsSchema,
+  MessageSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { encodeMessage, encodeMessageEvent } from '../../codec/messages.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
+import { isObject } from '../../core/values/json.ts';
 import { type RestDialect, readStreamable } from './dialect.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { accept, type RestLimits, requireMembers } from './request.ts';
@@ -65,4 +67,26 @@ function eventForm(exchange: Exchange) {
     toEvent: (event: MessageEvent) => sseEvent(JSON.stringify(encodeMessageEvent(event)), event.type),
     toError: (error: ParleyError) => sseEvent(JSON.stringify(exchange.errorBody(error)), 'error'),
   };
+}
+
+const promisedAtEnd: JsonObject = { stop_reason: null, stop_sequence: null };
+
+const messageCodec = jsonCodec(MessageSchema);
+const eventCodec = jsonCodec(MessageEventSchema);
+
+export function encodeMessage(message: Message): JsonObject {
+  return { ...promisedAtEnd, ...objectOf(messageCodec.encode(message)) };
+}
+
+export function encodeMessageEvent(event: MessageEvent): JsonObject {
+  const json = objectOf(eventCodec.encode(event));
+  if (event.message) return { ...json, message: encodeMessage(event.message) };
+  if (event.type !== 'message_delta') return json;
+  return { ...json, delta: { ...promisedAtEnd, ...objectOf(json['delta']) } };
+}
+
+/** The JSON is the encoder's own. */
+function objectOf(json: JsonValue | undefined): JsonObject {
+  if (!isObject(json)) throw new Error('an answer is not an object');
+  return json;
 }

@@ -5,12 +5,12 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { type MessageEvent, MessageParamsSchema } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { jsonCodec } from '../../../src/codec/codec.ts';
-import { encodeMessage, encodeMessageEvent } from '../../../src/codec/messages.ts';
 import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
 import { toChatParams } from '../../../src/core/messages/chat-params.ts';
 import { MessageAnswer } from '../../../src/core/messages/dialect.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
+import { encodeMessage, encodeMessageEvent } from '../../../src/transports/rest/messages.ts';
 import type { FuzzTarget } from '../target.ts';
 
 const seal = new ReasoningSeal('secret');

@@ -5,12 +5,12 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { type ResponseEvent, ResponseParamsSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../../src/codec/codec.ts';
-import { encodeEvent } from '../../../src/codec/responses.ts';
 import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
 import { toChatParams } from '../../../src/core/responses/chat-params.ts';
 import { ResponseAnswer } from '../../../src/core/responses/dialect.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
+import { encodeEvent } from '../../../src/transports/rest/responses.ts';
 import type { FuzzTarget } from '../target.ts';
 
 const paramsCodec = jsonCodec(ResponseParamsSchema);

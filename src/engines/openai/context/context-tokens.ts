@@ -1,8 +1,8 @@
+import { numberOf } from '../../../codec/shape.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { isObject } from '../../../core/values/json.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import type { Upstream, UpstreamDeps } from '../calls/upstream.ts';
-import { numberOf } from '../json-values.ts';
 import { type Known, kept, type ReportedValue } from '../reported-value.ts';
 
 const listBytesMax = 4 * 1024 * 1024;

@@ -1,8 +1,9 @@
 /** Reads an upstream's transcript and ignores impossible times. */
+
+import { numberOf, textOf } from '../../../codec/shape.ts';
 import type { SegmentDetails, TranscriptSegment, TranscriptWord } from '../../../core/entities/engine.ts';
 import { isObject } from '../../../core/values/json.ts';
 import { malformedResponse } from '../errors.ts';
-import { numberOf, textOf } from '../json-values.ts';
 
 /** Longer durations are ignored. So are later times if the length of the audio is unknown. */
 const audioMsMax = 24 * 60 * 60 * 1000;

@@ -1,10 +1,11 @@
 /** The voices of a speech model: from the configuration, or as its upstream lists them. */
+
+import { textOf } from '../../../codec/shape.ts';
 import type { Voice, VoiceList } from '../../../core/entities/engine.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { isObject } from '../../../core/values/json.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import type { Upstream } from '../calls/upstream.ts';
-import { textOf } from '../json-values.ts';
 import type { Known } from '../reported-value.ts';
 
 const listBytesMax = 4 * 1024 * 1024;
