@@ -2,7 +2,14 @@
 import { getAsset } from 'node:sea';
 import { Worker as FileWorker, type WorkerOptions } from 'node:worker_threads';
 
-export { isMainThread, MessageChannel, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+export {
+  isMainThread,
+  MessageChannel,
+  parentPort,
+  receiveMessageOnPort,
+  threadId,
+  workerData,
+} from 'node:worker_threads';
 
 export class Worker extends FileWorker {
   /** @param entry from `siblingWorker`; only the file name counts, which the build keeps unique */

@@ -1,24 +1,34 @@
 /** The entry of the writer thread, which has the only writing connection. */
-import { receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { receiveMessageOnPort, threadId, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { prepareToWrite } from '../database/connection.ts';
 import { OpenFiles } from '../database/data-folder.ts';
 import { BatchRunner } from './batch-runner.ts';
-import type { WriterSettings } from './messages.ts';
+import type { Batch, WriterSettings } from './messages.ts';
 
 /** How long a batch waits for another writing program. */
 const busyMsMax = 5_000;
+
+/** Then the event loop of the thread may do its own work. The build of the executable runs this code on the main thread. */
+const sleepMsMax = threadId === 0 ? 0 : 1_000;
+
+type Message = Batch | 'close';
 
 const { path, files, batches: port, sent }: WriterSettings = workerData;
 const connection = new Sqlite(path, { fileMustExist: true, timeout: busyMsMax });
 prepareToWrite(connection);
 const batches = new BatchRunner(connection, new OpenFiles(files));
 let received = 0;
-const next = () => {
-  // The thread sleeps here, as waking its event loop takes longer and costs both threads more.
-  Atomics.wait(sent, 0, received++);
-  return receiveMessageOnPort(port)?.message;
-};
-for (let batch = next(); batch !== 'close'; batch = next()) port.postMessage(batches.run(batch));
-batches.close();
-port.close();
+// Sleeps until the next batch, as waking the thread's event loop takes longer and costs both threads more.
+port.on('message', (first: Message) => {
+  for (let message: Message | undefined = first; message; message = receiveMessageOnPort(port)?.message) {
+    received++;
+    if (message === 'close') {
+      batches.close();
+      port.close();
+      return;
+    }
+    port.postMessage(batches.run(message));
+    Atomics.wait(sent, 0, received, sleepMsMax);
+  }
+});
