@@ -5,6 +5,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { settingValues } from '../../config/setting-values.ts';
+import { present } from '../../core/values/json.ts';
 import { systemCode } from '../../files/reason.ts';
 import type { ServerFile } from '../client/server-file.ts';
 import { type ConfigFlags, type JsonFlag, type LocalFlags, localCommand, withConfigFlags } from '../flags.ts';
@@ -79,12 +80,7 @@ async function isUsed(dataDir: string, file: string | undefined): Promise<boolea
 }
 
 function findingJson({ source, setting, message, suggestion, advice }: Finding): JsonObject {
-  const place = { source: sourceText(source), setting, message };
-  return {
-    ...place,
-    ...(suggestion !== undefined && { suggestion }),
-    ...(advice !== undefined && { advice }),
-  };
+  return { source: sourceText(source), setting, message, ...present({ suggestion, advice }) };
 }
 
 /** A server may open programs and connections before it uses a configuration. */

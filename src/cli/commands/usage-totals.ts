@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { topMeasures, totalDimensions } from '../../core/entities/usage.ts';
+import { present } from '../../core/values/json.ts';
 import { type Column, table } from '../terminal/table.ts';
-import { dayMs, parseMoment, timestampOf } from '../terminal/times.ts';
+import { dayMs, type PeriodFlags, parseMoment, timestampOf } from '../terminal/times.ts';
 import {
   type AdminCommandFlags,
   accountNames,
@@ -11,11 +12,9 @@ import {
   ownCommand,
 } from './admin-command.ts';
 
-interface TotalsFlags extends AdminCommandFlags {
+interface TotalsFlags extends AdminCommandFlags, PeriodFlags {
   readonly by: readonly string[];
   readonly account?: string;
-  readonly since?: Date;
-  readonly until?: Date;
   readonly top?: number;
   readonly topBy?: string;
 }
@@ -64,14 +63,9 @@ function withTotals(command: Command, dimensions: readonly string[], byDefault: 
 
 async function showTotals(flags: TotalsFlags): Promise<void> {
   const { by, account, since, until, top, topBy } = flags;
-  const request = {
-    groupBy: [...by],
-    ...(account !== undefined && { accountId: account }),
-    ...(since && { startTime: firstOfDay(since) }),
-    ...(until && { endTime: firstOfDay(until) }),
-    ...(top !== undefined && { top }),
-    ...(topBy !== undefined && { topBy }),
-  };
+  const [startTime, endTime] = [firstOfDay(since), firstOfDay(until)];
+  const filter = present({ accountId: account, startTime, endTime, top, topBy });
+  const request = { groupBy: [...by], ...filter };
   await callAndShow(flags, 'getUsageTotals', request, async ({ totals }, admin) => {
     const names = await accountNames(
       admin,
@@ -119,8 +113,8 @@ function totalsTable(
 }
 
 /** Totals have a resolution of one day (UTC). */
-function firstOfDay(moment: Date) {
-  return timestampOf(Math.floor(moment.getTime() / dayMs) * dayMs);
+function firstOfDay(moment: Date | undefined) {
+  return moment && timestampOf(Math.floor(moment.getTime() / dayMs) * dayMs);
 }
 
 function parseTop(text: string): number {

@@ -88,10 +88,8 @@ function readUpstreamKey(
   env: NodeJS.ProcessEnv,
   upstream: SettingPath,
 ): Secret | undefined {
-  const [variablePath, filePath] = [
-    [...upstream, 'apiKeyEnv'],
-    [...upstream, 'apiKeyFile'],
-  ] as const;
+  const variablePath = [...upstream, 'apiKeyEnv'];
+  const filePath = [...upstream, 'apiKeyFile'];
   const variable = tree.get(variablePath);
   if (typeof variable !== 'string') {
     return readSecretFile(tree, filePath, (key) => {

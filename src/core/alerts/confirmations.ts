@@ -1,6 +1,5 @@
 /** Confirmations of the addresses that alerts are mailed to. Each address gets a code by mail, and no alert before the code is entered. */
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { AlertStore, MailSender, SendOutcome, WaitingAddress } from '../entities/alert.ts';
 import type { AuditEntry } from '../entities/audit.ts';
 import type { Clock } from '../values/clock.ts';
@@ -157,15 +156,6 @@ class CodeQuota {
   #timesOf(name: string, nowMs: number): readonly number[] {
     return (this.#times.get(name) ?? []).filter((timeMs) => timeMs > nowMs - dayMs);
   }
-}
-
-export function describeWaiting({ address, sentAtMs, expiresAtMs, lastFailure }: WaitingAddress) {
-  return {
-    address,
-    ...(sentAtMs !== undefined && { sentAt: timestampFromMs(sentAtMs) }),
-    ...(expiresAtMs !== undefined && { expiresAt: timestampFromMs(expiresAtMs) }),
-    ...(lastFailure !== undefined && { lastFailure }),
-  };
 }
 
 function newCode(): string {

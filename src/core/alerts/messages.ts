@@ -10,6 +10,7 @@ import {
 import type { Alert, AlertSettings, Destination, WaitingAddress } from '../entities/alert.ts';
 import { bounds, hasLength, isMailAddress, isWithin, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
+import { present } from '../values/json.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
 import { type AddressRules, checkWebhookUrl } from './webhook-address.ts';
@@ -20,12 +21,11 @@ export type WantedSettings = AlertSettings & Pick<WantedDestination, 'secret'>;
 
 /** @throws `invalid_parameter` */
 export function readAlertSettings(message: AlertSettingsMessage, rules: DestinationRules): WantedSettings {
-  const { percents, balanceBelow } = message;
   return {
     destination: undefined,
     ...readDestination(message, rules),
-    percents: readPercents(percents),
-    balanceBelow: balanceBelow === undefined ? undefined : readBalance(balanceBelow),
+    percents: readPercents(message.percents),
+    balanceBelow: readBalance(message.balanceBelow),
   };
 }
 
@@ -41,7 +41,8 @@ function readPercents(percents: readonly number[]): readonly number[] {
   );
 }
 
-function readBalance(text: string): NanoCredits {
+function readBalance(text: string | undefined): NanoCredits | undefined {
+  if (text === undefined) return undefined;
   try {
     const amount = parseCredits(text);
     if (amount > 0n) return amount;
@@ -77,15 +78,20 @@ export function describeAlert(alert: Alert): AlertMessage {
     accountId: alert.accountId,
     createdAt: timestampFromMs(alert.createdAtMs),
     ...details,
-    ...(resetsAtMs !== undefined && { resetsAt: timestampFromMs(resetsAtMs) }),
-    ...(endsAtMs !== undefined && { endsAt: timestampFromMs(endsAtMs) }),
+    ...present({ resetsAt: timeOf(resetsAtMs), endsAt: timeOf(endsAtMs) }),
     delivery: {
       ...delivery,
-      ...(nextAttemptAtMs !== undefined && { nextAttemptAt: timestampFromMs(nextAttemptAtMs) }),
-      ...(deliveredAtMs !== undefined && { deliveredAt: timestampFromMs(deliveredAtMs) }),
-      ...(lastFailure !== undefined && { lastFailure }),
+      ...present({ nextAttemptAt: timeOf(nextAttemptAtMs), deliveredAt: timeOf(deliveredAtMs), lastFailure }),
     },
   });
+}
+
+export function describeWaiting({ address, sentAtMs, expiresAtMs, lastFailure }: WaitingAddress) {
+  return { address, ...present({ sentAt: timeOf(sentAtMs), expiresAt: timeOf(expiresAtMs), lastFailure }) };
+}
+
+function timeOf(ms: number | undefined) {
+  return ms === undefined ? undefined : timestampFromMs(ms);
 }
 
 export interface DestinationRules extends AddressRules {
@@ -144,10 +150,8 @@ function readMatrix(
     const param = 'settings.matrix.room_id';
     throw invalid(param, `\`${param}\` must be the id of a room: \`!\`, then at most 254 characters.`);
   }
-  if (
-    accessToken !== undefined &&
-    !(hasLength(accessToken, matrixToken) && matches(accessToken, matrixToken))
-  ) {
+  const isToken = (text: string) => hasLength(text, matrixToken) && matches(text, matrixToken);
+  if (accessToken !== undefined && !isToken(accessToken)) {
     const param = 'settings.matrix.access_token';
     const { maxLength } = matrixToken;
     throw invalid(param, `\`${param}\` must be at most ${maxLength} visible characters of ASCII.`);

@@ -26,12 +26,13 @@ import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, type PageFields, readPage } from '../values/parameters.ts';
 import { type Alerts, newAlert, retryDelayMs } from './alerts.ts';
-import { Confirmations, describeWaiting } from './confirmations.ts';
+import { Confirmations } from './confirmations.ts';
 import { newWebhookSecret } from './deliveries.ts';
 import {
   type DestinationRules,
   describeAlert,
   describeAlertSettings,
+  describeWaiting,
   hostsOf,
   readAlertSettings,
   type WantedSettings,

@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import type { ListeningSockets } from '../../../app/listeners.ts';
+import { present } from '../../../core/values/json.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { CliError } from '../../terminal/command.ts';
 
@@ -55,17 +56,12 @@ export function passedSockets(env: NodeJS.ProcessEnv, hasAdminPort: boolean): Li
   // A child process inherits the variables, but the sockets are not meant for it.
   if (env['LISTEN_PID'] !== String(process.pid)) return {};
   const names = (env['LISTEN_FDNAMES'] ?? '').split(':');
-  const sockets = Array.from({ length: Number(env['LISTEN_FDS'] ?? 0) }, (_, index) => ({
-    fd: firstFd + index,
-    isAdmin: names[index] === adminName,
-  }));
-  const [admins, mains] = [
-    sockets.filter(({ isAdmin }) => isAdmin),
-    sockets.filter(({ isAdmin }) => !isAdmin),
-  ];
+  const fds = Array.from({ length: Number(env['LISTEN_FDS'] ?? 0) }, (_, index) => firstFd + index);
+  const isAdmin = (fd: number) => names[fd - firstFd] === adminName;
+  const [admins, mains] = [fds.filter(isAdmin), fds.filter((fd) => !isAdmin(fd))];
   if (mains.length > 1 || admins.length > 1) {
     throw new CliError(
-      `systemd passes ${sockets.length} sockets. Parley takes one, and one more with FileDescriptorName=${adminName}: remove the others from the socket unit.`,
+      `systemd passes ${fds.length} sockets. Parley takes one, and one more with FileDescriptorName=${adminName}: remove the others from the socket unit.`,
     );
   }
   if (admins.length > 0 && !hasAdminPort) {
@@ -74,5 +70,5 @@ export function passedSockets(env: NodeJS.ProcessEnv, hasAdminPort: boolean): Li
     );
   }
   const [[main], [admin]] = [mains, admins];
-  return { ...(main && { main: main.fd }), ...(admin && { admin: admin.fd }) };
+  return present({ main, admin });
 }
