@@ -1,5 +1,5 @@
 /** A connection to the Realtime API of a server. */
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { create } from '@bufbuild/protobuf';
@@ -17,20 +17,14 @@ export interface RealtimeEvent {
 
 export class RealtimeConnection {
   readonly #socket: WebSocket;
-  readonly #events: RealtimeEvent[] = [];
-  #isClosed = false;
-  #change = Promise.withResolvers<void>();
+  readonly #baseUrl: string;
+  readonly #messages: AsyncIterable<[RawData]>;
 
-  private constructor(socket: WebSocket) {
+  private constructor(socket: WebSocket, baseUrl: string) {
     this.#socket = socket;
-    socket.on('message', (data: RawData) => {
-      this.#events.push(JSON.parse(String(data)));
-      this.#changed();
-    });
-    socket.once('close', () => {
-      this.#isClosed = true;
-      this.#changed();
-    });
+    this.#baseUrl = baseUrl;
+    // Events may arrive before anybody waits for them.
+    this.#messages = on(socket, 'message', { close: ['close'] }) as AsyncIterable<[RawData]>;
   }
 
   /**
@@ -50,8 +44,7 @@ export class RealtimeConnection {
       socket.once('unexpected-response', (__, response) => reject(refusalOf(response)));
       socket.on('error', reject);
     });
-    // Events may arrive before anybody waits for them.
-    const connection = new RealtimeConnection(socket);
+    const connection = new RealtimeConnection(socket, baseUrl);
     try {
       await Promise.race([once(socket, 'open', { signal }), refused]);
       return connection;
@@ -67,23 +60,15 @@ export class RealtimeConnection {
     return new Promise((resolve) => this.#socket.send(JSON.stringify(event), () => resolve()));
   }
 
-  /** The events, until either side closes the connection. */
+  /** The events, until either side closes the connection. @throws CliError */
   async *events(): AsyncGenerator<RealtimeEvent> {
     try {
-      for (;;) {
-        const event = this.#events.shift();
-        if (event) yield event;
-        else if (this.#isClosed) return;
-        else await this.#change.promise;
-      }
+      for await (const [data] of this.#messages) yield JSON.parse(String(data));
+    } catch (error) {
+      throw failedCall(error, this.#baseUrl, true);
     } finally {
       this.close();
     }
-  }
-
-  #changed(): void {
-    this.#change.resolve();
-    this.#change = Promise.withResolvers();
   }
 
   close(): void {

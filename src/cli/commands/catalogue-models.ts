@@ -1,45 +1,13 @@
-/** Models by name: the list of them, and the parts of a pull and a removal that change runtimes and parley.yaml. */
+/** The parts of a pull and a removal of a model that change runtimes and parley.yaml. */
 import { existsSync, readFileSync } from 'node:fs';
 import { lineDiff } from '../../config/line-diff.ts';
 import { replaceFile, unwritableReason } from '../../files/replace-file.ts';
-import { type CatalogueEntry, catalogue } from '../../models/catalogue.ts';
+import type { CatalogueEntry } from '../../models/catalogue.ts';
 import { bytesOf } from '../../models/manifest.ts';
-import type { ConfigFlags, JsonFlag } from '../flags.ts';
+import type { ConfigFlags } from '../flags.ts';
 import { CliError } from '../terminal/command.ts';
 import { sizeText } from '../terminal/status-bar.ts';
-import { table } from '../terminal/table.ts';
-import { printData, printJson, printStatus } from '../terminal/terminal.ts';
-
-export async function listAvailable({ json }: JsonFlag): Promise<void> {
-  const entries = catalogue();
-  if (json) {
-    const models = entries.map(({ about, found, manifest }) => {
-      const { id, type, runtime, licence, files } = manifest;
-      return {
-        id,
-        type,
-        runtime,
-        about,
-        bytes: bytesOf(manifest),
-        licence: { name: licence.name, url: licence.url ?? null },
-        files: files.map(({ name, sha256, bytes }) => ({ name, sha256, bytes })),
-        hashes_found_in: Object.keys(found),
-      };
-    });
-    return printJson({ models });
-  }
-  await printData(
-    table(entries, [
-      { title: 'MODEL', cell: ({ manifest }) => manifest.id },
-      { title: 'TYPE', cell: ({ manifest }) => manifest.type },
-      { title: 'RUNTIME', cell: ({ manifest }) => manifest.runtime },
-      { title: 'SIZE', cell: ({ manifest }) => sizeText(bytesOf(manifest)), align: 'right' },
-      { title: 'LICENCE', cell: ({ manifest }) => manifest.licence.name },
-      { title: 'FOR', cell: ({ about }) => about },
-    ]),
-  );
-  printStatus('`parley models pull MODEL` brings one, and makes parley.yaml serve it.');
-}
+import { printStatus } from '../terminal/terminal.ts';
 
 /** Says what a model is and which runtime it needs. @returns installs that runtime if it is missing and Parley has archives of it */
 export async function runtimeOf({ manifest, about }: CatalogueEntry, flags: ConfigFlags) {

@@ -1,7 +1,9 @@
-/** `parley models list`: the local models, and how they run on the server that uses their data folder. */
+/** `parley models list`, with how the local models run on the server of their data folder, and `parley models available`. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { EngineState } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { catalogue } from '../../models/catalogue.ts';
+import { bytesOf, type ModelManifest } from '../../models/manifest.ts';
 import type { ModelEntry } from '../../models/model-store.ts';
 import { readServerFile } from '../client/server-file.ts';
 import type { AdminFlags, JsonFlag } from '../flags.ts';
@@ -14,6 +16,19 @@ import { timeText } from '../terminal/times.ts';
 interface Listed extends ModelEntry {
   /** Undefined if no server runs, or it has no such model. */
   readonly engine: EngineState | undefined;
+}
+
+export async function listAvailable({ json }: JsonFlag): Promise<void> {
+  const entries = catalogue().map((entry) => ({ ...entry, bytes: bytesOf(entry.manifest) }));
+  if (json) {
+    const models = entries.map(({ about, found, manifest, bytes }) => {
+      return { ...manifestJson(manifest), about, bytes, hashes_found_in: Object.keys(found) };
+    });
+    return printJson({ models });
+  }
+  const about = { title: 'FOR', cell: (entry: (typeof entries)[number]) => entry.about };
+  await printData(table(entries, [...described, licenceColumn, about]));
+  printStatus('`parley models pull MODEL` brings one, and makes parley.yaml serve it.');
 }
 
 export async function listLocalModels(
@@ -55,13 +70,19 @@ function engineOf({ manifest }: ModelEntry, engines: readonly EngineState[]): En
   return own.find(({ program }) => program !== undefined && program.state !== 'stopped') ?? own[0];
 }
 
-const columns: readonly Column<Listed>[] = [
+type Described = Pick<ModelEntry, 'manifest' | 'bytes'>;
+const described: readonly Column<Described>[] = [
   { title: 'MODEL', cell: ({ manifest }) => manifest.id },
   { title: 'TYPE', cell: ({ manifest }) => manifest.type },
   { title: 'RUNTIME', cell: ({ manifest }) => manifest.runtime },
   { title: 'SIZE', cell: ({ bytes }) => sizeText(bytes), align: 'right' },
+];
+const licenceColumn: Column<Described> = { title: 'LICENCE', cell: ({ manifest }) => manifest.licence.name };
+
+const columns: readonly Column<Listed>[] = [
+  ...described,
   { title: 'MEMORY', cell: (model) => sizeText(memoryOf(model)), align: 'right' },
-  { title: 'LICENCE', cell: ({ manifest }) => manifest.licence.name },
+  licenceColumn,
   { title: 'FILES', cell: ({ isPulled }) => (isPulled ? 'present' : 'incomplete') },
 ];
 
@@ -86,19 +107,19 @@ function stateOf(engine: EngineState | undefined): string | undefined {
 
 function modelJson(model: Listed): JsonObject {
   const { manifest, bytes, memoryBytes, isPulled, engine } = model;
-  const { id, type, runtime, licence } = manifest;
-  const { name, url = null } = licence;
   return {
-    id,
-    type,
-    runtime,
-    licence: { name, url },
+    ...manifestJson(manifest),
     bytes,
     memory_bytes: memoryBytes,
-    files: manifest.files.map(({ name, sha256, bytes }) => ({ name, sha256, bytes })),
     complete: isPulled,
     running: engine === undefined ? null : runningJson(engine),
   };
+}
+
+function manifestJson({ id, type, runtime, licence, files }: ModelManifest): JsonObject {
+  const { name, url = null } = licence;
+  const facts = files.map(({ name, sha256, bytes }) => ({ name, sha256, bytes }));
+  return { id, type, runtime, licence: { name, url }, files: facts };
 }
 
 function runningJson(engine: EngineState): JsonObject {

@@ -39,7 +39,7 @@ export function localModelCommands(): Command[] {
     newCommand('available', 'List the models that Parley knows by name.', ['parley models available'])
       .option('--json', 'print one JSON document')
       .action(async (_, self: Command) =>
-        (await import('./catalogue-models.ts')).listAvailable(self.optsWithGlobals()),
+        (await import('./local-model-list.ts')).listAvailable(self.optsWithGlobals()),
       ),
     pullCommand('pull', 'Bring a model by its name and serve it, or check the files of a local model.', [
       'parley models pull moonshine-tiny-en   # of `parley models available`',
