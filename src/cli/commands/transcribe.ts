@@ -1,4 +1,5 @@
 import { basename, extname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { TranscriptSegment } from '../../../gen/parley/audio/v1/transcription_pb.ts';
@@ -77,7 +78,10 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
     };
     const outcomes: Outcome[] = [];
     try {
-      for await (const outcome of inOrder(files, filesAtOnce, work)) {
+      // In the order of the files. All may wait for an earlier one.
+      const options = { concurrency: filesAtOnce, highWaterMark: files.length };
+      const results: AsyncIterable<Outcome> = Readable.from(files).map(work, options);
+      for await (const outcome of results) {
         signal.throwIfAborted();
         outcomes.push(await written(outcome, write, progress));
       }
@@ -133,26 +137,6 @@ function makeOutputFolder(folder: string): void {
       error,
     );
   }
-}
-
-/**
- * Runs `work` on each item, at most `atOnce` at the same time. Yields the results in the order of the items, each as
- * soon as it and all earlier ones are ready. `work` must not reject.
- */
-async function* inOrder<T, R>(
-  items: readonly T[],
-  atOnce: number,
-  work: (item: T) => Promise<R>,
-): AsyncGenerator<R> {
-  const jobs = items.map((item) => ({ item, done: Promise.withResolvers<R>() }));
-  // All lanes share one iterator, so each takes the next remaining item.
-  const waiting = jobs.values();
-  const lane = async () => {
-    for (const { item, done } of waiting) done.resolve(await work(item));
-  };
-  const lanes = Array.from({ length: atOnce }, lane);
-  for (const { done } of jobs) yield await done.promise;
-  await Promise.all(lanes);
 }
 
 async function outcomeOf(file: string, run: () => Promise<string>): Promise<Outcome> {
