@@ -51,27 +51,30 @@ export function sumOf(start: SummedStart, end: RecordEnd): SumRow | undefined {
     model: end.state === 'refused' ? '' : (start.model ?? ''),
     state: end.state,
     requests: 1n,
-    characters: BigInt(start.characters ?? 0),
-    audio_ms_in: BigInt(Math.round(end.audioMsIn ?? 0)),
-    audio_ms_out: BigInt(Math.round(end.audioMsOut ?? 0)),
-    prompt_tokens: BigInt(end.tokens?.promptTokens ?? 0),
-    completion_tokens: BigInt(end.tokens?.completionTokens ?? 0),
-    cached_tokens: BigInt(end.tokens?.cachedTokens ?? 0),
-    cache_write_tokens: BigInt(end.tokens?.cacheWriteTokens ?? 0),
-    fair_use_units: BigInt(end.fairUseUnits ?? 0),
+    characters: toBigInt(start.characters),
+    audio_ms_in: toBigInt(end.audioMsIn),
+    audio_ms_out: toBigInt(end.audioMsOut),
+    prompt_tokens: toBigInt(end.tokens?.promptTokens),
+    completion_tokens: toBigInt(end.tokens?.completionTokens),
+    cached_tokens: toBigInt(end.tokens?.cachedTokens),
+    cache_write_tokens: toBigInt(end.tokens?.cacheWriteTokens),
+    fair_use_units: toBigInt(end.fairUseUnits),
     cost_nano_credits: end.cost ?? 0n,
   };
   for (const column of reportedColumns) if (row[column] >= amountMax) return undefined;
   return row;
 }
 
-/** A statement for each set of amounts above zero, as each value costs time in two threads. */
-const adding = new Map<string, Statement<never>>();
+/** Most amounts are zero, and a conversion takes as long as the rest of the row. */
+const toBigInt = (amount: number | undefined) => (amount ? BigInt(Math.round(amount)) : 0n);
 
-function addingTo(columns: readonly SumColumn[]): Statement<never> {
-  const name = columns.join();
-  let found = adding.get(name);
+/** A statement for each set of amounts above zero, as each value costs time in two threads. */
+const adding = new Map<number, Statement<never>>();
+
+function addingTo(filled: number): Statement<never> {
+  let found = adding.get(filled);
   if (found === undefined) {
+    const columns = sumColumns.filter((_, at) => (filled & (1 << at)) !== 0);
     found = statement((p: SumRow) => {
       const all = [...columns, ...sumKey];
       const values = sql.join(all.map((column) => sql`${p[column]}`));
@@ -79,7 +82,7 @@ function addingTo(columns: readonly SumColumn[]): Statement<never> {
       return sql`insert into usage_sums (${sql.raw(all.join(', '))}) values (${values})
         on conflict (${sql.raw(sumKey.join(', '))}) do update set ${sql.join(added)}`;
     }) as Statement<never>;
-    adding.set(name, found);
+    adding.set(filled, found);
   }
   return found;
 }
@@ -88,18 +91,26 @@ function addingTo(columns: readonly SumColumn[]): Statement<never> {
 export function addSum(start: SummedStart, end: RecordEnd): Addition[] {
   const sum = sumOf(start, end);
   if (sum === undefined) return [];
-  const columns: SumColumn[] = [];
   const amounts: bigint[] = [];
-  for (const column of sumColumns) {
-    if (sum[column] === 0n) continue;
-    columns.push(column);
-    amounts.push(sum[column]);
+  let filled = 0;
+  for (let at = 0; at < sumColumns.length; at++) {
+    const amount = sum[sumColumns[at] as SumColumn];
+    if (amount === 0n) continue;
+    filled |= 1 << at;
+    amounts.push(amount);
   }
   const row = [sum.day, sum.account_id, sum.key_id, sum.operation, sum.model, sum.state];
-  return [{ statement: addingTo(columns), amounts, row }];
+  return [{ statement: addingTo(filled), amounts, row }];
 }
 
-export const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+let known = { number: Number.NaN, text: '' };
+
+/** Remembers the last day, as nearly all requests are of the same. */
+export function dayText(ms: number): string {
+  const number = Math.floor(ms / dayMs);
+  if (number !== known.number) known = { number, text: new Date(ms).toISOString().slice(0, 10) };
+  return known.text;
+}
 
 /** Each usage record as a row of `usage_sums`. */
 export function recordsAsSums(dialect: Dialect) {
