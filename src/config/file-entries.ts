@@ -19,7 +19,14 @@ export function entriesOf(text: string, recogniser: string): readonly FileEntry[
   const file = withDefaults(text, recogniser);
   return entrySections.flatMap((section) => {
     const items = itemsOf(file, section);
-    return items.map(({ name, node }) => ({ section, name, yaml: textOf(node) }));
+    return items.map(({ name, node }) => ({
+      section,
+      name,
+      // Writing a thousand entries takes a second.
+      get yaml() {
+        return textOf(node);
+      },
+    }));
   });
 }
 

@@ -1,6 +1,6 @@
 /** An edited parley.yaml: who says that it differs from what runs, and how the running server takes it. */
 import { execFileSync, spawn } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -128,6 +128,31 @@ describe('parley config apply', () => {
     expect(shown.configuration_file?.problem).toContain('`store.url` is (not shown), but must be a URL');
     expect(JSON.stringify(shown)).toContain('"engines.far.headers.Authorization"');
     expect(JSON.stringify(shown)).not.toContain('hidden');
+  });
+
+  it('is whole, before or after the change, if the server is killed in the middle of changes', async () => {
+    const lines = Array.from({ length: 500 }, (_, at) => `m-${at}`);
+    write(configured(lines));
+    const model = (price: number) => ({
+      section: 'models',
+      name: 'm-499',
+      yaml: `id: m-499\ntype: chat\nengine: builtin\nprice: { input: ${price}, output: 1 }\n`,
+    });
+    for (let round = 1; round <= 4; round++) {
+      server = await serve([], { cwd: folder.path });
+      let price = 10 * round;
+      const changing = (async () => {
+        for (;;) await changeOverApi([model(price++)]);
+      })().catch(() => undefined);
+      await expect.poll(() => price).toBeGreaterThan(10 * round + 1);
+      server.kill('SIGKILL');
+      await Promise.all([server.ended, changing]);
+      const text = readFileSync(join(folder.path, 'parley.yaml'), 'utf8');
+      const written = Number(/id: m-499\n.*\n.*\n *price: \{ input: (\d+)/.exec(text)?.[1]);
+      // The change that was on its way is in the file or not; the one before it was answered.
+      expect([price - 2, price - 1]).toContain(written);
+      expect(await run('config', 'check')).toMatchObject({ code: 0 });
+    }
   });
 
   it('is read once from a pipe', async () => {

@@ -333,3 +333,50 @@ const keysOf = () => {
     return [];
   }
 };
+
+it('changes one of a thousand models, and lists all of them', async () => {
+  const models = Array.from(
+    { length: 1_000 },
+    (_, at) =>
+      `  - { id: m-${at}, type: chat, engine: builtin, price: { input: 1, output: 1 }, contextTokens: 4096 } # ${at}\n`,
+  );
+  writeFileSync(file, `engines: { builtin: { kind: builtin } }\nmodels:\n${models.join('')}`);
+  const before = await read();
+  expect(before.entries.filter(({ section }) => section === 'models')).toHaveLength(1_000);
+  const { yaml = '' } = before.entries.find(({ name }) => name === 'm-777') ?? {};
+  const { diff, findings } = await change([edit('models', 'm-777', yaml.replace('input: 1', 'input: 2'))]);
+  // The entry is written in lines of its own.
+  expect([diff[0], diff.length, findings]).toEqual([expect.stringContaining('id: m-777'), 6, []]);
+  expect(textOf()).toContain('# 999');
+  const { data } = (await (await parley.call('/models')).json()) as {
+    data: { id: string; price: { input: string } }[];
+  };
+  expect(data).toHaveLength(1_000);
+  expect(data.find(({ id }) => id === 'm-777')?.price.input).toBe('2');
+});
+
+it('takes no change that another page sends with the cookie of an operator', async () => {
+  const { origin } = new URL(parley.baseUrl);
+  const own = { origin, 'sec-fetch-site': 'same-origin' };
+  const signedIn = await fetch(`${origin}/console/session`, {
+    method: 'POST',
+    headers: { ...own, authorization: `Bearer ${parley.adminKey}` },
+  });
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+  expect(cookie).not.toBe('');
+  const { version } = await read();
+  const edits = [engine()];
+  const sent = (page: Record<string, string>) =>
+    fetch(`${parley.baseUrl}/admin/configuration`, {
+      method: 'POST',
+      headers: { ...page, cookie },
+      body: JSON.stringify({ version, edits }),
+    });
+  const others = [
+    { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+    { origin: 'http://evil.example' },
+  ];
+  for (const other of others) expect((await sent(other)).status).toBe(401);
+  expect(textOf()).toBe(written);
+  expect((await sent(own)).status).toBe(200);
+});
