@@ -81,6 +81,16 @@ describe.skipIf(missingBrowser !== undefined)(
         await page.getByText('Short.').waitFor();
         await expect.poll(() => isInView(page, '.answer .measures')).toBe(true);
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+        const [composer, settings] = await Promise.all(
+          ['.composer', 'aside'].map((part) => page.locator(part).boundingBox()),
+        );
+        if (width > 1_000) {
+          const right = (composer?.x ?? 0) + (composer?.width ?? 0);
+          expect(right).toBeLessThanOrEqual(settings?.x ?? 0);
+        } else {
+          await page.getByRole('link', { name: 'Settings' }).click();
+          await expect.poll(() => isInView(page, 'aside legend')).toBe(true);
+        }
       },
     );
 

@@ -42,16 +42,25 @@ export function ChatPanel({ models, owner }: Props) {
   };
   const shown = { question: question.trim() || (last?.question ?? 'Hello'), images: [] };
   return (
-    <>
-      <div class="playground">
+    <div class="playground">
+      <div class="chat">
         <Conversation turns={turns} end={end} />
-        <div>
-          <aside class="card" aria-label="Settings">
-            <ModelChoice models={models} chosen={chosen} onChange={setChosen} />
-            <Settings owner={owner} settings={settings} problem={problem} onChange={setSettings} />
-          </aside>
-          <ConversationList owner={owner} current={id} onOpen={(next) => chat.open(next)} />
-        </div>
+        <Composer
+          element={composer}
+          isRunning={isRunning}
+          isEmpty={turns.length === 0}
+          question={question}
+          onInput={setQuestion}
+          onSend={send}
+          onStop={() => chat.stop()}
+          onClear={() => void chat.open(undefined)}
+        />
+      </div>
+      <div id="settings">
+        <aside class="card" aria-label="Settings">
+          <ModelChoice models={models} chosen={chosen} onChange={setChosen} />
+          <Settings owner={owner} settings={settings} problem={problem} onChange={setSettings} />
+        </aside>
         <AsCode
           samples={chatCode({
             model: chosen[0] ?? '',
@@ -60,18 +69,9 @@ export function ChatPanel({ models, owner }: Props) {
             maxTokens: settings.maxTokens,
           })}
         />
+        <ConversationList owner={owner} current={id} onOpen={(next) => chat.open(next)} />
       </div>
-      <Composer
-        element={composer}
-        isRunning={isRunning}
-        isEmpty={turns.length === 0}
-        question={question}
-        onInput={setQuestion}
-        onSend={send}
-        onStop={() => chat.stop()}
-        onClear={() => void chat.open(undefined)}
-      />
-    </>
+    </div>
   );
 }
 

@@ -86,6 +86,9 @@ export function Composer({ element, isRunning, isEmpty, question, onInput, onSen
         <button type="button" disabled={isEmpty || isRunning} onClick={onClear}>
           New <span class="longer">conversation</span>
         </button>
+        <a class="to-settings" href="#settings" target="_self">
+          Settings
+        </a>
       </div>
     </form>
   );
