@@ -99,6 +99,14 @@ describe.skipIf(missingBrowser !== undefined)(
       };
       expect(await cellsOf('speech')).toMatchObject({ Characters: '3,915', Audio: '–', Tokens: '–' });
       expect(await cellsOf('transcription')).toMatchObject({ Characters: '–', Audio: '61.5 s' });
+      const first = () => rows(page, 'Sums as a table').first().locator('th').textContent();
+      const sort = page
+        .getByRole('region', { name: 'Sums as a table' })
+        .getByRole('button', { name: 'Audio' });
+      for (const name of ['speech', 'transcription']) {
+        await sort.click();
+        await expect.poll(first).toContain(name);
+      }
       await own.close();
     });
 

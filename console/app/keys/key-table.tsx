@@ -32,6 +32,7 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
       title: 'Last used',
       rank: 2,
       isSecond: true,
+      order: ({ lastUsedAt }) => lastUsedAt?.seconds,
       cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : spanText(timestampDate(lastUsedAt))),
     },
     { title: 'Limits', rank: 4, cell: (key) => <Limits of={key} /> },
@@ -40,6 +41,7 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
     {
       title: 'Name',
       form: 'row',
+      order: ({ name }) => name,
       cell: (key) => (
         <button
           type="button"

@@ -27,19 +27,26 @@ export function TotalsTable({ groups, dimension }: Props) {
     title,
     form: 'right',
     rank,
+    order: ({ totals }) => sumOf(totals, measure),
     cell: ({ totals }) => <Sum of={totals} measure={measure} show={show} />,
   });
   const columns: readonly DataColumn<Group>[] = [
     {
       title: dimension[0]?.toUpperCase() + dimension.slice(1),
       form: 'row',
-      cell: ({ name }, index) => (
+      order: ({ name }) => name,
+      cell: (group) => (
         <>
-          <i class="swatch" style={{ background: seriesColor(index) }} /> {name}
+          <i class="swatch" style={{ background: seriesColor(groups.indexOf(group)) }} /> {group.name}
         </>
       ),
     },
-    { title: 'Requests', form: 'right', cell: ({ totals }) => count(sumOf(totals, requests)) },
+    {
+      title: 'Requests',
+      form: 'right',
+      order: ({ totals }) => sumOf(totals, requests),
+      cell: ({ totals }) => count(sumOf(totals, requests)),
+    },
     {
       title: 'Share',
       form: 'right',

@@ -1,10 +1,8 @@
-import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { NodeState } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../../api.ts';
 import { durationText, Time } from '../../format.tsx';
-import { Scroll } from '../../scroll.tsx';
 import { Empty, Show, useLoaded } from '../../states.tsx';
-import { TableHead } from '../../table-head.tsx';
+import { type DataColumn, DataTable } from '../../table/data-table.tsx';
 
 /** The servers that share a PostgreSQL database. */
 export function Nodes() {
@@ -32,32 +30,47 @@ export function Nodes() {
 
 const badges: Readonly<Record<string, string>> = { alive: 'ok', late: 'refused', dead: 'failed' };
 
+const columns: readonly DataColumn<NodeState>[] = [
+  {
+    title: 'Name',
+    form: 'row',
+    order: ({ name }) => name,
+    cell: ({ name, answers }) => (
+      <>
+        {name} {answers && <span class="badge ok">this one</span>}
+      </>
+    ),
+  },
+  { title: 'Version', order: ({ version }) => version, cell: ({ version }) => version },
+  {
+    title: 'State',
+    order: ({ state }) => state,
+    cell: ({ state }) => <span class={`badge ${badges[state] ?? ''}`}>{state}</span>,
+  },
+  {
+    title: 'Lease ends',
+    rank: 1,
+    order: ({ leaseEndsAt }) => leaseEndsAt?.seconds,
+    cell: ({ leaseEndsAt }) => <Time at={leaseEndsAt} />,
+  },
+  {
+    title: 'Late by',
+    form: 'right',
+    order: ({ lateMs }) => lateMs,
+    cell: ({ lateMs }) => (lateMs === 0n ? '–' : durationText(Number(lateMs))),
+  },
+];
+
 function NodeTable({ nodes }: { readonly nodes: readonly NodeState[] }) {
   const versions = new Set(nodes.filter(({ state }) => state === 'alive').map(({ version }) => version));
   return (
     <>
-      <Scroll label="Servers of this database">
-        <table class="rows">
-          <TableHead columns={['Name', 'Version', 'State', 'Lease ends', ['Late by', 'right']]} />
-          <tbody>
-            {nodes.map(({ name, version, state, leaseEndsAt, lateMs, answers }) => (
-              <tr key={`${name} ${leaseEndsAt?.seconds}`}>
-                <th scope="row">
-                  {name} {answers && <span class="badge ok">this one</span>}
-                </th>
-                <td>{version}</td>
-                <td>
-                  <span class={`badge ${badges[state] ?? ''}`}>{state}</span>
-                </td>
-                <td>
-                  <Time at={leaseEndsAt && timestampDate(leaseEndsAt)} />
-                </td>
-                <td class="right">{lateMs === 0n ? '–' : durationText(Number(lateMs))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <DataTable
+        label="Servers of this database"
+        columns={columns}
+        rows={nodes}
+        keyOf={({ name, leaseEndsAt }) => `${name} ${leaseEndsAt?.seconds}`}
+      />
       {versions.size > 1 && (
         <p class="quiet">The servers run different versions. Upgrade all of them to the newest one soon.</p>
       )}
