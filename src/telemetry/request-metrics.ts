@@ -42,25 +42,38 @@ interface Cell {
   value: number;
 }
 
+/** The values of a metric, one for each set of labels. */
+abstract class Cells<Label extends string, Value> {
+  readonly #create: () => Value;
+  readonly #cells = new Map<string, { readonly labels: Record<Label, string>; readonly cell: Value }>();
+
+  constructor(create: () => Value) {
+    this.#create = create;
+  }
+
+  cell(labels: Record<Label, string>): Value {
+    const key = Object.values(labels).join('\n');
+    const { cell } = this.#cells.get(key) ?? { cell: this.#create() };
+    this.#cells.set(key, { labels, cell });
+    return cell;
+  }
+
+  protected get all() {
+    return [...this.#cells.values()];
+  }
+}
+
 /**
  * Values that requests change in place. The metric gets them only when it is read, as finding a value by its labels
  * costs as much as everything else.
  */
-class Tally<Label extends string> {
-  readonly #cells = new Map<string, { readonly labels: Record<Label, string>; readonly cell: Cell }>();
-
+class Tally<Label extends string> extends Cells<Label, Cell> {
   constructor(create: (collect: () => void) => Counter<Label>) {
+    super(() => ({ value: 0 }));
     const metric = create(() => {
       metric.reset();
-      for (const { labels, cell } of this.#cells.values()) metric.inc(labels, cell.value);
+      for (const { labels, cell } of this.all) metric.inc(labels, cell.value);
     });
-  }
-
-  cell(labels: Record<Label, string>): Cell {
-    const key = Object.values(labels).join('\n');
-    const { cell } = this.#cells.get(key) ?? { cell: { value: 0 } };
-    this.#cells.set(key, { labels, cell });
-    return cell;
   }
 }
 
@@ -252,33 +265,21 @@ class Distribution {
 }
 
 /** A histogram, as the registry reads it. */
-export class Histogram<Label extends string> {
+export class Histogram<Label extends string> extends Cells<Label, Distribution> {
   readonly #name: string;
-  readonly #bounds: readonly number[];
-  readonly #cells = new Map<
-    string,
-    { readonly labels: Record<Label, string>; readonly cell: Distribution }
-  >();
 
   constructor(registry: Registry, name: string, help: string, bounds: readonly number[]) {
+    super(() => new Distribution(bounds));
     this.#name = name;
-    this.#bounds = bounds;
     const facts = { name, help, type: 'histogram', aggregator: 'sum' };
     const metric = { ...facts, get: async () => ({ ...facts, values: this.#values() }) };
     // The registry only calls `get`, which the types do not say.
     registry.registerMetric(metric as unknown as Metric);
   }
 
-  cell(labels: Record<Label, string>): Distribution {
-    const key = Object.values(labels).join('\n');
-    const { cell } = this.#cells.get(key) ?? { cell: new Distribution(this.#bounds) };
-    this.#cells.set(key, { labels, cell });
-    return cell;
-  }
-
   #values() {
     const [bucket, sum, count] = ['bucket', 'sum', 'count'].map((part) => `${this.#name}_${part}`);
-    return [...this.#cells.values()].flatMap(({ labels, cell }) => {
+    return this.all.flatMap(({ labels, cell }) => {
       let total = 0;
       const buckets = cell.counts.map((value, at) => {
         total += value;

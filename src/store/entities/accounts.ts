@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, sql, type Updateable } from 'kysely';
 import type { Account, AccountFilter, AccountOrder, AccountStore } from '../../core/entities/account.ts';
 import { limitsToText } from '../../core/entities/limits.ts';
 import type { Period } from '../../core/entities/subscription.ts';
@@ -8,7 +8,7 @@ import { idList } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
 import { pageOf } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
-import type { SubscriptionKind } from '../sql/schema.ts';
+import type { Database, SubscriptionKind } from '../sql/schema.ts';
 import { containing, query, statement } from '../sql/statement.ts';
 import { lastUse, toAccount, toFacts, toUsedAccount, withLastUse, withPeriods } from './account-rows.ts';
 import { change } from './audit.ts';
@@ -50,24 +50,17 @@ const insert = statement((p: Pick<Account, 'id' | 'name' | 'createdAtMs'>) =>
     })
     .onConflict((conflict) => conflict.column('name').doNothing()),
 );
+const setOf = ({ id }: { readonly id: string }, values: Updateable<Database['accounts']>) =>
+  query.updateTable('accounts').set(values).where('id', '=', id);
 /** Changes nothing if the name is taken, also by the account itself. */
 const rename = statement((p: { id: string; name: string }) =>
-  query
-    .updateTable('accounts')
-    .set({ name: p.name })
-    .where('id', '=', p.id)
-    .where(({ not, exists }) =>
-      not(exists(query.selectFrom('accounts').select('id').where('name', '=', p.name))),
-    ),
+  setOf(p, { name: p.name }).where(({ not, exists }) =>
+    not(exists(query.selectFrom('accounts').select('id').where('name', '=', p.name))),
+  ),
 );
-const suspend = statement((p: { id: string; atMs: number | null }) =>
-  query.updateTable('accounts').set({ suspended_at_ms: p.atMs }).where('id', '=', p.id),
-);
+const suspend = statement((p: { id: string; atMs: number | null }) => setOf(p, { suspended_at_ms: p.atMs }));
 const remove = statement((p: { id: string; name: string; atMs: number }) =>
-  query
-    .updateTable('accounts')
-    .set({ name: p.name, deleted_at_ms: p.atMs, limits: '' })
-    .where('id', '=', p.id),
+  setOf(p, { name: p.name, deleted_at_ms: p.atMs, limits: '' }),
 );
 const revokeKeys = statement((p: { id: string; atMs: number }) =>
   query
@@ -80,9 +73,7 @@ const revokeKeys = statement((p: { id: string; atMs: number }) =>
 const belongings = (
   ['kept_answers', 'alert_settings', 'waiting_addresses', 'alert_marks', 'alerts'] as const
 ).map((table) => statement((p: { id: string }) => query.deleteFrom(table).where('account_id', '=', p.id)));
-const replaceLimits = statement((p: { id: string; limits: string }) =>
-  query.updateTable('accounts').set({ limits: p.limits }).where('id', '=', p.id),
-);
+const replaceLimits = statement((p: { id: string; limits: string }) => setOf(p, { limits: p.limits }));
 const insertTrial = statement((p: NewPeriod) =>
   insertPeriod('trial', p).onConflict((conflict) => conflict.doNothing()),
 );

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type Updateable } from 'kysely';
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { AdminScope, Key, KeyStore, Scope } from '../../core/entities/key.ts';
 import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
@@ -7,7 +7,7 @@ import { idList } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
 import { pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
-import { type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
+import { type Database, type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
 import { change, insertAudit } from './audit.ts';
 
@@ -42,23 +42,14 @@ const namesByIds = statement((p: { ids: string }, dialect) =>
     .select(['id', 'name', 'last_four as lastFour'])
     .where('id', 'in', dialect.idsOf(p.ids)),
 );
-/** A page of the keys of an account. `after` is empty for the first one. */
+/** A page of keys. `after` is empty for the first one. */
+const pageAfter = (p: { after: string; size: number }) =>
+  keys.where('subject', '=', '').where('id', '>', p.after).orderBy('id').limit(p.size);
 const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
-  keys
-    .where('account_id', '=', p.accountId)
-    .where('subject', '=', '')
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.size),
+  pageAfter(p).where('account_id', '=', p.accountId),
 ).map(toKey);
-/** A page of the admin keys. */
 const adminKeys = statement((p: { after: string; size: number }) =>
-  keys
-    .where('kind', '=', 'admin')
-    .where('subject', '=', '')
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.size),
+  pageAfter(p).where('kind', '=', 'admin'),
 ).map(toKey);
 /** How many admin keys without scopes are neither revoked nor expired. */
 export const liveAdminKeys = statement((p: { atMs: number }) =>
@@ -86,16 +77,12 @@ const insertWithin = statement((p: NewKeyRow & { readonly liveMax: number }) => 
         and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ${p.created_at_ms})
     ) < ${p.liveMax}`;
 });
-const expire = statement((p: { id: string; atMs: number }) =>
-  query.updateTable('api_keys').set({ expires_at_ms: p.atMs }).where('id', '=', p.id),
-);
+const setOf = ({ id }: { readonly id: string }, values: Updateable<Database['api_keys']>) =>
+  query.updateTable('api_keys').set(values).where('id', '=', id);
+const expire = statement((p: { id: string; atMs: number }) => setOf(p, { expires_at_ms: p.atMs }));
 /** Changes nothing if the key was revoked before. */
 const revoke = statement((p: { id: string; atMs: number }) =>
-  query
-    .updateTable('api_keys')
-    .set({ revoked_at_ms: p.atMs })
-    .where('id', '=', p.id)
-    .where('revoked_at_ms', 'is', null),
+  setOf(p, { revoked_at_ms: p.atMs }).where('revoked_at_ms', 'is', null),
 );
 
 /** Ends the sessions of a person, or one session at the provider. Changes nothing if there is none. */
@@ -111,12 +98,8 @@ const endSessions = (column: 'subject' | 'provider_session') =>
   );
 const endSessionsOf = { subject: endSessions('subject'), session: endSessions('provider_session') };
 
-const noteUse = statement((p: { id: string; atMs: number }) =>
-  query.updateTable('api_keys').set({ last_used_at_ms: p.atMs }).where('id', '=', p.id),
-);
-const replaceLimits = statement((p: { id: string; limits: string }) =>
-  query.updateTable('api_keys').set({ limits: p.limits }).where('id', '=', p.id),
-);
+const noteUse = statement((p: { id: string; atMs: number }) => setOf(p, { last_used_at_ms: p.atMs }));
+const replaceLimits = statement((p: { id: string; limits: string }) => setOf(p, { limits: p.limits }));
 
 /** @param find finds a key by its hash, as in `KeyStore` */
 export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {

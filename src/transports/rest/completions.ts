@@ -7,9 +7,8 @@ import {
   type CreateCompletionResponse,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
-import type { RestDialect } from './dialect.ts';
+import { type RestDialect, required } from './dialect.ts';
 import { accept, requireMembers } from './request.ts';
 import { sendChunks } from './response.ts';
 
@@ -19,7 +18,7 @@ const completionCodec = jsonCodec(CompletionSchema);
 /** POST /completions */
 export const completions: RestDialect<CompletionParams, CreateCompletionResponse, Completion> = {
   read: readParams,
-  encode: ({ completion }) => encode(completion),
+  encode: ({ completion }) => encode(required(completion)),
   send: (exchange, chunks, { streamOptions }) => sendChunks(exchange, chunks, toChunkJson, streamOptions),
 };
 
@@ -31,8 +30,7 @@ function readParams(body: JsonObject): CompletionParams {
 }
 
 /** With the members that clients' types require. */
-function encode(completion: Completion | undefined): JsonObject {
-  if (completion === undefined) throw new ParleyError('internal_error');
+function encode(completion: Completion): JsonObject {
   const json = completionCodec.encode(completion);
   if (!isObject(json)) throw new Error('a completion is not an object');
   const choices = completion.choices.map(({ text, index, finishReason }) => ({

@@ -54,6 +54,12 @@ export function readStreamable<Params>(
   });
 }
 
+/** The message of an answer, which is always there. */
+export function required<T>(message: T | undefined): T {
+  if (message === undefined) throw new ParleyError('internal_error');
+  return message;
+}
+
 function withoutStream(json: JsonObject): JsonObject {
   if (json['stream'] === undefined) return json;
   const { stream: _, ...others } = json;

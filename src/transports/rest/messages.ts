@@ -11,9 +11,9 @@ import {
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
-import { ParleyError } from '../../core/values/errors.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
-import { type RestDialect, readStreamable } from './dialect.ts';
+import { type RestDialect, readStreamable, required } from './dialect.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { accept, type RestLimits, requireMembers } from './request.ts';
 import { sendNamedEvents, sseEvent } from './response.ts';
@@ -23,7 +23,7 @@ const paramsCodec = jsonCodec(MessageParamsSchema);
 /** POST /messages */
 export const messages: RestDialect<MessageParams, CreateMessageResponse, MessageEvent> = {
   read: readParams,
-  encode: ({ message }) => encode(message),
+  encode: ({ message }) => encodeMessage(required(message)),
   send: (exchange, events) => sendNamedEvents(exchange, events, eventForm(exchange)),
 };
 
@@ -41,11 +41,6 @@ export function countTokensHandler({ countMessageTokens }: RpcTable, limits: Res
 function betasOf({ request }: Exchange): string[] {
   const { 'anthropic-beta': betas = [] } = request.headers;
   return [betas].flat().flatMap((list) => list.split(',').map((name) => name.trim()));
-}
-
-function encode(message: Message | undefined): JsonObject {
-  if (message === undefined) throw new ParleyError('internal_error');
-  return encodeMessage(message);
 }
 
 /** Blocks of search results and of a server's tools have other types here. */

@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import {
   type CreateResponseResponse,
-  type Response,
   type ResponseEvent,
   ResponseEventSchema,
   type ResponseParams,
@@ -10,9 +9,9 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { objectsOf } from '../../codec/shape.ts';
-import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
+import type { ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
-import type { RestDialect } from './dialect.ts';
+import { type RestDialect, required } from './dialect.ts';
 import { errorBody } from './errors.ts';
 import { accept, requireMembers } from './request.ts';
 import { sendNamedEvents, sseEvent } from './response.ts';
@@ -28,14 +27,9 @@ const paramsCodec = jsonCodec(ResponseParamsSchema);
 /** POST /responses */
 export const responses: RestDialect<ResponseParams, CreateResponseResponse, ResponseEvent> = {
   read: readParams,
-  encode: ({ response }) => encode(response),
+  encode: ({ response }) => completed(responseCodec.encode(required(response))),
   send: (exchange, events) => sendNamedEvents(exchange, events, eventForm()),
 };
-
-function encode(response: Response | undefined): JsonObject {
-  if (response === undefined) throw new ParleyError('internal_error');
-  return encodeResponse(response);
-}
 
 function readParams(body: JsonObject): ResponseParams {
   requireMembers(body, { model: 'missing_model' });
@@ -115,10 +109,6 @@ const promisedByType: ReadonlyMap<unknown, JsonObject> = new Map<string, JsonObj
 
 const responseCodec = jsonCodec(ResponseSchema);
 const eventCodec = jsonCodec(ResponseEventSchema);
-
-function encodeResponse(response: Response): JsonObject {
-  return completed(responseCodec.encode(response));
-}
 
 export function encodeEvent(event: ResponseEvent): JsonObject {
   const json = typed(eventCodec.encode(event));
