@@ -10,8 +10,8 @@ import type {
 import type { Store } from '../entities/store.ts';
 import { bounds } from '../values/bounds.ts';
 import type { Clock } from '../values/clock.ts';
-import { ParleyError } from '../values/errors.ts';
 import { hashKey } from '../values/key-secret.ts';
+import { invalid } from '../values/parameters.ts';
 import type { Call } from './call.ts';
 import { seal, unseal } from './sealed.ts';
 
@@ -80,8 +80,4 @@ export class ClientSecrets {
     const opened = key && unseal<Sealed>(key, purpose, sealed);
     return opened && opened.expiresAtMs > this.#deps.accessClock.now() ? opened : undefined;
   }
-}
-
-function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_parameter', { message, param });
 }

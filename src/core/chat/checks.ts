@@ -4,6 +4,7 @@ import type { ChatAnswer } from '../entities/chat-answer.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
+import { invalid } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import { takeChoices } from './output-limit.ts';
 
@@ -62,8 +63,4 @@ function checkChoices(n: number | undefined): void {
   const { choices } = bounds;
   if (n === undefined || (Number.isInteger(n) && isWithin(n, choices))) return;
   throw invalid('n', `\`n\` must be a whole number from 1 to ${choices.maximum}.`);
-}
-
-function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_parameter', { message, param });
 }

@@ -16,7 +16,7 @@ import type { Call } from '../access/call.ts';
 import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
 import { messageForm } from '../idempotency/idempotency.ts';
 import { ParleyError } from '../values/errors.ts';
-import { invalid } from '../values/parameters.ts';
+import { invalid, invalidInput } from '../values/parameters.ts';
 
 export const completions: Dialect<CompletionParams, Completion, CreateCompletionResponse> = {
   form: messageForm(CreateCompletionResponseSchema),
@@ -91,5 +91,5 @@ function textOf(prompt: CompletionParams['prompt']): string {
   const [text] = items;
   if (text !== undefined && items.length === 1) return text;
   const message = `\`prompt\` has ${items.length} texts. Send one text, and a request for each further text.`;
-  throw new ParleyError('invalid_input', { message, param });
+  throw invalidInput(param, message);
 }

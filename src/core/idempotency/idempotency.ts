@@ -12,6 +12,7 @@ import { bounds, hasLength } from '../values/bounds.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
+import { invalid } from '../values/parameters.ts';
 import { breathe } from '../values/soon.ts';
 
 /** A larger answer is not stored. The key is freed, and a repeated request runs again. */
@@ -136,10 +137,8 @@ export class Idempotency {
     const key = call.idempotencyKey;
     if (key === undefined) return undefined;
     if (!hasLength(key, bounds.idempotencyKey)) {
-      throw new ParleyError('invalid_parameter', {
-        message: `\`Idempotency-Key\` must have 1 to ${bounds.idempotencyKey.maxLength} characters.`,
-        param: 'Idempotency-Key',
-      });
+      const length = `1 to ${bounds.idempotencyKey.maxLength} characters`;
+      throw invalid('Idempotency-Key', `\`Idempotency-Key\` must have ${length}.`);
     }
     const nowMs = this.#deps.clock.now();
     return {

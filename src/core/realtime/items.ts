@@ -1,7 +1,8 @@
 /** The items of a conversation, in the form of OpenAI's Realtime protocol, and the history that a chat gets of them. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { ResponseItemSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { ParleyError } from '../values/errors.ts';
+import type { ParleyError } from '../values/errors.ts';
+import { invalidInput } from '../values/parameters.ts';
 
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -67,8 +68,8 @@ export class History {
    */
   add(item: Item, after?: string): string | null {
     const bytes = bytesOf(item);
-    if (bytes > itemBytesMax) throw invalid('item', `An item has at most ${itemBytesMax} bytes.`);
-    if (this.has(item.id)) throw invalid('item.id', `There is an item \`${item.id}\` already.`);
+    if (bytes > itemBytesMax) throw invalidInput('item', `An item has at most ${itemBytesMax} bytes.`);
+    if (this.has(item.id)) throw invalidInput('item.id', `There is an item \`${item.id}\` already.`);
     const at = after === undefined ? this.#entries.length : after === 'root' ? 0 : this.#indexOf(after) + 1;
     if (at === 0 && after !== undefined && after !== 'root') throw noItem(after, 'previous_item_id');
     const previous = this.#entries[at - 1]?.item.id ?? null;
@@ -116,7 +117,7 @@ export class History {
     const item = this.get(id);
     const entry = this.#entries[this.#indexOf(id)];
     if (entry === undefined || item.type !== 'message' || item.role !== 'assistant') {
-      throw invalid('item_id', 'Only messages of the assistant can be truncated.');
+      throw invalidInput('item_id', 'Only messages of the assistant can be truncated.');
     }
     const transcript = playedText(entry.spoken, playedMs);
     const cut = item.content.map((part) => (part.type === 'output_audio' ? { ...part, transcript } : part));
@@ -215,9 +216,5 @@ function bytesOf(item: Item): number {
 }
 
 function noItem(id: string, param: string): ParleyError {
-  return invalid(param, `The conversation has no item \`${id.slice(0, 100)}\`.`);
-}
-
-function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_input', { message, param });
+  return invalidInput(param, `The conversation has no item \`${id.slice(0, 100)}\`.`);
 }

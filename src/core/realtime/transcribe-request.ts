@@ -6,6 +6,7 @@ import {
 } from '../../../gen/parley/audio/v1/live_pb.ts';
 import { type AudioEncoding, clientSampleRates, liveSampleRate } from '../entities/live.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';
+import { invalidInput } from '../values/parameters.ts';
 import type { LiveSession, SessionConfig } from './live-session.ts';
 import type { TurnDetection } from './turn-cutter.ts';
 
@@ -35,7 +36,7 @@ export function reader(session: LiveSession) {
   let isConfigured = false;
   return async ({ part }: StreamTranscribeRequest): Promise<void> => {
     if (part.case === 'config') session.configure(toConfig(part.value));
-    else if (!isConfigured) throw invalid('config', 'The first message must be `config`.');
+    else if (!isConfigured) throw invalidInput('config', 'The first message must be `config`.');
     isConfigured = true;
     if (part.case === 'audio') await session.audio(checkedAudio(part.value));
     if (part.case === 'commit') await session.commit();
@@ -59,7 +60,7 @@ const encodings: Readonly<Record<Encoding, AudioEncoding>> = {
 
 function toConfig({ encoding, sampleRate, language, turnDetection }: StreamTranscribeConfig): SessionConfig {
   const known = encodings[encoding];
-  if (known === undefined) throw invalid('encoding', 'takes PCM16, MULAW or ALAW');
+  if (known === undefined) throw invalidInput('encoding', 'takes PCM16, MULAW or ALAW');
   return {
     encoding: known,
     sampleRate: sampleRateOf(known, sampleRate),
@@ -78,7 +79,7 @@ export function sampleRateOf(
   param = 'sample_rate',
 ): number {
   if (clientSampleRates.includes(rate)) return rate;
-  throw invalid(param, `\`${param}\` is one of ${clientSampleRates.join(', ')}.`);
+  throw invalidInput(param, `\`${param}\` is one of ${clientSampleRates.join(', ')}.`);
 }
 
 /** @param names of the two fields in errors @throws `invalid_input` */
@@ -95,9 +96,5 @@ export function toDetection(
 
 function within(param: string, value: number, least: number, most: number): number {
   if (value >= least && value <= most) return value;
-  throw invalid(param, `\`${param}\` must be a number from ${least} to ${most}.`);
-}
-
-function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_input', { message, param });
+  throw invalidInput(param, `\`${param}\` must be a number from ${least} to ${most}.`);
 }

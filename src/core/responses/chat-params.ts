@@ -24,7 +24,7 @@ import {
 import { partsContent, placed, placeOf, said, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
-import { invalid, readOneOf } from '../values/parameters.ts';
+import { invalid, invalidInput, readOneOf } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import { Tools } from './tools.ts';
 
@@ -297,8 +297,4 @@ function toPart(part: ResponseContentPart, path: string): ContentPart {
       return create(ContentPartSchema, { type, inputAudio });
   }
   throw invalidInput(path, `\`${path}\` cannot be sent to a model. Parts must be of the type ${partTypes}.`);
-}
-
-function invalidInput(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_input', { message, param });
 }

@@ -32,7 +32,7 @@ import type { AudioDeps } from '../speech/service.ts';
 import { hasLength } from '../values/bounds.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
-import { namedLanguage } from '../values/parameters.ts';
+import { invalidInput, namedLanguage } from '../values/parameters.ts';
 import {
   checkNeeds,
   isWordsAlone,
@@ -51,18 +51,17 @@ const dataUrl = /^data:audio\/[\w.+-]+(;[^,]*)?;base64,/;
 /** @throws `invalid_input`, naming the parameter */
 function readKnownSpeakers(request: CreateTranscriptionRequest): readonly KnownSpeaker[] {
   const { knownSpeakerNames: names, knownSpeakerReferences: references } = request;
-  const flawed = (param: string, message: string) => new ParleyError('invalid_input', { message, param });
   if (names.length > speakersMax || !names.every((name) => hasLength(name, nameLength))) {
     const message = `\`known_speaker_names\` takes at most ${speakersMax} names of 1 to ${nameLength.maxLength} characters.`;
-    throw flawed('known_speaker_names', message);
+    throw invalidInput('known_speaker_names', message);
   }
   if (references.length !== names.length) {
     const message = '`known_speaker_references` needs as many recordings as `known_speaker_names` has names.';
-    throw flawed('known_speaker_references', message);
+    throw invalidInput('known_speaker_references', message);
   }
   if (!references.every((reference) => dataUrl.test(reference))) {
     const message = '`known_speaker_references` takes data URLs such as data:audio/wav;base64,….';
-    throw flawed('known_speaker_references', message);
+    throw invalidInput('known_speaker_references', message);
   }
   return names.map((name, at) => ({ name, reference: references[at] ?? '' }));
 }
@@ -206,7 +205,7 @@ export function tooLarge(): ParleyError {
 
 export function tooManyValues(param: string): ParleyError {
   const message = `\`${param}\` has more than ${listValuesMax} values. Send fewer.`;
-  return new ParleyError('invalid_input', { message, param });
+  return invalidInput(param, message);
 }
 
 function tooManyMessages(): ParleyError {
@@ -251,10 +250,7 @@ function checked(request: CreateTranscriptionRequest): CheckedRequest {
 
 function checkGranularities(wanted: readonly string[]): void {
   if (wanted.every((granularity) => granularities.includes(granularity))) return;
-  throw new ParleyError('invalid_input', {
-    message: '`timestamp_granularities` takes `word` and `segment`.',
-    param: 'timestamp_granularities',
-  });
+  throw invalidInput('timestamp_granularities', '`timestamp_granularities` takes `word` and `segment`.');
 }
 
 /** Adds an event to the transcript and returns the part that a streaming client gets. */

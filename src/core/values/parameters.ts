@@ -19,6 +19,10 @@ export function invalid(param: string, message: string): ParleyError {
   return new ParleyError('invalid_parameter', { message, param });
 }
 
+export function invalidInput(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_input', { message, param });
+}
+
 /** @throws `invalid_parameter`, listing the known values, for any other value */
 export function readOneOf<T extends string>(
   param: string,

@@ -16,7 +16,7 @@ import {
   messageChunk,
 } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine, TokenCounter } from '../../core/entities/engine.ts';
-import { ParleyError } from '../../core/values/errors.ts';
+import { invalid } from '../../core/values/parameters.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { untilAborted } from '../../core/values/signal.ts';
 import { answersTo, textsOf } from './eliza/answer.ts';
@@ -135,10 +135,7 @@ function stopsOf({ stop }: ChatCompletionParams): readonly string[] {
   if (stop?.value.case === 'text') return [stop.value.value];
   const stops = stop?.value.case === 'list' ? stop.value.value.items : [];
   if (stops.length <= stopsMax) return stops;
-  throw new ParleyError('invalid_parameter', {
-    message: `\`stop\` has ${stops.length} sequences; this model takes ${stopsMax}. Send fewer.`,
-    param: 'stop',
-  });
+  throw invalid('stop', `\`stop\` has ${stops.length} sequences; this model takes ${stopsMax}. Send fewer.`);
 }
 
 interface LimitedAnswer {

@@ -16,6 +16,7 @@ import type { RpcTable } from '../../core/rpcs.ts';
 import { checkFile, tooLarge, transcriptionBytesMax } from '../../core/transcription/service.ts';
 import type { Batches } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
+import { invalidInput } from '../../core/values/parameters.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { sendEvents } from './response.ts';
@@ -149,7 +150,7 @@ function readStream(form: Form): boolean {
   const stream = lastValue(form, 'stream')?.trim().toLowerCase();
   if (stream === undefined || stream === 'false' || stream === '') return false;
   if (stream === 'true') return true;
-  throw new ParleyError('invalid_input', { message: '`stream` must be true or false.', param: 'stream' });
+  throw invalidInput('stream', '`stream` must be true or false.');
 }
 
 function toRequest(form: Form) {
@@ -175,10 +176,7 @@ function readTemperature(text = ''): number | undefined {
   if (text.trim() === '') return undefined;
   const temperature = Number(text);
   if (Number.isFinite(temperature)) return temperature;
-  throw new ParleyError('invalid_input', {
-    message: '`temperature` must be a number.',
-    param: 'temperature',
-  });
+  throw invalidInput('temperature', '`temperature` must be a number.');
 }
 
 function hintsOf(form: Form, names: readonly string[]): string[] {

@@ -5,6 +5,7 @@ import type { AudioEncoding as RawEncoding } from '../../core/entities/live.ts';
 import type { RawForm } from '../../core/entities/raw-audio.ts';
 import { sampleRateOf } from '../../core/realtime/transcribe-request.ts';
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { invalidInput } from '../../core/values/parameters.ts';
 
 const rawEncodings: Readonly<Partial<Record<AudioEncoding, RawEncoding>>> = {
   [AudioEncoding.LINEAR_PCM]: 'pcm16',
@@ -15,7 +16,7 @@ const rawEncodings: Readonly<Partial<Record<AudioEncoding, RawEncoding>>> = {
 /** The encoding of samples without a file; undefined for that of a file. @throws `invalid_input` for an unknown one */
 export function rawEncodingOf({ encoding }: RecognitionConfig): RawEncoding | undefined {
   if (!Object.values(AudioEncoding).some((known) => known === encoding))
-    throw invalid('encoding', 'There is no such `encoding`.');
+    throw invalidInput('encoding', 'There is no such `encoding`.');
   return rawEncodings[encoding];
 }
 
@@ -23,7 +24,7 @@ export function rawEncodingOf({ encoding }: RecognitionConfig): RawEncoding | un
 export function rawFormOf(config: RecognitionConfig, encoding: RawEncoding, channelsMax: number): RawForm {
   const channels = config.audioChannelCount || 1;
   if (channels < 1 || channels > channelsMax) {
-    throw invalid('audio_channel_count', `\`audio_channel_count\` is at most ${channelsMax} here.`);
+    throw invalidInput('audio_channel_count', `\`audio_channel_count\` is at most ${channelsMax} here.`);
   }
   const rate = config.sampleRateHertz || undefined;
   return { encoding, channels, sampleRate: sampleRateOf(encoding, rate, 'sample_rate_hertz') };
@@ -31,13 +32,16 @@ export function rawFormOf(config: RecognitionConfig, encoding: RawEncoding, chan
 
 /** @throws `invalid_input` without a configuration, and for features that would change the text and are not offered */
 export function checkedConfig(config: RecognitionConfig | undefined): RecognitionConfig {
-  if (config === undefined) throw invalid('config', 'Send `config`.');
+  if (config === undefined) throw invalidInput('config', 'Send `config`.');
   if (config.profanityFilter) {
-    throw invalid('profanity_filter', 'This server does not filter words. Leave `profanity_filter` out.');
+    throw invalidInput(
+      'profanity_filter',
+      'This server does not filter words. Leave `profanity_filter` out.',
+    );
   }
   if (config.diarizationConfig?.enableSpeakerDiarization) {
     const message = 'This server does not identify speakers. Leave `enable_speaker_diarization` out.';
-    throw invalid('diarization_config', message);
+    throw invalidInput('diarization_config', message);
   }
   return config;
 }
@@ -62,8 +66,4 @@ export function inOwnTerms(thrown: unknown, names: Names): ParleyError {
     message,
   );
   return new ParleyError(code, { message: inOwnTerms, advice, param: name, cause: error });
-}
-
-export function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_input', { message, param });
 }

@@ -15,7 +15,8 @@ import type { LiveSession } from '../../core/realtime/live-session.ts';
 import type { SessionReport } from '../../core/realtime/reports.ts';
 import { checkedAudio, feed, sampleRateOf, toDetection } from '../../core/realtime/transcribe-request.ts';
 import type { Services } from '../../core/services.ts';
-import { checkedConfig, invalid, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';
+import { invalidInput } from '../../core/values/parameters.ts';
+import { checkedConfig, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';
 
 interface Deps extends Pick<Services, 'realtime'> {
   readonly rawAudio: RawAudio;
@@ -56,7 +57,7 @@ class RecognitionStream {
       this.#config = value;
       this.#configure(value);
     } else if (this.#config === undefined) {
-      throw invalid('streaming_config', 'The first message must be `streaming_config`.');
+      throw invalidInput('streaming_config', 'The first message must be `streaming_config`.');
     } else if (kind === 'audioContent') {
       const audio = checkedAudio(value);
       await this.#session.audio(this.#hasAudio ? audio : this.#withoutHeader(audio, this.#config));
@@ -82,7 +83,10 @@ class RecognitionStream {
     const isUnnamed = config.encoding === AudioEncoding.ENCODING_UNSPECIFIED;
     const encoding = isUnnamed ? 'pcm16' : rawEncodingOf(config);
     if (encoding === undefined) {
-      throw invalid('encoding', 'StreamingRecognize takes LINEAR_PCM, MULAW or ALAW. Recognize takes files.');
+      throw invalidInput(
+        'encoding',
+        'StreamingRecognize takes LINEAR_PCM, MULAW or ALAW. Recognize takes files.',
+      );
     }
     const form = found ?? rawFormOf(config, encoding, 1);
     const silenceMs = config.endpointingConfig?.stopHistory;
@@ -99,7 +103,7 @@ class RecognitionStream {
   #withoutHeader(audio: Uint8Array, config: StreamingRecognitionConfig): Uint8Array {
     const head = this.#rawAudio.readWav(audio);
     if (head === undefined) return audio;
-    if (head.channels > 1) throw invalid('audio_channel_count', 'StreamingRecognize takes one channel.');
+    if (head.channels > 1) throw invalidInput('audio_channel_count', 'StreamingRecognize takes one channel.');
     this.#configure(config, head);
     return audio.subarray(head.dataAt);
   }
