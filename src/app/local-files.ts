@@ -18,12 +18,12 @@ export async function checkContents(model: Pick<LocalModel, 'id' | 'type' | 'fil
 }
 
 async function checkSherpa(model: Pick<LocalModel, 'id' | 'type' | 'files'>): Promise<void> {
-  const [{ recogniserConfig, voiceConfig }, { piperVoice }] = await Promise.all([
+  const [{ recogniserConfig, voiceConfig }, { publishedVoice }] = await Promise.all([
     import('../engines/sherpa/server.ts'),
-    import('../engines/sherpa/piper.ts'),
+    import('../engines/sherpa/published-voice.ts'),
   ]);
   try {
-    if (model.type === 'speech' && piperVoice(model, typedFiles(model))) return;
+    if (model.type === 'speech' && publishedVoice(model, typedFiles(model))) return;
     if (model.type === 'speech') voiceConfig(model, 1);
     else if (streamingConfig(model, 1) === undefined) recogniserConfig(model, 1);
   } catch (error) {

@@ -1,4 +1,5 @@
 /** The models that Parley knows by name. The hash of each file was found in two public places, which the entry names. */
+import kokoro from './catalogue/kokoro-82m.json' with { type: 'json' };
 import moonshineBaseEn from './catalogue/moonshine-base-en.json' with { type: 'json' };
 import moonshineTinyEn from './catalogue/moonshine-tiny-en.json' with { type: 'json' };
 import piperKristin from './catalogue/piper-kristin.json' with { type: 'json' };
@@ -20,7 +21,7 @@ export interface CatalogueEntry {
 /** In the order in which they are listed. */
 export function catalogue(): CatalogueEntry[] {
   const recognisers = [moonshineTinyEn, moonshineBaseEn, whisperTinyEn, whisperBase];
-  return [...recognisers, piperKristin, qwen25, qwen3, smollm2].map(({ manifest, ...entry }) => {
+  return [...recognisers, piperKristin, kokoro, qwen25, qwen3, smollm2].map(({ manifest, ...entry }) => {
     return { ...entry, manifest: checkManifest(manifest, `${manifest.id} of the catalogue`) };
   });
 }

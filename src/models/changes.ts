@@ -110,11 +110,13 @@ export function remove(store: ModelStore, id: string): void {
 /** @returns for `derived:`, the URL of a file with what Parley makes of an earlier file of the model */
 function derived(store: ModelStore, { id, files }: ModelManifest, url: string | readonly string[]) {
   if (typeof url !== 'string' || !url.startsWith('derived:')) return url;
-  const from = files.find(({ name }) => url === `derived:moonshine-tokens/${name}`);
-  if (from === undefined || sizeOf(store.blob(from)) === undefined)
+  const [kind = '', ...name] = url.slice('derived:'.length).split('/');
+  const make = makers[kind];
+  const from = files.find((file) => file.name === name.join('/'));
+  if (make === undefined || from === undefined || sizeOf(store.blob(from)) === undefined)
     throw new ModelError(`The manifest ${id} has no earlier file for ${url}.`);
   const path = join(store.root, 'partial', 'derived');
-  writeFileSync(path, moonshineTokens(readFileSync(store.blob(from))));
+  writeFileSync(path, make(readFileSync(store.blob(from))));
   return pathToFileURL(path).href;
 }
 
@@ -129,6 +131,19 @@ function moonshineTokens(bytes: Buffer): string {
   }
   return lines.join('');
 }
+
+/** The lines of `tokens.txt` from the vocabulary in Kokoro's `config.json`. */
+function kokoroTokens(bytes: Buffer): string {
+  const { vocab } = z.object({ vocab: z.record(z.string(), z.int()) }).parse(JSON.parse(bytes.toString()));
+  return Object.entries(vocab)
+    .map(([token, number]) => `${token} ${number}\n`)
+    .join('');
+}
+
+const makers: Readonly<Record<string, (from: Buffer) => string>> = {
+  'moonshine-tokens': moonshineTokens,
+  'kokoro-tokens': kokoroTokens,
+};
 
 export function partialOf(store: ModelStore, file: Pick<ModelFile, 'sha256'>): string {
   return join(store.root, 'partial', basename(store.blob(file)));

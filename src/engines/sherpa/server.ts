@@ -8,7 +8,7 @@ import { createModelServer, type Handle } from '../model-server.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
 import { hearingOpener, type OpenHearing } from './hearing.ts';
 import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
-import { inSherpaForm, piperVoice } from './piper.ts';
+import { inSherpaForm, publishedVoice } from './published-voice.ts';
 import { createSpeak, type Speak } from './speech.ts';
 import { type StreamingConfig, streamingConfig } from './streaming-config.ts';
 import {
@@ -59,7 +59,9 @@ async function openModel(
 ): Promise<OpenModel> {
   if (model.type === 'speech') {
     const load = async (files: ModelFiles) => sherpa.OfflineTts.createAsync(voiceConfig(files, threads));
-    const voice = await named(model, () => inSherpaForm(model, piperVoice(model, typedFiles(model)), load));
+    const voice = await named(model, () =>
+      inSherpaForm(model, publishedVoice(model, typedFiles(model)), load),
+    );
     return { path: '/v1/audio/speech', handle: speechHandle(createSpeak(voice), model.speakers) };
   }
   const streaming = streamingConfig(model, threads);

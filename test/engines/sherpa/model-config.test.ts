@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { tokensOf, typedFiles } from '../../../src/engines/sherpa/model-files.ts';
-import { inSherpaForm, piperVoice } from '../../../src/engines/sherpa/piper.ts';
+import { inSherpaForm, publishedVoice } from '../../../src/engines/sherpa/published-voice.ts';
 import { recogniserConfig, voiceConfig } from '../../../src/engines/sherpa/server.ts';
 import { isStreaming, streamingConfig } from '../../../src/engines/sherpa/streaming-config.ts';
 import { scratchFolder } from '../../support/command-line.ts';
@@ -68,7 +68,7 @@ describe('the configuration of a voice', () => {
       'joe.onnx.json': Buffer.from(JSON.stringify(piperConfig)),
       'espeak-ng-data/phontab': tokens,
     });
-    const voice = piperVoice(model, typedFiles(model));
+    const voice = publishedVoice(model, typedFiles(model));
     const made = await inSherpaForm(model, voice, async (files) => {
       const [main] = typedFiles(files);
       expect(Object.fromEntries(main?.metadata ?? [])).toEqual({
@@ -89,10 +89,31 @@ describe('the configuration of a voice', () => {
     expect(readFileSync(pathOf('joe.onnx') ?? '')).toEqual(tinyVoice({}));
   });
 
+  it('reads Kokoro as it is published, with as many speakers as it has styles', async () => {
+    const { model, pathOf } = modelOf({
+      'kokoro-v1.0.int8.onnx': tinyVoice({}),
+      'voices.bin': new Uint8Array(2 * 510 * 256 * 4),
+      'tokens.txt': tokens,
+      'espeak-ng-data/phontab': tokens,
+    });
+    await inSherpaForm(model, publishedVoice(model, typedFiles(model)), async (files) => {
+      expect(Object.fromEntries(typedFiles(files)[0]?.metadata ?? [])).toMatchObject({
+        model_type: 'kokoro',
+        n_speakers: '2',
+        speaker_names: 'speaker0,speaker1',
+      });
+      const { kokoro } = (voiceConfig(files, 1) as { model: { kokoro: object } }).model;
+      const same = { voices: pathOf('voices.bin'), tokens: pathOf('tokens.txt'), dataDir: folder.path };
+      expect(kokoro).toMatchObject(same);
+    });
+    const without = modelOf({ 'kokoro-v1.0.int8.onnx': tinyVoice({}), 'tokens.txt': tokens });
+    expect(publishedVoice(without.model, typedFiles(without.model))).toBeUndefined();
+  });
+
   it('names what a voice of Piper lacks', () => {
     const of = (contents: Readonly<Record<string, Uint8Array>>) => {
       const { model } = modelOf({ 'joe.onnx': tinyVoice({}), ...contents });
-      return piperVoice(model, typedFiles(model));
+      return publishedVoice(model, typedFiles(model));
     };
     const config = Buffer.from(JSON.stringify(piperConfig));
     expect(() => of({ 'joe.onnx.json': config })).toThrow(

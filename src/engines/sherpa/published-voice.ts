@@ -1,23 +1,60 @@
-/** Voices as Piper publishes them, `NAME.onnx` and `NAME.onnx.json`, in the form that sherpa-onnx reads. */
-import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/**
+ * Voices in the form that sherpa-onnx reads: of Piper, which publishes `NAME.onnx` and `NAME.onnx.json`, and of Kokoro, whose ONNX
+ * file has no metadata either.
+ */
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { isObject } from '../../core/values/json.ts';
 import { findFile, type ModelFiles, onnxFields, type TypedFile, tokensOf } from './model-files.ts';
 
-interface PiperVoice {
+interface PublishedVoice {
   readonly main: TypedFile;
   readonly metadata: Readonly<Record<string, string>>;
-  /** The content of `tokens.txt`. */
-  readonly tokens: string;
+  /** The content of `tokens.txt`. Undefined if the model has that file. */
+  readonly tokens?: string;
 }
+
+/** The styles of a voice of Kokoro: 510 lengths of 256 numbers of four bytes. */
+const [styles, styleBytes] = ['510,1,256', 510 * 256 * 4];
 
 /**
  * Undefined if the model has another form.
  * @throws an error that names what is missing
  */
-export function piperVoice(model: ModelFiles, typed: readonly TypedFile[]): PiperVoice | undefined {
+export function publishedVoice(model: ModelFiles, typed: readonly TypedFile[]): PublishedVoice | undefined {
+  return kokoroVoice(model, typed) ?? piperVoice(model, typed);
+}
+
+function kokoroVoice(model: ModelFiles, typed: readonly TypedFile[]): PublishedVoice | undefined {
+  const main = typed.find(({ name, type }) => type === '' && /kokoro[^/]*$/i.test(name));
+  const voices = findFile(model, /(^|\/)voices\.bin$/);
+  if (main === undefined || voices === undefined) return undefined;
+  const speakers = Math.floor(statSync(voices).size / styleBytes);
+  const metadata = {
+    model_type: 'kokoro',
+    language: 'English',
+    voice: 'en-us',
+    has_espeak: '1',
+    version: '1',
+    sample_rate: '24000',
+    style_dim: styles,
+    n_speakers: String(speakers),
+    speaker_names: Array.from({ length: speakers }, (_, at) => `speaker${at}`).join(','),
+  };
+  return { main, metadata };
+}
+
+function piperVoice(model: ModelFiles, typed: readonly TypedFile[]): PublishedVoice | undefined {
   const configOf = ({ name }: TypedFile) => model.files.find((file) => file.name === `${name}.json`)?.path;
   const main = typed.find((file) => file.type === '' && configOf(file) !== undefined);
   if (main === undefined) return undefined;
@@ -31,7 +68,7 @@ export function piperVoice(model: ModelFiles, typed: readonly TypedFile[]): Pipe
   return { main, ...facts };
 }
 
-function factsOf(text: string): Omit<PiperVoice, 'main'> | undefined {
+function factsOf(text: string): Omit<PublishedVoice, 'main'> | undefined {
   const config = parsed(text);
   const { espeak, audio, language, phoneme_id_map: ids, num_speakers: speakers } = config;
   if (!isObject(espeak) || !isObject(audio) || !isObject(ids)) return undefined;
@@ -66,12 +103,12 @@ function parsed(text: string): { readonly [member: string]: unknown } {
 }
 
 /**
- * Runs `load` with the files that sherpa-onnx reads: those of the model, or for a voice of Piper some that are removed
+ * Runs `load` with the files that sherpa-onnx reads: those of the model, or for a published voice some that are removed
  * afterwards.
  */
 export async function inSherpaForm<Result>(
   model: ModelFiles,
-  voice: PiperVoice | undefined,
+  voice: PublishedVoice | undefined,
   load: (model: ModelFiles) => Promise<Result>,
 ): Promise<Result> {
   if (voice === undefined) return load(model);
@@ -81,11 +118,14 @@ export async function inSherpaForm<Result>(
     const [path, tokens] = [join(folder, name), join(folder, 'tokens.txt')];
     copyFileSync(voice.main.path, path);
     appendFileSync(path, metadataFields(voice.metadata));
-    writeFileSync(tokens, voice.tokens);
-    const others = model.files.filter(
-      ({ path: other }) => other !== voice.main.path && other !== tokensOf(model),
-    );
-    return await load({ ...model, files: [{ name, path }, { name: 'tokens.txt', path: tokens }, ...others] });
+    const made = [{ name, path }];
+    if (voice.tokens !== undefined) {
+      writeFileSync(tokens, voice.tokens);
+      made.push({ name: 'tokens.txt', path: tokens });
+    }
+    const replaced = [voice.main.path, voice.tokens === undefined ? undefined : tokensOf(model)];
+    const others = model.files.filter(({ path: other }) => !replaced.includes(other));
+    return await load({ ...model, files: [...made, ...others] });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
