@@ -21,47 +21,38 @@ interface Reloaded {
 }
 
 /** Reloads one after the other, and tells commands of each in the data folder. */
-export class ServedFile {
-  readonly #of: Reloaded;
-  #file: string | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  #count = 0;
-  #isStopping = false;
-
-  constructor(of: Reloaded) {
-    this.#of = of;
-    this.#file = of.file;
-  }
-
-  /** @returns why the configuration could not be used */
-  reload(): Promise<string | undefined> {
-    const { flags, app, log, manager } = this.#of;
-    const outcome = this.#last.then(async () => {
-      const { problem, ...read } = await reloadConfiguration(flags, app, log, manager);
-      // A file may be written after the start.
-      this.#file = read.file ?? this.#file;
-      this.#count++;
-      if (isWorker || this.#isStopping) return problem;
-      try {
-        this.write(problem);
-      } catch (err) {
-        log.error({ err }, 'the result of a reload could not be written to the data folder');
-      }
-      return problem;
-    });
-    this.#last = outcome;
-    return outcome;
-  }
-
-  write(problem?: string): void {
-    const { app, config } = this.#of;
-    const reloads = { count: this.#count, ...(problem && { problem }) };
-    writeAddresses(config, { ...app, file: this.#file }, reloads);
-  }
-
-  stop(): void {
-    this.#isStopping = true;
-  }
+export function servedFile({ flags, config, file, app, log, manager }: Reloaded) {
+  let read = file;
+  let last: Promise<unknown> = Promise.resolve();
+  let count = 0;
+  let isStopping = false;
+  const write = (problem?: string) =>
+    writeAddresses(config, { ...app, file: read }, { count, ...(problem && { problem }) });
+  const reloadNow = async () => {
+    const { problem, ...reloaded } = await reloadConfiguration(flags, app, log, manager);
+    // A file may be written after the start.
+    read = reloaded.file ?? read;
+    count++;
+    if (isWorker || isStopping) return problem;
+    try {
+      write(problem);
+    } catch (err) {
+      log.error({ err }, 'the result of a reload could not be written to the data folder');
+    }
+    return problem;
+  };
+  return {
+    write,
+    /** @returns why the configuration could not be used */
+    reload(): Promise<string | undefined> {
+      const outcome = last.then(reloadNow);
+      last = outcome;
+      return outcome;
+    },
+    stop(): void {
+      isStopping = true;
+    },
+  };
 }
 
 /** For commands that call this server. */

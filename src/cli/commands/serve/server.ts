@@ -17,7 +17,7 @@ import type { ServeFlags } from '../../flags.ts';
 import { CliError } from '../../terminal/command.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { type BannerFacts, demoBanner, transcriptionReady } from './demo-banner.ts';
-import { callable, ServedFile, writeAddresses } from './served-file.ts';
+import { callable, servedFile, writeAddresses } from './served-file.ts';
 import { trustFor } from './server-certificate.ts';
 import { passedSockets, serviceManager } from './service-manager.ts';
 import { type Addresses, announce, checkWorkers, isWorker, leave, superviseWorkers } from './workers.ts';
@@ -51,7 +51,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   const baseUrl = callable(config, opened.baseUrl);
   // A worker's parent notifies systemd.
   const manager = serviceManager(isWorker ? {} : process.env, log);
-  const served = new ServedFile({ flags, config, file, app: opened, log, manager });
+  const served = servedFile({ flags, config, file, app: opened, log, manager });
   apply = () => served.reload();
   const reload = () => void apply();
   process.on('SIGHUP', reload);

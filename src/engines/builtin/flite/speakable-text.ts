@@ -255,16 +255,14 @@ function markBlocks(text: string): string {
 }
 
 function joinLines(lines: readonly string[]): string {
-  const width = lines.reduce((longest, line) => Math.max(longest, line.length), 0);
-  let joined = '';
-  let previous: string | undefined;
-  for (const line of lines) {
-    if (previous !== undefined) joined += endsOnPurpose(previous, line, width) ? '\n' : ' ';
+  const width = Math.max(...lines.map((line) => line.length));
+  const written = lines.map((line, at) => {
+    const next = lines[at + 1];
+    const end = next === undefined ? '' : endsOnPurpose(line, next, width) ? '\n' : ' ';
     // Marks are not spoken, but the number of a list item is.
-    joined += line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : ''));
-    previous = line;
-  }
-  return joined;
+    return line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : '')) + end;
+  });
+  return written.join('');
 }
 
 function endsOnPurpose(line: string, next: string, width: number): boolean {
