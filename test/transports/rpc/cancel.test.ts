@@ -171,7 +171,7 @@ describe('a reader that has not read by the end of the time', () => {
   let books: Operator;
   const reading = new Map<WireName, Awaited<ReturnType<typeof readSlowly>>>();
   beforeAll(async () => {
-    const settings = { server: { requestMsMax: 4_000, drainMs: 100 } };
+    const settings = { server: { requestMsMax: 10_000, drainMs: 100 } };
     hasty = await startParley({ engines: watchedEngines(() => watch), settings });
     books = new Operator({ origin: originOf(hasty), adminKey: hasty.adminKey });
     // All at once, as each takes a quarter of a minute to end.
