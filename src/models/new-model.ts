@@ -9,7 +9,7 @@ import { type DownloadOptions, download, hashOf } from './download.ts';
 import { ggufFacts } from './gguf-header.ts';
 import { checkManifest, ModelError, type ModelFile, type ModelManifest, sha256Pattern } from './manifest.ts';
 import { type ModelStore, sizeOf } from './model-store.ts';
-import { openSource } from './source.ts';
+import { sizeAt } from './source.ts';
 
 /** Facts about a model that its files do not contain. */
 export type ModelFacts = Omit<ModelManifest, 'files' | 'runtime' | 'type' | 'id' | 'licence'> & {
@@ -78,10 +78,7 @@ async function fileOf(
   { name, url, sha256 }: NamedUrl,
   options: DownloadOptions,
 ): Promise<ModelFile> {
-  const source = await openSource(url, options);
-  const { bytes, validator } = source;
-  source.close();
-  if (bytes === undefined) throw new ModelError(`${url} does not report the size of its file.`);
+  const { bytes, validator } = await sizeAt(url, options);
   if (sha256 !== undefined) return { name, sha256, bytes, urls: [url] };
   const urlHash = createHash('sha256').update(url).digest('hex');
   checkSpace(store, { id }, [{ bytes, sha256: urlHash }]);

@@ -78,6 +78,14 @@ export async function openSource(
   }
 }
 
+/** @throws ModelError as well if the source does not report the size of its file */
+export async function sizeAt(url: string, options: SourceOptions) {
+  const { bytes, validator, close } = await openSource(url, options);
+  close();
+  if (bytes === undefined) throw new ModelError(`${url} does not report the size of its file.`);
+  return { bytes, validator };
+}
+
 async function openFile(path: string, offset: number): Promise<Source> {
   try {
     const handle = await open(path);

@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url';
 import { makeFolder, requireSpace } from '../files/folders.ts';
 import { download, hashOf } from '../models/download.ts';
 import { ModelError } from '../models/manifest.ts';
-import { openSource } from '../models/source.ts';
+import { sizeAt } from '../models/source.ts';
 import type { Archive, Runtime } from './runtime.ts';
 import { unpack } from './unpack.ts';
 
@@ -99,7 +99,7 @@ async function bring(archive: Archive, into: string, begun: string, signal?: Abo
   const file = join(begun, 'archive');
   const { from: name } = archive;
   const url = /^https?:\/\//.test(name) ? name : pathToFileURL(name).href;
-  const bytes = await sizeAt(url, name, signal);
+  const { bytes } = await sizeAt(url, { signal });
   try {
     if (bytes > archiveBytesMax) throw new Error(`it has more than ${archiveBytesMax} bytes`);
     requireSpace(begun, bytes);
@@ -112,13 +112,6 @@ async function bring(archive: Archive, into: string, begun: string, signal?: Abo
     throw new Error(`Nothing was installed from ${name}: ${error.message}.`, { cause: error });
   }
   rmSync(file);
-}
-
-async function sizeAt(url: string, name: string, signal?: AbortSignal): Promise<number> {
-  const source = await openSource(url, { signal });
-  source.close();
-  if (source.bytes === undefined) throw new ModelError(`${name} does not tell its size.`);
-  return source.bytes;
 }
 
 /** @throws Error if a link leads out of the folder, or anything is neither file, folder nor link */
