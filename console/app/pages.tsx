@@ -1,20 +1,9 @@
 /** The pages of holders and of operators, by their paths below `/console`. */
 import type { ComponentChildren } from 'preact';
-import { AlertsPage } from './holder/alerts-page.tsx';
-import { CreditsPage } from './holder/credits-page.tsx';
-import { HomePage } from './holder/home-page.tsx';
-import { KeysPage } from './holder/keys-page.tsx';
+import { connectionLost } from './connection.ts';
 import type { IconName } from './icons.tsx';
-import { AccountPage } from './operator/account-page.tsx';
-import { AccountsPage } from './operator/accounts-page.tsx';
-import { AdminKeysPage } from './operator/admin-keys-page.tsx';
-import { AuditPage } from './operator/audit-page.tsx';
-import { OverviewPage } from './operator/overview-page.tsx';
-import { ServerPage } from './operator/server/server-page.tsx';
 import { mayDo, type SignedIn } from './session.ts';
-import { OwnStatementPage, StatementPage } from './statement-page.tsx';
 import { Show, useLoaded } from './states.tsx';
-import { UsagePage } from './usage/usage-page.tsx';
 
 interface Shown {
   readonly session: SignedIn;
@@ -36,58 +25,118 @@ export interface ConsolePage {
   readonly scope?: string;
 }
 
-/** Loaded when it is first shown: a fifth of the whole script. */
-function Playground(shown: Shown) {
-  const loaded = useLoaded('playground', () => import('./playground/playground-page.tsx'));
+type Load = () => Promise<(shown: Shown) => ComponentChildren>;
+
+/** A page whose code is loaded when it is first shown. @param title of a page that has none of its own */
+const later = (what: string, load: Load, title?: string) => (shown: Shown) => (
+  <Later key={what} what={what} load={load} title={title} shown={shown} />
+);
+
+interface LaterProps {
+  readonly what: string;
+  readonly load: Load;
+  readonly title: string | undefined;
+  readonly shown: Shown;
+}
+
+function Later({ what, load, title, shown }: LaterProps) {
+  const loaded = useLoaded(what, async () => {
+    try {
+      return { show: await load() };
+    } catch (error) {
+      // The script could not be fetched.
+      connectionLost();
+      throw error;
+    }
+  });
   return (
     <>
-      <h1>Playground</h1>
-      <Show of={loaded} what="the playground">
-        {({ PlaygroundPage }) => <PlaygroundPage {...shown} />}
+      {title && <h1>{title}</h1>}
+      <Show of={loaded} what={what}>
+        {({ show: Page }) => <Page {...shown} />}
       </Show>
     </>
   );
 }
 
-/** Loaded when it is first shown, with the code of the playground. */
-function Models() {
-  const loaded = useLoaded('models page', () => import('./holder/models-page.tsx'));
-  return (
-    <>
-      <h1>Models</h1>
-      <Show of={loaded} what="the models">
-        {({ Models }) => <Models />}
-      </Show>
-    </>
-  );
-}
+const usage = later('the page Usage', async () => (await import('./usage/usage-page.tsx')).UsagePage);
 
 const playground: ConsolePage = {
-  ...page('/playground', 'Playground', 'play', (shown) => <Playground {...shown} />),
+  ...page(
+    '/playground',
+    'Playground',
+    'play',
+    later(
+      'the playground',
+      async () => (await import('./playground/playground-page.tsx')).PlaygroundPage,
+      'Playground',
+    ),
+  ),
   matches: /^\/playground(\/speech|\/transcription|\/live|\/conversation)?$/,
 };
 
 const holderPages: readonly ConsolePage[] = [
-  page('/', 'Home', 'home', ({ session }) => <HomePage session={session} />),
-  { ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />), isWide: true },
-  page('/keys', 'Keys', 'key', ({ session }) => <KeysPage session={session} />),
-  page('/credits', 'Credits', 'credits', () => <CreditsPage />),
+  page(
+    '/',
+    'Home',
+    'home',
+    later('the page of your account', async () => (await import('./holder/home-page.tsx')).HomePage),
+  ),
+  { ...page('/usage', 'Usage', 'usage', usage), isWide: true },
+  page(
+    '/keys',
+    'Keys',
+    'key',
+    later('the page of the keys', async () => (await import('./holder/keys-page.tsx')).KeysPage),
+  ),
+  page(
+    '/credits',
+    'Credits',
+    'credits',
+    later('the page of credits', async () => (await import('./holder/credits-page.tsx')).CreditsPage),
+  ),
   {
     title: 'Statement',
     icon: 'credits',
     section: '/credits',
     matches: /^\/credits\/statement$/,
-    show: ({ session }) => <OwnStatementPage session={session} />,
+    show: later('the statement', async () => (await import('./statement-page.tsx')).OwnStatementPage),
   },
-  page('/alerts', 'Alerts', 'alert', ({ session }) => <AlertsPage session={session} />),
-  page('/models', 'Models', 'server', () => <Models />),
+  page(
+    '/alerts',
+    'Alerts',
+    'alert',
+    later('the page of the alerts', async () => (await import('./holder/alerts-page.tsx')).AlertsPage),
+  ),
+  page(
+    '/models',
+    'Models',
+    'server',
+    later('the models', async () => (await import('./holder/models-page.tsx')).Models, 'Models'),
+  ),
   playground,
 ];
 
 const operatorPages: readonly ConsolePage[] = [
-  page('/', 'Overview', 'home', ({ session }) => <OverviewPage session={session} />),
+  page(
+    '/',
+    'Overview',
+    'home',
+    later(
+      'the page of the overview',
+      async () => (await import('./operator/overview-page.tsx')).OverviewPage,
+    ),
+  ),
   {
-    ...page('/accounts', 'Accounts', 'accounts', ({ session }) => <AccountsPage session={session} />),
+    ...page(
+      '/accounts',
+      'Accounts',
+      'accounts',
+      later(
+        'the page of the accounts',
+        async () => (await import('./operator/accounts-page.tsx')).AccountsPage,
+      ),
+    ),
     scope: 'accounts:read',
     isWide: true,
   },
@@ -98,41 +147,62 @@ const operatorPages: readonly ConsolePage[] = [
     matches: /^\/accounts\/[^/]+$/,
     isWide: true,
     scope: 'accounts:read',
-    show: ({ path, session }) => (
-      <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} session={session} />
-    ),
+    show: later('the account', async () => {
+      const { AccountPage } = await import('./operator/account-page.tsx');
+      return ({ path, session }) => <AccountPage id={idIn(path)} session={session} />;
+    }),
   },
   {
     title: 'Statement',
     icon: 'accounts',
     section: '/accounts',
     matches: /^\/accounts\/[^/]+\/statement$/,
-    show: ({ path, session }) => (
-      <StatementPage id={decodeURIComponent(path.split('/')[2] ?? '')} session={session} />
-    ),
+    show: later('the statement of an account', async () => {
+      const { StatementPage } = await import('./statement-page.tsx');
+      return ({ path, session }) => <StatementPage id={idIn(path)} session={session} />;
+    }),
     scope: 'accounts:read',
   },
+  { ...page('/usage', 'Usage', 'usage', usage), scope: 'usage:read', isWide: true },
   {
-    ...page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
-    scope: 'usage:read',
-    isWide: true,
-  },
-  {
-    ...page('/server', 'Server', 'server', ({ session }) => <ServerPage session={session} />),
+    ...page(
+      '/server',
+      'Server',
+      'server',
+      later(
+        'the page of the server',
+        async () => (await import('./operator/server/server-page.tsx')).ServerPage,
+      ),
+    ),
     scope: 'server:read',
     isWide: true,
   },
   {
-    ...page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
+    ...page(
+      '/keys',
+      'Admin keys',
+      'key',
+      later(
+        'the page of the admin keys',
+        async () => (await import('./operator/admin-keys-page.tsx')).AdminKeysPage,
+      ),
+    ),
     scope: 'keys',
   },
   { ...playground, scope: 'keys' },
   {
-    ...page('/audit', 'Audit', 'audit', ({ session }) => <AuditPage session={session} />),
+    ...page(
+      '/audit',
+      'Audit',
+      'audit',
+      later('the page of the audit trail', async () => (await import('./operator/audit-page.tsx')).AuditPage),
+    ),
     scope: 'audit:read',
     isWide: true,
   },
 ];
+
+const idIn = (path: string) => decodeURIComponent(path.split('/')[2] ?? '');
 
 function page(href: string, title: string, icon: IconName, show: ConsolePage['show']): ConsolePage {
   return { title, icon, section: href, href, matches: new RegExp(`^${href}$`), show };
