@@ -13,9 +13,13 @@ const [endMark, entryMark] = [Buffer.from('PK\x05\x06'), 0x02014b50];
 const deflated = 8;
 
 /** @throws ModelError if the archive has no such file */
-export async function* readMember(archive: string, member: string): AsyncGenerator<Buffer> {
+export async function* readMember(
+  archive: string,
+  member: string,
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer> {
   if (await isZip(archive)) return yield* inZip(archive, member);
-  for await (const { kind, name, content } of tarEntries(archive))
+  for await (const { kind, name, content } of tarEntries(archive, signal))
     if (kind === 'file' && name === member) return yield* content;
   throw missing(member);
 }
@@ -26,8 +30,9 @@ function missing(member: string): ModelError {
 
 export async function isZip(path: string): Promise<boolean> {
   const file = await open(path);
-  const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0).finally(() => file.close());
-  return buffer.toString('latin1') === 'PK';
+  const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0).finally(() => file.close());
+  // The name of the first file of a plain tar archive may begin with PK, too.
+  return ['PK\x03\x04', 'PK\x05\x06'].includes(buffer.toString('latin1'));
 }
 
 async function* inZip(archive: string, member: string): AsyncGenerator<Buffer> {
@@ -110,6 +115,7 @@ const kinds: Readonly<Record<string, TarEntry['kind']>> = {
  */
 export async function* tarEntries(file: string, signal?: AbortSignal): AsyncGenerator<TarEntry> {
   let isWhole = false;
+  let read: ReadEntry | undefined;
   const parser = new Parser({
     strict: true,
     maxMetaEntrySize: recordBytesMax,
@@ -125,12 +131,17 @@ export async function* tarEntries(file: string, signal?: AbortSignal): AsyncGene
   });
   source.once('error', (error) => parser.abort(error));
   // The reader of the entries gets the first error; a later one must not end the process.
-  parser.on('error', () => source.destroy());
+  parser.on('error', (error) => {
+    source.destroy();
+    // Its content would never end.
+    read?.destroy(error);
+  });
   const entries = on(parser, 'entry', { close: ['end'] });
   source.pipe(parser);
   try {
     for await (const [entry] of entries) {
       if (!(entry instanceof ReadEntry)) continue;
+      read = entry.on('error', () => undefined);
       yield entryOf(entry);
       entry.resume();
     }

