@@ -483,6 +483,13 @@ describe('a streamed answer', () => {
     expect(await plain.json()).toMatchObject({ choices: [{ message: { content: 'a b' } }] });
   });
 
+  it('has a piece twice that an upstream sends twice as a message', async () => {
+    upstream.answer(path, events([piece('ha'), piece('ha'), piece('haha'), whole('')]));
+    expect((await readEvents(await stream())).text).toBe('hahahaha');
+    const plain = await parley.postJson(path, question);
+    expect(await plain.json()).toMatchObject({ choices: [{ message: { content: 'hahahaha' } }] });
+  });
+
   it('keeps calls that only the message at its end has, also without a list', async () => {
     const call = look('{}', { ...a });
     upstream.answer(path, events([chunk({ content: 'a b' }), whole('a b', { tool_calls: call })]));

@@ -41,7 +41,8 @@ export class MessageChunks {
       if (!isObject(message)) continue;
       this.#areThere = true;
       delete choice['message'];
-      choice['delta'] = { ...pieceOf(message, soFar), ...(isObject(delta) && delta) };
+      const piece = pieceOf(message, soFar, choice['finish_reason'] != null);
+      choice['delta'] = { ...piece, ...(isObject(delta) && delta) };
     }
   }
 
@@ -59,13 +60,13 @@ function noteMembers(delta: JsonObject, members: Set<string>): void {
   }
 }
 
-/** The members of a message that the stream did not have before. */
-function pieceOf(message: JsonObject, soFar: ChoiceSoFar): JsonObject {
+/** The members of a message that the stream did not have before. @param isLast whether the choice ends with it */
+function pieceOf(message: JsonObject, soFar: ChoiceSoFar, isLast: boolean): JsonObject {
   const isNew = ([name]: readonly [string, unknown]) => !soFar.members.has(name);
   const piece = Object.fromEntries(Object.entries(message).filter(isNew));
   const text = stringOf(piece['content']);
   // A piece that is all of the text before, once more.
-  if (text !== '' && text === soFar.text) return { ...piece, content: '' };
+  if (isLast && text !== '' && text === soFar.text) return { ...piece, content: '' };
   soFar.text += text;
   return piece;
 }
