@@ -213,8 +213,12 @@ function closedEngine(reason: string): EngineSet {
   };
   return {
     speech: () => ({ availability, voices: refuse, check: refuse, synthesize: refuse }),
-    transcription: () => ({ availability, transcribe: refuse }),
-    chat: () => ({ availability, complete: async () => refuse(), stream: refuse }),
+    // The other engines of a model offer what they can.
+    transcription: () => ({ availability, reportsSpeakers: true, transcribe: refuse }),
+    chat: () => {
+      const answer = async () => refuse();
+      return { availability, takesBlocks: true, countPrompt: answer, complete: answer, stream: refuse };
+    },
     reading: () => ({ isUp: false, waiting: 0 }),
     close: async () => undefined,
   };

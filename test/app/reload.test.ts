@@ -101,6 +101,22 @@ describe('a reload', () => {
     expect((await ask()).said).toBe('other');
   });
 
+  it('leaves a model what its other engine offers, when one of the two is disabled', async () => {
+    const engine = { kind: 'anthropic', baseUrl: one.baseUrl };
+    const engines = { upstream: engine, second: { ...engine, disabled: true } };
+    const models = [{ ...model(1), engine: ['second', 'upstream'] }];
+    await parley.app.reload(load(settings(one, { engines, models })));
+    const text = { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } };
+    const body = { model: 'served', max_tokens: 9, messages: [{ role: 'user', content: [text] }] };
+    const usage = { input_tokens: 1, output_tokens: 1 };
+    one.answer('/messages', json({ role: 'assistant', content: [], stop_reason: 'end_turn', usage }));
+    one.answer('/messages/count_tokens', json({ input_tokens: 77 }));
+    expect((await parley.postJson('/messages', body)).status).toBe(200);
+    expect(one.requests.at(-1)?.json).toMatchObject({ messages: body.messages });
+    const counted = await parley.postJson('/messages/count_tokens', body);
+    expect(await counted.json()).toEqual({ input_tokens: 77 });
+  });
+
   it('replaces the rules of fair use', async () => {
     const limitOf = async () =>
       ((await (await parley.call('/account')).json()) as { fair_use: { limit_units: number } }).fair_use
