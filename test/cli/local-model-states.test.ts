@@ -1,5 +1,6 @@
 /** `parley models list` beside a server, with the tiny server in the place of llama-server. */
 import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
 import { storeModel } from '../support/local-models.ts';
@@ -74,4 +75,9 @@ describe('parley models list', () => {
     expect(stdout).not.toContain('STATE');
     expect(stderr).toMatch(/^How the models run is not shown: .*--admin-key/);
   });
+});
+
+it('takes the flags of `parley engines` after the command that unloads a program', async () => {
+  const command = ['engines', 'unload', 'local/small', '--data-dir', folder.file('data')];
+  expect(await printedJson(command, { cwd: tmpdir() })).toMatchObject({ name: 'local/small' });
 });

@@ -97,7 +97,8 @@ export function calling<K extends AdminMethod, Args extends readonly unknown[]>(
   options?: AdminConnectionOptions,
 ) {
   return async (...given: readonly unknown[]): Promise<void> => {
-    const flags = given.at(-2) as AdminCommandFlags;
+    // A command above this one may take the flags.
+    const flags = (given.at(-1) as Command).optsWithGlobals<AdminCommandFlags>();
     await callAndShow(flags, method, requestOf(...(given as unknown as Args)), text, options);
   };
 }
