@@ -549,6 +549,7 @@ engines:
   wordy: {kind: openai, baseUrl: "${wordy.baseUrl}"}
   silent: {kind: openai, baseUrl: "${silent.baseUrl}", firstByteMs: 200}
   gone: {kind: openai, baseUrl: "${gone}"}
+  off: {kind: openai, baseUrl: "${gone}", disabled: true}
   written: {kind: openai, baseUrl: "${good.baseUrl}", voices: {anna: en}}
   idle: {kind: builtin}
 models:
@@ -556,7 +557,7 @@ models:
   - {id: missing-voice, type: speech, engine: good, voices: {alloy: af_alloy}}
   - {id: tts, type: speech, engine: mute}
   - {id: kokoro, type: speech, engine: written}
-  - {id: c, type: chat, engine: [locked, wordy, silent, gone], price: {input: 0, output: 0}}
+  - {id: c, type: chat, engine: [locked, wordy, silent, gone, off], price: {input: 0, output: 0}}
 `,
       { SOME_KEY: 'sk-wrong' },
     );
@@ -575,6 +576,7 @@ models:
       ['voices of spoken', 'ok', 'It has 2: af_heart, bm_george.'],
       ['voices of missing-voice', 'problem', 'It does not have af_alloy.'],
     ]);
+    expect(states('off')).toEqual([['disabled', 'ok', expect.stringContaining('serves nothing')]]);
     expect(states('locked')).toEqual([
       ['upstream', 'problem', expect.stringContaining('does not accept the key')],
     ]);

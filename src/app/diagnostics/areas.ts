@@ -161,6 +161,7 @@ async function diagnoseEngine(
   }
   const settings = openedEngines(config).get(name);
   if (settings === undefined) throw new Error(`there is no engine ${name}`);
+  if (settings.disabled) return [ok('disabled', 'It serves nothing for now, so it is not checked.')];
   const diagnosis = { name, apiKey: config.engineKeys[name]?.reveal(), models, signal };
   switch (settings.kind) {
     case 'builtin':
