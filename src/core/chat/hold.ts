@@ -31,12 +31,12 @@ export interface HoldPlan {
 }
 
 /**
- * @throws `insufficient_credits` or `budget_exceeded` if `affordable` does not cover the prompt and one token of each choice,
+ * @throws `insufficient_credits` or `budget_exceeded` if `affordable` does not cover the prompt and the shortest answer of each choice,
  * `rate_limit_exceeded` if the minute has not enough tokens left, or `invalid_messages` if the prompt cannot fit into the model's context
  */
 export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldPlan> {
   // Do not count a long prompt if even the shortest one is not affordable.
-  const least = planFor(facts, 1, leastOf(facts));
+  const least = planFor(facts, 1, leastOf(facts, facts.model.outputTokensMax));
   if (least.amount > affordable.credits) throw affordable.creditsError(least.amount);
   return andThen(mayBeTooLong(facts) ? refuseTooLong(facts) : undefined, () =>
     andThen(longestAnswer(facts), (outputTokens) => {
@@ -46,8 +46,9 @@ export function planHold(facts: PromptFacts, affordable: Affordable): Soon<HoldP
   );
 }
 
-function leastOf({ params, requestedLimit }: PromptFacts): number {
-  return leastLimit(params, requestedLimit);
+/** @param outputTokens of the longest answer */
+function leastOf({ params, requestedLimit }: PromptFacts, outputTokens: number): number {
+  return leastLimit(params, Math.min(requestedLimit, outputTokens));
 }
 
 function planFor({ price, params }: PromptFacts, promptTokens: number, outputLimit: number): HoldPlan {
@@ -84,7 +85,7 @@ async function planCounted(
     counted.amount <= affordable.credits
       ? outputTokens
       : affordableTokens(highestPrice(price), promptTokens, choices, affordable.credits);
-  const least = leastOf(facts);
+  const least = leastOf(facts, outputTokens);
   if (byCredits < least) throw affordable.creditsError(planFor(facts, promptTokens, least).amount);
   const plan = planFor(facts, promptTokens, byCredits);
   return planFor(facts, promptTokens, limitToMinute(plan, { choices, least }, affordable));

@@ -70,16 +70,16 @@ export function setOutputLimit(params: ChatCompletionParams, limit: number): voi
 /** The least budget for thinking that the Messages API accepts. */
 const thinkingTokensMin = 1_024;
 
-/** The smallest limit that leaves room for an answer after the least thinking. */
-export function leastLimit(params: ChatCompletionParams, requestedLimit: number): number {
-  return Math.min(requestedLimit, Math.min(budgetOf(params), thinkingTokensMin) + 1);
+/** The smallest limit up to `longest` that leaves room for an answer after the least thinking. */
+export function leastLimit(params: ChatCompletionParams, longest: number): number {
+  return Math.min(longest, Math.min(budgetOf(params), thinkingTokensMin) + 1);
 }
 
-/** Tokens for thinking; 0 without a budget. */
+/** Tokens for thinking, rounded up; 0 without a budget. */
 function budgetOf({ other }: ChatCompletionParams): number {
   const thinking = other?.['thinking'];
   if (!isObject(thinking) || thinking['type'] !== 'enabled') return 0;
-  return Math.max(0, numberOf(thinking['budget_tokens']) ?? 0);
+  return Math.max(0, Math.ceil(numberOf(thinking['budget_tokens']) ?? 0));
 }
 
 function isShadow(name: string, read: string, other: JsonObject): boolean {

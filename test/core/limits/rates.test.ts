@@ -158,6 +158,14 @@ describe('tokens per minute', () => {
     expect(header(next, 'x-ratelimit-remaining-tokens')).toBe('990');
   });
 
+  it('are too few, not the credits, for an answer with more thinking than the model has', async () => {
+    const { secret } = await parley.keyWith({ tokensPerMinute: 800 });
+    const thinking = { type: 'enabled', budget_tokens: 5000 };
+    const body = { model: 'free-1', messages: [{ role: 'user', content: 'a' }], thinking };
+    const refused = await parley.postJson('/chat/completions', body, bearer(secret));
+    expect(await errorOf(refused)).toMatchObject({ code: 'rate_limit_exceeded' });
+  });
+
   it('of a failed chat come back', async () => {
     const key = await parley.keyWith({ tokensPerMinute: 1000 });
     parley.engine.fails = true;

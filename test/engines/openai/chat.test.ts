@@ -35,6 +35,12 @@ describe('a request', () => {
     expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: 4096 });
   });
 
+  it('may have a fraction of a token for its thinking', async () => {
+    const thinking = { type: 'enabled', budget_tokens: 10.5 };
+    expect((await ask({ thinking })).status).toBe(200);
+    expect(lastRequest()).toMatchObject({ thinking });
+  });
+
   it('forwards no header of the client', async () => {
     await parley.postJson(path, question, {
       headers: {
