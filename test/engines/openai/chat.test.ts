@@ -473,7 +473,9 @@ describe('a streamed answer', () => {
     choices: [{ index: 0, message: { role: 'assistant', content, ...more }, finish_reason: 'stop' }],
     usage: reported,
   });
-  const piece = (content: string) => ({ choices: [{ index: 0, message: { content }, finish_reason: null }] });
+  const piece = (content: string, more: object = {}) => ({
+    choices: [{ index: 0, message: { content, ...more }, finish_reason: null }],
+  });
   it.each<[string, object[]]>([
     ['repeats the whole answer as a message at its end', [...chunks('a ', 'b').slice(0, -1), whole('a b')]],
     ['sends each piece as a message', [piece('a '), piece('b'), whole('')]],
@@ -494,6 +496,15 @@ describe('a streamed answer', () => {
     expect((await readEvents(await stream())).text).toBe('hahahaha');
     const plain = await parley.postJson(path, question);
     expect(await plain.json()).toMatchObject({ choices: [{ message: { content: 'hahahaha' } }] });
+  });
+
+  it('has the calls of its messages once if the last one repeats them', async () => {
+    const calls = { tool_calls: [look('{}', { ...a })] };
+    upstream.answer(path, events([piece('a b', calls), whole('a b', calls)]));
+    const plain = (await (await parley.postJson(path, question)).json()) as {
+      choices: [{ message: object }];
+    };
+    expect(plain.choices[0].message).toMatchObject({ content: 'a b', ...calls });
   });
 
   it('keeps calls that only the message at its end has, also without a list', async () => {

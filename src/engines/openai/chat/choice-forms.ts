@@ -15,6 +15,8 @@ export function listCalls(answer: JsonObject): void {
 interface ChoiceSoFar {
   /** Members of its deltas that had a value. */
   readonly members: Set<string>;
+  /** Those of its messages. */
+  readonly written: Set<string>;
   /** The text of its messages. */
   text: string;
 }
@@ -41,13 +43,13 @@ export class MessageChunks {
       if (!isObject(message)) continue;
       this.#areThere = true;
       delete choice['message'];
-      const piece = pieceOf(message, soFar, choice['finish_reason'] != null);
+      const piece = pieceOf(message, soFar, stringOf(choice['finish_reason']) !== '');
       choice['delta'] = { ...piece, ...(isObject(delta) && delta) };
     }
   }
 
   #choiceOf(index: number): ChoiceSoFar {
-    const soFar = this.#choices.get(index) ?? { members: new Set<string>(), text: '' };
+    const soFar = this.#choices.get(index) ?? { members: new Set(), written: new Set(), text: '' };
     this.#choices.set(index, soFar);
     return soFar;
   }
@@ -62,11 +64,14 @@ function noteMembers(delta: JsonObject, members: Set<string>): void {
 
 /** The members of a message that the stream did not have before. @param isLast whether the choice ends with it */
 function pieceOf(message: JsonObject, soFar: ChoiceSoFar, isLast: boolean): JsonObject {
-  const isNew = ([name]: readonly [string, unknown]) => !soFar.members.has(name);
-  const piece = Object.fromEntries(Object.entries(message).filter(isNew));
-  const text = stringOf(piece['content']);
+  const { members, written } = soFar;
+  const text = members.has('content') ? '' : stringOf(message['content']);
   // A piece that is all of the text before, once more.
-  if (isLast && text !== '' && text === soFar.text) return { ...piece, content: '' };
+  const isRepeated = isLast && text !== '' && text === soFar.text;
+  const isNew = ([name]: readonly [string, unknown]) =>
+    !members.has(name) && !(isRepeated && written.has(name));
+  const piece = Object.fromEntries(Object.entries(message).filter(isNew));
+  noteMembers(piece, written);
   soFar.text += text;
   return piece;
 }
