@@ -50,8 +50,8 @@ export class KeyCache {
   #checkVersion(): void {
     const nowMs = performance.now();
     if (nowMs - this.#checkedAtMs < versionMsMax) return;
-    this.#checkedAtMs = nowMs;
     const version = this.#reader.get(policyVersion, {})?.version;
+    this.#checkedAtMs = nowMs;
     if (version !== this.#knownVersion) this.#holders.clear();
     this.#knownVersion = version;
   }

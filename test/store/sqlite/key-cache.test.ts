@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
 import { newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
+import type { Reader } from '../../../src/store/sqlite/database/reader.ts';
+import { KeyCache } from '../../../src/store/sqlite/key-cache.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
@@ -66,6 +68,21 @@ describe('the key cache', () => {
     other.prepare('update api_keys set revoked_at_ms = 80').run();
     other.close();
     await expect.poll(async () => (await holder())?.key.revokedAtMs, { timeout: 5_000 }).toBe(80);
+  });
+
+  it('does not take a version that could not be read for known', () => {
+    let hasFailed = false;
+    const get = () => {
+      if (hasFailed) return undefined;
+      hasFailed = true;
+      throw new Error('the database cannot be read');
+    };
+    const read = vi.fn(get);
+    const cache = new KeyCache({ get: read } as unknown as Reader);
+    expect(() => cache.find('hash')).toThrow('the database cannot be read');
+    expect(cache.find('hash')).toBeUndefined();
+    // The version, once more, and the key.
+    expect(read).toHaveBeenCalledTimes(3);
   });
 
   it('holds no balances', async () => {
