@@ -32,3 +32,14 @@ export function useConnectionLost(): boolean {
   }, []);
   return lost;
 }
+
+/** Whether the server has other scripts than this page, as after an upgrade. */
+export async function isOutdated(): Promise<boolean> {
+  const own = document.querySelector('script')?.getAttribute('src') ?? '';
+  try {
+    const page = await fetch('/console');
+    return page.ok && !(await page.text()).includes(own);
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,6 @@
 /** The pages of holders and of operators, by their paths below `/console`. */
 import type { ComponentChildren } from 'preact';
-import { connectionLost } from './connection.ts';
+import { connectionLost, isOutdated } from './connection.ts';
 import type { IconName } from './icons.tsx';
 import { mayDo, type SignedIn } from './session.ts';
 import { Show, useLoaded } from './states.tsx';
@@ -44,8 +44,9 @@ function Later({ what, load, title, shown }: LaterProps) {
     try {
       return { show: await load() };
     } catch (error) {
-      // The script could not be fetched.
-      connectionLost();
+      // The script could not be fetched, as another version has other ones.
+      if (await isOutdated()) location.reload();
+      else connectionLost();
       throw error;
     }
   });
