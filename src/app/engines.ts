@@ -74,8 +74,9 @@ export class Engines {
           const name = engineName(config, model, configured);
           const opened = next.get(name);
           const disabled = disabledReason(config, model, configured);
-          const set = disabled === undefined ? opened?.set : closedEngine(disabled);
-          return set && { set, counts: this.#countsOf(name) };
+          // Refusals of its own are no failures of the engine.
+          if (disabled !== undefined) return { set: closedEngine(disabled), counts: this.#newCounts(name) };
+          return opened && { set: opened.set, counts: this.#countsOf(name) };
         };
         return toCatalogModel(model, find, this.#startedAtMs);
       });
@@ -134,11 +135,13 @@ export class Engines {
   }
 
   #countsOf(engine: string): EngineCounts {
-    const { clock, metrics } = this.#deps;
-    const counts =
-      this.#counts.get(engine) ?? new EngineCounts({ engine, clock, onEnd: metrics.engineRequest });
+    const counts = this.#counts.get(engine) ?? this.#newCounts(engine, this.#deps.metrics.engineRequest);
     this.#counts.set(engine, counts);
     return counts;
+  }
+
+  #newCounts(engine: string, onEnd: Metrics['engineRequest'] = () => undefined): EngineCounts {
+    return new EngineCounts({ engine, clock: this.#deps.clock, onEnd });
   }
 
   #sets(): EngineSet[] {

@@ -83,6 +83,12 @@ describe('a reload', () => {
       const { data } = (await (await parley.call('/models')).json()) as { data: { id: string }[] };
       return data.map(({ id }) => id);
     };
+    const failuresOf = async (engine: string) => {
+      const { engines } = (await (await parley.admin('/server')).json()) as {
+        engines: { name: string; requests: { failed: number } }[];
+      };
+      return engines.find(({ name }) => name === engine)?.requests.failed;
+    };
     const [enabled] = settings(one).models;
     const engine = { kind: 'openai', baseUrl: one.baseUrl, disabled: true };
     for (const off of [
@@ -91,6 +97,7 @@ describe('a reload', () => {
     ]) {
       await parley.app.reload(load(off));
       expect([await listed(), (await ask()).said]).toEqual([[], 'engine_unavailable']);
+      expect(await failuresOf('upstream')).toBe(0);
       await parley.app.reload(load(settings(one)));
       expect([await listed(), (await ask()).said]).toEqual([['served'], 'one']);
     }
