@@ -103,19 +103,19 @@ export async function manifestOfFiles(
   if (archives.test(path)) throw archiveError(basename(path));
   const names = namesIn(path);
   const gguf = names.find(({ name }) => name.endsWith('.gguf'));
-  const header = gguf && (await ggufFacts(gguf.path));
+  const unreadable = (error: unknown): never => {
+    if (systemCode(error) === undefined) throw error;
+    throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
+  };
+  const header = gguf && (await ggufFacts(gguf.path).catch(unreadable));
   const id = facts.id ?? (idOf(header?.name ?? '') || idOf(basename(resolve(path))));
   const named = draft({ ...facts, id }, names);
   requireNew(store, named.id);
   const files: ModelFile[] = [];
-  try {
-    for (const { name, path: file } of names) {
-      const bytes = sizeOf(file) ?? 0;
-      files.push({ name, sha256: await hashOf(file, signal), bytes, urls: [pathToFileURL(file).href] });
-    }
-  } catch (error) {
-    if (systemCode(error) === undefined) throw error;
-    throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
+  for (const { name, path: file } of names) {
+    const bytes = sizeOf(file) ?? 0;
+    const sha256 = await hashOf(file, signal).catch(unreadable);
+    files.push({ name, sha256, bytes, urls: [pathToFileURL(file).href] });
   }
   const { contextTokens = header?.contextTokens, licence } = facts;
   const name = licence.name ?? (header?.licence && spdxName(header.licence));

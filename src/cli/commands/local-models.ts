@@ -84,7 +84,7 @@ function newModelCommand(name: string, description: string, examples: readonly s
     .option('--licence-url <url>', 'where the licence can be read')
     .option(
       '--id <id>',
-      'its id here (default: the name in the header of a GGUF file, else that of its file or folder)',
+      'its id here (default for an imported GGUF file: the name in its header, else that of its file or folder)',
     )
     .addOption(new Option('--type <type>', 'its type (default for GGUF: chat)').choices(modelTypes))
     .option(
