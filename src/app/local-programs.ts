@@ -16,6 +16,7 @@ type ProcessSettings = Extract<EngineConfig, { readonly kind: 'process' }>;
 /** The settings of a model's program. */
 type LocalProgram = ProcessSettings & {
   readonly contextTokens: number | undefined;
+  readonly outputTokensMax: number | undefined;
   readonly realtime: boolean;
 };
 
@@ -157,6 +158,7 @@ function programOf(model: LocalModel, { config, settings, users }: Uses) {
     realtime: model.runtime === 'sherpa' && model.type === 'transcription' && isStreaming(model),
     kind: 'process' as const,
     contextTokens: model.type === 'chat' ? contextTokens : undefined,
+    outputTokensMax: model.defaults?.max_tokens,
   };
 }
 

@@ -45,7 +45,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
     }
     case 'chat': {
       const { price, systemMessages, imageTokens } = model;
-      const { contextTokens, outputTokensMax = Infinity } = model;
+      const { contextTokens, outputTokensMax } = model;
       const needsContext = contextTokens === undefined;
       const engine = runChat(enginesOf(model, engines, (set) => set.chat?.(id, needsContext)));
       return {
@@ -62,7 +62,7 @@ export function toCatalogModel(model: ModelConfig, engines: FindEngine, addedAtM
           return contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
         },
         get outputTokensMax() {
-          return Math.min(outputTokensMax, this.contextTokens);
+          return Math.min(outputTokensMax ?? engine.outputTokensMax ?? Infinity, this.contextTokens);
         },
       };
     }

@@ -8,8 +8,6 @@ export interface AddedModel {
   /** Its id in the catalog, and in the data folder. */
   readonly id: string;
   readonly type: 'speech' | 'transcription' | 'chat';
-  /** Chat: tokens of one answer. Default: those of the context */
-  readonly outputTokensMax?: number | undefined;
 }
 
 /**
@@ -24,9 +22,7 @@ export function withModel(text: string, model: AddedModel, recogniser: string): 
   if (model.type === 'transcription') replaceTranscription(file, model.id);
   const engine = localEngine(file);
   const price = model.type === 'chat' ? { price: { input: 0, output: 0 } } : {};
-  const { outputTokensMax } = model;
-  const limit = outputTokensMax === undefined ? {} : { outputTokensMax };
-  file.addIn(['models'], onOneLine(file, { id: model.id, type: model.type, engine, ...price, ...limit }));
+  file.addIn(['models'], onOneLine(file, { id: model.id, type: model.type, engine, ...price }));
   return write(file, text);
 }
 

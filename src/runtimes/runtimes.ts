@@ -117,7 +117,8 @@ const llama: Runtime = {
   },
   versionArguments: (found) => (found.endsWith(libraryName) ? undefined : ['--version']),
   settings: (found, model, options) => {
-    const defaults = model.defaults ?? {};
+    // Parley sends a limit with every request.
+    const { max_tokens: _, ...defaults } = model.defaults ?? {};
     if (found.endsWith(libraryName))
       return { ...ownProgram(found, model, options), parameters: { set: {}, defaults } };
     return {

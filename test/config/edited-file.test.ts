@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { withModel, withoutModel } from '../../src/config/edited-file.ts';
 
-const chat = { id: 'small', type: 'chat', outputTokensMax: 512 } as const;
+const chat = { id: 'small', type: 'chat' } as const;
 const ear = { id: 'ear', type: 'transcription' } as const;
 const inside = 'moonshine-tiny-en';
 
@@ -31,7 +31,7 @@ it('adds one line for the engine and one for the model, and takes the model out 
   const added = withModel(commented, chat, inside);
   expect(added.split('\n').filter((line) => !commented.includes(line))).toEqual([
     '  local: { kind: local }',
-    '  - { id: small, type: chat, engine: local, price: { input: 0, output: 0 }, outputTokensMax: 512 }',
+    '  - { id: small, type: chat, engine: local, price: { input: 0, output: 0 } }',
   ]);
   expect(commented.split('\n').filter((line) => !added.includes(line))).toEqual([]);
   expect(withModel(added, chat, inside)).toBe(added);

@@ -162,10 +162,9 @@ async function pullByName(
     import('./catalogue-models.ts'),
     import('../../config/edited-file.ts'),
   ]);
-  const { id, type } = manifest;
+  const { id } = manifest;
   const install = await runtimeOf({ manifest, ...entry }, flags);
-  const added = { id, type, outputTokensMax: manifest.defaults?.max_tokens };
-  const write = await editedConfig(flags, (text, recogniser) => withModel(text, added, recogniser));
+  const write = await editedConfig(flags, (text, recogniser) => withModel(text, manifest, recogniser));
   if (write !== undefined || !isKnown)
     await confirm(`Pull ${id} and serve it? It ${licenceText(manifest)}.`, flags);
   await models.change(async (signal) => {

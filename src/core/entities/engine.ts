@@ -145,6 +145,8 @@ export interface TranscriptionEngine extends Engine {
 export interface ChatEngine extends Engine {
   /** Set if the model counts tokens exactly as `TokenCounter` does. */
   readonly tokenizer?: 'o200k' | undefined;
+  /** Tokens of one answer, unless its operator has set others. Default: those of the context */
+  readonly outputTokensMax?: number | undefined;
   /**
    * Tokens of prompt and answer together, if the engine knows.
    * @throws `engine_unavailable` with the reason of `availability`, if the engine must know but does not

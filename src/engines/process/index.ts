@@ -20,6 +20,8 @@ export interface ProcessSettings
     Pick<OpenAiSettings, 'callsMax' | 'callQueueMax' | 'keepAliveMs' | 'firstByteMs' | 'totalMs'> {
   /** Tokens of prompt and answer together, for chat. Default: those of the model in the catalog. */
   readonly contextTokens?: number | undefined;
+  /** Tokens of one answer. Default: those of the model in the catalog. */
+  readonly outputTokensMax?: number | undefined;
   /** Whether it speaks the Realtime API for live speech. Default: each turn is transcribed as a file. */
   readonly realtime?: boolean | undefined;
 }
@@ -132,10 +134,11 @@ function transcription(
   return { ...engine, openSpeaker: () => opened()?.openSpeaker?.() ?? uploadSpeaker(engine) };
 }
 
-function chat({ contextTokens }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
+function chat({ contextTokens, outputTokensMax }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
   return {
     availability: () => ({ available: true }),
     contextTokens: () => contextTokens,
+    outputTokensMax,
     complete: async (params, signal) => (await open()).complete(params, signal),
     stream: async function* (params, signal) {
       yield* (await open()).stream(params, signal);

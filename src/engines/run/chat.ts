@@ -15,6 +15,7 @@ export function runChat(engines: ModelEngines<ChatEngine>): ChatEngine {
     });
   return {
     tokenizer: engines.only?.tokenizer,
+    outputTokensMax: engines.only?.outputTokensMax,
     takesBlocks: engines.all.every(({ takesBlocks }) => takesBlocks),
     countPrompt: engines.all.every((engine) => engine.countPrompt) ? countPrompt : undefined,
     availability: () => engines.availability(),

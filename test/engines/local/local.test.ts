@@ -148,6 +148,23 @@ describe('a model of a local engine', () => {
     expect(await sentFor({ temperature: 0 })).toMatchObject({ temperature: 0, repeat_penalty: 1.1 });
   });
 
+  it('has the longest answer of its manifest, or that of the configuration', async () => {
+    const models = [{ id: 'small' }, { id: 'chosen', model: 'small', outputTokensMax: 50 }];
+    await startWith(models, { small: { defaults: { max_tokens: 7 } } });
+    const { data } = (await (await parley.call('/models')).json()) as {
+      data: { max_output_tokens: number }[];
+    };
+    expect(data.map(({ max_output_tokens: tokens }) => tokens)).toEqual([7, 50]);
+    const sentFor = async (id: string) => {
+      const { choices } = (await (await ask(id, { user: 'mirror', max_tokens: undefined })).json()) as Answer;
+      return JSON.parse(choices[0]?.message.content ?? '');
+    };
+    expect(await Promise.all(['small', 'chosen'].map(sentFor))).toMatchObject([
+      { max_tokens: 7 },
+      { max_tokens: 50 },
+    ]);
+  });
+
   it('has the context of its manifest, at most 4096 tokens, or that of the configuration', async () => {
     const models = [{ id: 'short' }, { id: 'long' }, { id: 'chosen', contextTokens: 8192 }];
     const stored = { short: { contextTokens: 512 }, long: { contextTokens: 32_768 }, chosen: {} };
