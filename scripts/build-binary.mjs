@@ -64,7 +64,7 @@ async function writeAssets(folder, target) {
   writeFileSync(join(folder, 'start.js'), `${boot}\nboot.boot('main', 'main.cache.zst');\n`);
   writeFileSync(join(folder, 'main.js'), bundles['main'] ?? '');
   await step(3, 'Running it once, for the cache of compiled code', () =>
-    tool(folder, ...target.run, '--predictable', compiler, folder),
+    tool(folder, ...target.run, '--predictable', '--min-semi-space-size=64', compiler, folder),
   );
   return [...Object.keys(files), 'main.cache.zst'].sort();
 }
