@@ -3,6 +3,7 @@ import { chunkJson } from '../../../src/codec/spliced-chunk.ts';
 import type { ChatChunk } from '../../../src/core/entities/chat-answer.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { CallNumbers } from '../../../src/engines/openai/chat/call-numbers.ts';
+import { MessageChunks } from '../../../src/engines/openai/chat/choice-forms.ts';
 import { readAnswer, readChunk } from '../../../src/engines/openai/chat/json.ts';
 import { ChunkReader } from '../../../src/engines/openai/chat.ts';
 import { reportedError } from '../../../src/engines/openai/errors.ts';
@@ -16,6 +17,7 @@ export const upstreamChunks: FuzzTarget = {
     '{"id":"a","choices":[{"index":0,"delta":{"content":"b"},"finish_reason":null}],"usage":null}',
     '{"id":"a","choices":[{"index":0,"message":{"role":"assistant","content":"b","refusal":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}',
     '{"id":"a","choices":[{"delta":{"content":"b"}}],"p":"c"}\n{"id":"a","choices":[{"delta":{"content":"\\u00e9\\n"}}],"p":""}\n{"id":"a","choices":[{"delta":{"content":"d"}}],"p":"e"}',
+    '{"choices":[{"delta":{"content":"b"}}]}\n{"choices":[{"message":{"content":"b"},"finish_reason":"stop"}]}',
     '{"error":{"message":"a","type":"b","param":null,"code":"c"}}',
     '{"error":"a"}',
   ],
@@ -44,11 +46,12 @@ export const upstreamChunks: FuzzTarget = {
       const json = parsed(text);
       const chunks = new ChunkReader(report);
       const numbers = new CallNumbers();
+      const messages = new MessageChunks();
       for (const line of text.split('\n')) {
         const spliced = passed(() => chunks.read(line));
         assert.deepEqual(
           spliced,
-          passed(() => readChunk(line, report, numbers)),
+          passed(() => readChunk(line, report, numbers, messages)),
         );
       }
       if (json !== undefined) orRefused(() => readAnswer(json, report));
