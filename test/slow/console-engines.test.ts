@@ -199,6 +199,8 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('Kind').selectOption('A server with the Messages API');
       await page.keyboard.press('Enter');
       await expect.poll(() => upstream.requests.at(-1)?.headers['x-api-key']).toBe('wrong');
+      // A form takes no second check while one runs.
+      await dialog.getByRole('button', { name: 'Check it' }).waitFor();
       await dialog.getByLabel('Kind').selectOption('Another Parley');
       await dialog.getByLabel('URL').fill('http://127.0.0.1:9/api/v1');
       await page.keyboard.press('Enter');
