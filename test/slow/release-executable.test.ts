@@ -158,6 +158,8 @@ describe.skipIf((noPackage ?? noSystemd) !== undefined)(
         await until(() => property('MainPID') !== pid && isReady());
       }
       expect(systemd.try('journalctl --unit parley --output cat').output).toContain('Watchdog timeout');
+      // A busy machine may keep the server from its two seconds in the tests that follow.
+      systemd.run('sh', '-c', 'rm -r /etc/systemd/system/parley.service.d && systemctl daemon-reload');
     });
 
     it('holds the port while the server restarts, if its socket is used', () => {
