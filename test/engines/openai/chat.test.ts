@@ -523,6 +523,14 @@ describe('a streamed answer', () => {
     expect(plain.choices[0].message).toMatchObject({ tool_calls: [call] });
   });
 
+  it('is refused if its choices have higher numbers than a request can have choices', async () => {
+    const ofChoice = (index: number) => ({
+      choices: [{ index, delta: { content: 'a' }, finish_reason: null }],
+    });
+    upstream.answer(path, events([ofChoice(1_000), ...chunks('a')]));
+    expect(await (await stream()).json()).toMatchObject({ error: { code: 'upstream_error' } });
+  });
+
   it('is complete without [DONE] if every choice has its finish reason', async () => {
     upstream.answer(path, events(chunks('a'), { done: false }));
     const response = await stream();

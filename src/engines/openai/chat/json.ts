@@ -106,8 +106,12 @@ function checkAnswer(json: unknown, report: Report): JsonObject {
   if (objectsOf(choices).some(({ finish_reason: reason }) => reason === 'error')) {
     throw report(JSON.stringify(json));
   }
-  if (Array.isArray(choices) && choices.length > bounds.choices.maximum) {
-    throw malformedResponse(`the answer has more than ${bounds.choices.maximum} choices`);
+  // What is kept for each choice of a stream must not grow without end. Some servers count from 1.
+  const { maximum } = bounds.choices;
+  const isNone = ({ index }: JsonObject) =>
+    typeof index === 'number' && !(Number.isInteger(index) && index >= 0 && index <= maximum);
+  if (Array.isArray(choices) && (choices.length > maximum || objectsOf(choices).some(isNone))) {
+    throw malformedResponse(`the answer has more than ${maximum} choices`);
   }
   listCalls(json);
   return json;
