@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missingHearing } from '../../src/media/hearing-files.ts';
+import { hasMoonshine, missingHearing } from '../../src/media/hearing-files.ts';
 import { readPage } from '../clients/page.ts';
 import { shell } from '../clients/shell.ts';
 import { missingPrograms, speak, wavFile } from '../support/audio-files.ts';
@@ -62,9 +62,10 @@ describe('clients of NVIDIA Riva', () => {
         ],
       });
       expect(voices).toEqual({ voices: expect.arrayContaining(['flite.slt', 'flite.rms']) });
+      // pocketsphinx hears a turn at its end.
       expect(others).toEqual([
         { text: expect.stringMatching(heard), words: 15, encoding: 0 },
-        { interim: true, final: expect.stringMatching(heard) },
+        { interim: hasMoonshine(), final: expect.stringMatching(heard) },
         { milliseconds: expect.any(Number) },
         { begins: 'OggS' },
         { code: 'INVALID_ARGUMENT', details: expect.stringContaining('no voice `English-US.Female-1`') },
@@ -86,7 +87,7 @@ describe('clients of NVIDIA Riva', () => {
     async () => {
       const [hearing, speech] = factsOf(await run(pipecat, 'client.py', samples));
       expect(hearing).toEqual({
-        interim: true,
+        interim: hasMoonshine(),
         texts: [expect.stringMatching(heard), expect.stringMatching(heard)],
       });
       expect(speech).toEqual({ bytes: expect.any(Number) });
