@@ -77,7 +77,10 @@ async function compareWithUploads(
       { ...wrong, yardstick: 'uploads', unit: 'words', aim: 'liveErrors', chart: chart('wrong words') },
     ],
     facts: [
-      { name: 'partial texts', unit: 'a second of speech', values: [partials / seconds] },
+      // pocketsphinx hears a turn at its end.
+      ...(partials > 0
+        ? [{ name: 'partial texts', unit: 'a second of speech', values: [partials / seconds] }]
+        : []),
       ...(recordings.length > 0 ? [{ ...ofReader, values: [rightShare(recordings, read.ours)] }] : []),
     ],
     notes: short || recordings.length > 0 ? [] : [withoutRecordings],
