@@ -1,16 +1,10 @@
 /** Takes single files out of archives: zip, as wheels are, and tar, plain or compressed by gzip, as npm has packages. */
 import { on } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
-import { pipeline } from 'node:stream';
-import { createInflateRaw } from 'node:zlib';
+import { open } from 'node:fs/promises';
 import { Parser, ReadEntry } from 'tar';
+import { openPromise } from 'yauzl';
 import { ModelError } from './manifest.ts';
-
-/** The end of a zip archive has at most 22 bytes and a comment. */
-const zipEndBytesMax = 22 + 65_535;
-const [endMark, entryMark] = [Buffer.from('PK\x05\x06'), 0x02014b50];
-const deflated = 8;
 
 /** @throws ModelError if the archive has no such file */
 export async function* readMember(
@@ -36,55 +30,14 @@ export async function isZip(path: string): Promise<boolean> {
 }
 
 async function* inZip(archive: string, member: string): AsyncGenerator<Buffer> {
-  const file = await open(archive);
+  const zip = await openPromise(archive, { lazyEntries: true, autoClose: false });
   try {
-    const entry = (await entriesOf(file)).get(member);
-    if (entry === undefined) throw missing(member);
-    if (entry.bytes === 0) return;
-    const head = await readAt(file, entry.at, 30);
-    const start = entry.at + 30 + head.readUInt16LE(26) + head.readUInt16LE(28);
-    const bytes = file.createReadStream({ start, end: start + entry.bytes - 1 });
-    yield* entry.isDeflated ? pipeline(bytes, createInflateRaw(), () => undefined) : bytes;
+    for await (const entry of zip.eachEntry())
+      if (entry.fileName === member) return yield* await zip.openReadStreamPromise(entry);
   } finally {
-    await file.close();
+    zip.close();
   }
-}
-
-interface ZipEntry {
-  /** Where its own header begins. */
-  readonly at: number;
-  /** As they are in the archive. */
-  readonly bytes: number;
-  readonly isDeflated: boolean;
-}
-
-async function entriesOf(file: FileHandle): Promise<ReadonlyMap<string, ZipEntry>> {
-  const { size } = await file.stat();
-  const end = await readAt(file, Math.max(0, size - zipEndBytesMax), Math.min(size, zipEndBytesMax));
-  const found = end.lastIndexOf(endMark);
-  if (found < 0) throw new RangeError('it ends early');
-  const [listBytes, listAt] = [end.readUInt32LE(found + 12), end.readUInt32LE(found + 16)];
-  if (listAt + listBytes > size) throw new RangeError('its list of files is damaged');
-  const list = await readAt(file, listAt, listBytes);
-  const entries = new Map<string, ZipEntry>();
-  for (let at = 0; at < list.length; ) {
-    if (list.readUInt32LE(at) !== entryMark) throw new RangeError('its list of files is damaged');
-    const [nameBytes, extra, comment] = [28, 30, 32].map((field) => list.readUInt16LE(at + field));
-    const name = list.toString('utf8', at + 46, at + 46 + (nameBytes ?? 0));
-    entries.set(name, {
-      at: list.readUInt32LE(at + 42),
-      bytes: list.readUInt32LE(at + 20),
-      isDeflated: list.readUInt16LE(at + 10) === deflated,
-    });
-    at += 46 + (nameBytes ?? 0) + (extra ?? 0) + (comment ?? 0);
-  }
-  return entries;
-}
-
-async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position);
-  if (bytesRead < length) throw new RangeError('it ends early');
-  return buffer;
+  throw missing(member);
 }
 
 export interface TarEntry {
