@@ -1,4 +1,4 @@
-/** What recognisers get wrong and what they cost on the same speech, and what a recogniser makes of voices. */
+/** Counts the wrong words and the CPU of each recogniser on the same speech. Then a recogniser hears what each voice speaks. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -60,7 +60,7 @@ const encodings: Readonly<Record<Encoding, AudioEncoding>> = {
 
 function toConfig({ encoding, sampleRate, language, turnDetection }: StreamTranscribeConfig): SessionConfig {
   const known = encodings[encoding];
-  if (known === undefined) throw invalidInput('encoding', 'takes PCM16, MULAW or ALAW');
+  if (known === undefined) throw invalidInput('encoding', '`encoding` must be PCM16, MULAW or ALAW.');
   return {
     encoding: known,
     sampleRate: sampleRateOf(known, sampleRate),

@@ -106,7 +106,7 @@ function checkAnswer(json: unknown, report: Report): JsonObject {
   if (objectsOf(choices).some(({ finish_reason: reason }) => reason === 'error')) {
     throw report(JSON.stringify(json));
   }
-  // What is kept for each choice of a stream must not grow without end. Some servers count from 1.
+  // A reader of a stream keeps data for each number of a choice: the numbers have a bound. Some servers count from 1.
   const { maximum } = bounds.choices;
   const isNone = ({ index }: JsonObject) =>
     typeof index === 'number' && !(Number.isInteger(index) && index >= 0 && index <= maximum);
