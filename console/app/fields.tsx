@@ -1,6 +1,6 @@
 /** Fields of forms and filters, from native elements. */
 import { type ComponentChildren, createContext, type JSX } from 'preact';
-import { useContext, useEffect, useId, useState } from 'preact/hooks';
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 
 type Option = string | readonly [value: string, text: string];
 
@@ -48,10 +48,19 @@ const pauseMs = 300;
 export function SearchField({ label, placeholder, value, onChange }: SearchFieldProps) {
   const id = useId();
   const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
+  const asked = useRef(value);
+  // Its own search comes back here, while the reader may have typed on.
+  useEffect(() => {
+    if (value !== asked.current) setTyped(value);
+    asked.current = value;
+  }, [value]);
+  const ask = () => {
+    asked.current = typed;
+    onChange(typed);
+  };
   useEffect(() => {
     if (typed === value) return;
-    const timer = setTimeout(() => onChange(typed), pauseMs);
+    const timer = setTimeout(ask, pauseMs);
     return () => clearTimeout(timer);
   }, [typed]);
   return (
@@ -67,7 +76,7 @@ export function SearchField({ label, placeholder, value, onChange }: SearchField
         maxLength={100}
         value={typed}
         onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        onKeyDown={({ key }) => key === 'Enter' && onChange(typed)}
+        onKeyDown={({ key }) => key === 'Enter' && ask()}
       />
     </>
   );
