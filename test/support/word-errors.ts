@@ -1,5 +1,5 @@
 /** The words as they are spoken, without the punctuation and capitals that only some recognisers write. */
-const wordsOf = (text: string) =>
+export const wordsOf = (text: string): readonly string[] =>
   text
     .toLowerCase()
     .replace(/\bmr\b/g, 'mister')

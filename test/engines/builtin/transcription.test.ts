@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { distance } from 'fastest-levenshtein';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type {
   TranscriptionEngine,
@@ -29,6 +28,7 @@ import {
   wavHeader,
 } from '../../support/audio-files.ts';
 import { runningThreads } from '../../support/threads.ts';
+import { wordErrors, wordsOf } from '../../support/word-errors.ts';
 
 const missing = missingHearing() ?? missingPrograms('ffmpeg', 'flite');
 const incomparable =
@@ -462,18 +462,7 @@ function doneOf(events: readonly TranscriptionEvent[]): TranscriptionEvent & { k
 }
 
 /** The word error rate: insertions, deletions and substitutions per word said. */
-function wordErrorRate(said: string, heard: string): number {
-  const [reference, hypothesis] = [wordsOf(said), wordsOf(heard)];
-  // Replaces each distinct word by one character, so that a distance of strings is a distance of words.
-  const letters = new Map([...new Set([...reference, ...hypothesis])].map((word, at) => [word, 0x4e00 + at]));
-  const spell = (words: readonly string[]) =>
-    String.fromCharCode(...words.map((word) => letters.get(word) ?? 0));
-  return distance(spell(reference), spell(hypothesis)) / reference.length;
-}
-
-function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(/[a-z']+/g) ?? [];
-}
+const wordErrorRate = (said: string, heard: string) => wordErrors(said, heard) / wordsOf(said).length;
 
 /** The words of a whole recording by one run of pocketsphinx_batch, without this engine. */
 async function recogniseByHand(samples: Int16Array): Promise<string> {
