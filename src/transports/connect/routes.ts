@@ -148,7 +148,8 @@ async function serve(
     handle({ ...form, contextValues: createContextValues().set(gatedKey, call) });
   // The response itself reports its end only when the stream closes.
   const written = response instanceof Http2ServerResponse ? response.stream : response;
-  written.once('finish', () => drainBody(request));
+  // Before Node closes the connection.
+  written.prependOnceListener('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
     const answered = await handleAs(gated);

@@ -149,6 +149,31 @@ describe('the answer to a request is not replaced by what follows it:', () => {
   });
 });
 
+describe('a connection that closes after a refusal takes the rest of the body first, so that the client can read the answer:', () => {
+  const size = 1024 ** 2;
+  const withBody = (path: string, ...more: string[]) =>
+    lines(`POST ${path} HTTP/1.1`, 'host: a', `content-length: ${size}`, ...more);
+  const rpc = '/parley.catalog.v1.CatalogService/ListModels';
+
+  it.each<[string, number, string]>([
+    ['REST', 401, withBody('/api/v1/chat/completions', 'connection: close')],
+    ['Connect', 401, withBody(rpc, 'connection: close', 'content-type: application/json')],
+    ['a refused head', 417, withBody('/api/v1/chat/completions', 'expect: foo')],
+  ])('%s', async (_, status, head) => {
+    const { hostname, port } = new URL(parley.baseUrl);
+    const socket = connectTcp({ port: Number(port), host: hostname, allowHalfOpen: true });
+    const failures: Error[] = [];
+    socket.on('error', (error) => failures.push(error));
+    socket.write(head);
+    // The server has sent its last byte.
+    expect(await text(socket)).toContain(`HTTP/1.1 ${status} `);
+    const closed = once(socket, 'close');
+    socket.end('x'.repeat(size));
+    await closed;
+    expect(failures).toEqual([]);
+  });
+});
+
 it.each([
   ['first', ''],
   ['second', lines('GET /healthz HTTP/1.1', 'host: a')],
