@@ -363,15 +363,15 @@ describe('the data folder', () => {
       connection.prepare('delete from kysely_migration').run();
       for (const name of names) connection.prepare("insert into kysely_migration values (?, '')").run(name);
     };
-    isOf('0019-waiting-addresses');
+    isOf('0023-labels');
     expect(about(await doctor(config), 'schema')).toMatchObject({
       state: 'warning',
       found: `The schema lacks ${sqliteMigrations.join(', ')}.`,
     });
-    isOf('0018-person-sessions');
+    isOf('0022-secrets');
     expect(about(await doctor(config), 'schema')).toMatchObject({
       state: 'problem',
-      found: 'The database is of an early preview (0018-person-sessions).',
+      found: 'The database is of an early preview (0022-secrets).',
     });
     isOf(...sqliteMigrations);
     connection.prepare("insert into kysely_migration values ('9999-later', '')").run();

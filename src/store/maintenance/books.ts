@@ -37,14 +37,11 @@ const running = `
   select account_id, one ->> 'period' as month, (one ->> 'amount')::bigint as units
   from usage_records, jsonb_array_elements(counted::jsonb) as one
   where state = 'started' and one ->> 'unit' = 'fair_use'`;
-/** The units that ended requests have used. Earlier versions have sums of pruned records only. */
-const spentUnits = (dialect: DatabaseKind, sums: BookOptions['sums']) => {
-  const recorded = `
+/** The units that ended requests have used. */
+const spentUnits = (dialect: DatabaseKind) => `
   select account_id, ${monthOfStart[dialect]} as month, fair_use_units as units
-  from usage_records where fair_use_units > 0${sums === 'all' ? ` and (${isHuge})` : ''}`;
-  const summed = sums === 'all' ? 'usage_sums' : 'usage_rollups';
-  return `${recorded} union all select account_id, substr(day, 1, 7), fair_use_units from ${summed}`;
-};
+  from usage_records where fair_use_units > 0 and (${isHuge})
+  union all select account_id, substr(day, 1, 7), fair_use_units from usage_sums`;
 
 /** Finds an account whose units are not the sum of those of its requests. */
 function unequalUnits(column: 'used' | 'reserved', units: string, requests: string): string {
@@ -55,11 +52,6 @@ function unequalUnits(column: 'used' | 'reserved', units: string, requests: stri
   where f.${column} <> coalesce(u.units, 0)`;
 }
 
-interface BookOptions {
-  /** The requests that have stored sums. Default: all */
-  readonly sums?: 'all' | 'of pruned';
-}
-
 /**
  * Whole sentences; empty if the books are right.
  * @param find runs a query and returns the account of its first row
@@ -67,14 +59,13 @@ interface BookOptions {
 export async function bookFaults(
   dialect: DatabaseKind,
   find: (sql: string) => Promise<string | undefined>,
-  { sums = 'all' }: BookOptions = {},
 ): Promise<string[]> {
   const queries: [fault: string, sql: string][] = Object.entries(faultQueries);
   if (dialect === 'postgres') {
     const reserved = unequalUnits('reserved', fairUse.postgres, running);
     queries.push(['the reserved units are not those of the started requests', reserved]);
   }
-  const used = unequalUnits('used', fairUse[dialect], spentUnits(dialect, sums));
+  const used = unequalUnits('used', fairUse[dialect], spentUnits(dialect));
   queries.push(['the used units are not those of the ended requests', used]);
   const faults: string[] = [];
   for (const [fault, sql] of queries) {
@@ -102,7 +93,5 @@ export async function databaseFaults(
     return connection.prepare<[], { id: string }>(sql).get()?.id;
   };
   onStep('books');
-  const hasRollups = connection.prepare("select 1 from sqlite_schema where name = 'usage_rollups'").get();
-  const sums = hasRollups === undefined ? 'all' : 'of pruned';
-  return [...faults, ...(await bookFaults('sqlite', find, { sums }))];
+  return [...faults, ...(await bookFaults('sqlite', find))];
 }

@@ -5,7 +5,7 @@ export const startedNumber = 0;
 export const debitNumber = 1;
 
 /** Columns that have the number of a word, or a word without a number. */
-const wordColumns = ['operation', 'model', 'wire', 'state', 'code', 'tokens_source'];
+const wordColumns = ['operation', 'model', 'wire', 'state', 'code', 'tokens_source', 'engine'];
 const integerColumns = [
   'http_status',
   'started_at_ms',
@@ -25,7 +25,9 @@ const integerColumns = [
   'overrun_nano_credits',
   'cached_tokens',
   'cache_write_tokens',
+  'reserved_nano_credits',
 ];
+const textColumns = ['cause', 'end_user', 'tags'];
 
 const ledgerColumns = 'account, id, kind, amount_nano_credits, reason, reference, created_at_ms';
 
@@ -50,36 +52,29 @@ const ledgerValues = [
   'new.created_at_ms',
 ].join(', ');
 
-/** Columns that a later migration has added. */
-interface MoreColumns {
-  readonly words: readonly string[];
-  readonly others: readonly string[];
-}
-
 /**
  * The view of usage records with texts. `id_bytes` sorts like `id`, and has an index. Records are written to the table, or
  * here. Clients may name any model in a request that fails: only models that are served get numbers.
  */
-export function recordViews(more: MoreColumns = { words: [], others: [] }): string[] {
-  const words = [...wordColumns, ...more.words];
-  const others = [...integerColumns, ...more.others];
-  const columns = ['id', 'account', 'key', ...words, ...others].join(', ');
+export function recordViews(): string[] {
+  const others = [...integerColumns, ...textColumns];
+  const columns = ['id', 'account', 'key', ...wordColumns, ...others].join(', ');
   const values = [
     bytesOf('new.id'),
     numberOf('accounts', 'new.account_id'),
     numberOf('api_keys', 'new.key_id'),
-    ...words.map((column) => numberOfWord(`new.${column}`)),
+    ...wordColumns.map((column) => numberOfWord(`new.${column}`)),
     ...others.map((column) => `new.${column}`),
   ].join(', ');
   return [
     `create view usage_records as select ${textOf('req', 'u.id')} as id, u.id as id_bytes, a.id as account_id,
     (select id from api_keys where number = u.key) as key_id,
-    ${words.map((column) => `${wordOf(`u.${column}`)} as ${column}`).join(', ')},
+    ${wordColumns.map((column) => `${wordOf(`u.${column}`)} as ${column}`).join(', ')},
     ${others.map((column) => `u.${column}`).join(', ')}
     from usage_rows as u left join accounts as a on a.number = u.account`,
     `create trigger usage_records_insert instead of insert on usage_records begin
     ${numberWord('new.model', "new.model is not null and new.state in ('ok', 'started')")};
-    ${['code', ...more.words].map((word) => numberWord(`new.${word}`, `new.${word} is not null`)).join('; ')};
+    ${['code', 'engine'].map((word) => numberWord(`new.${word}`, `new.${word} is not null`)).join('; ')};
     insert into usage_rows (${columns}) values (${values}); end`,
   ];
 }

@@ -1,19 +1,11 @@
 import type Sqlite from 'better-sqlite3';
 import type { Migration } from 'kysely/migration';
-import * as initial from './0020-initial.ts';
-import * as causes from './0021-causes.ts';
-import * as secrets from './0022-secrets.ts';
-import * as labels from './0023-labels.ts';
+import * as initial from './0024-initial.ts';
 import { type Change, migrationsOf } from './column-types.ts';
 import type { sqliteMigrations } from './names.ts';
 
 /** Applied in the order of their names, and never edited. Imported by name, so that a bundle contains them. */
-const changes = {
-  '0020-initial': initial,
-  '0021-causes': causes,
-  '0022-secrets': secrets,
-  '0023-labels': labels,
-};
+const changes = { '0024-initial': initial };
 
 /** Migrations of SQLite. */
 export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
@@ -21,11 +13,11 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
 } satisfies Record<(typeof sqliteMigrations)[number], Change>);
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', changes);
 
-/** The last migration of the former schema, from which `0020-initial` carries a database over. */
-const lastFormer = '0019-waiting-addresses';
+/** The last migration of the former schema, from which `0024-initial` carries a database over. */
+const lastFormer = '0023-labels';
 
 /** The last program that upgrades earlier databases. */
-export const lastBefore = 'the git revision 8aefee8f';
+export const lastBefore = 'the git revision a56acea5';
 
 /** An earlier Parley has changed the schema last. */
 export class OlderSchemaError extends Error {

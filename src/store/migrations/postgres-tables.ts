@@ -1,5 +1,13 @@
 import type { ColumnTypes } from './column-types.ts';
-import { accountTables, alertTables, countTables, isHuge, sumTables, traceTables } from './shared-tables.ts';
+import {
+  accountTables,
+  alertTables,
+  countTables,
+  isHuge,
+  secretTables,
+  sumTables,
+  traceTables,
+} from './shared-tables.ts';
 
 /** The channel of `notify` for changed accounts. */
 export const policyChannel = 'parley_policy';
@@ -58,7 +66,8 @@ const records = ({ id, text, integer }: ColumnTypes) => [
     prompt_tokens ${integer}, completion_tokens ${integer}, total_tokens ${integer}, tokens_source ${text},
     hold_nano_credits ${integer} not null, price_input ${integer}, price_output ${integer}, fair_use_units ${integer},
     cost_nano_credits ${integer}, overrun_nano_credits ${integer}, node_epoch ${integer}, counted text, rate_uses text,
-    cached_tokens ${integer}, cache_write_tokens ${integer}
+    cached_tokens ${integer}, cache_write_tokens ${integer}, engine ${text}, reserved_nano_credits ${integer}, cause text,
+    end_user ${text}, tags ${text}
   ) partition by range (id)`,
   'create index usage_records_by_account on usage_records (account_id, id)',
   `create index usage_records_open on usage_records (node_epoch) where state = 'started'`,
@@ -80,12 +89,6 @@ const nodes = ({ text, integer }: ColumnTypes) => [
   `create table needed_migrations (name ${text} primary key)`,
 ];
 
-/** What the step from the former schema also creates. */
-export const newOnPostgres = (types: ColumnTypes) => [
-  ...sumTables(types),
-  `create index usage_records_huge on usage_records (id) where ${isHuge}`,
-];
-
 export const postgresTables = (types: ColumnTypes) => [
   ...accountTables(types, `policy_version ${types.integer} default 0 not null`, ''),
   ...countTables(types, `reserved ${types.integer} default 0 not null check (reserved >= 0), `),
@@ -95,5 +98,7 @@ export const postgresTables = (types: ColumnTypes) => [
   ...records(types),
   ...nodes(types),
   ...policy,
-  ...newOnPostgres(types),
+  `create index usage_records_huge on usage_records (id) where ${isHuge}`,
+  ...sumTables(types),
+  ...secretTables(types),
 ];

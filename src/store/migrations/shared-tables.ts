@@ -56,6 +56,11 @@ export const sumTables = ({ id, text, integer, keyed }: ColumnTypes) => [
   'create index usage_sums_by_account on usage_sums (account_id, day)',
 ];
 
+/** Secrets that the servers of a database share, for signatures that outlive them. */
+export const secretTables = ({ text, keyed }: ColumnTypes) => [
+  `create table secrets (purpose ${text} primary key, secret text not null) ${keyed}`,
+];
+
 /** An upstream may report any number. Records with larger ones are in no sum and are not pruned, so that no sum overflows. */
 export const amountMax = 2 ** 40;
 export const reportedColumns = [

@@ -1,6 +1,14 @@
 import type { ColumnTypes } from './column-types.ts';
 import { debitNumber, entryViews, recordViews, startedNumber } from './integer-rows.ts';
-import { accountTables, alertTables, countTables, isHuge, sumTables, traceTables } from './shared-tables.ts';
+import {
+  accountTables,
+  alertTables,
+  countTables,
+  isHuge,
+  secretTables,
+  sumTables,
+  traceTables,
+} from './shared-tables.ts';
 
 const words = [
   ...['load', 'adjustment', 'ok', 'refused', 'failed', 'cancelled', 'interrupted', 'replayed', 'reported'],
@@ -26,7 +34,8 @@ const rows = [
     duration_ms integer, audio_ms_in integer, audio_ms_out integer, characters integer, prompt_tokens integer,
     completion_tokens integer, total_tokens integer, tokens_source any, hold_nano_credits integer not null,
     price_input integer, price_output integer, fair_use_units integer, cost_nano_credits integer,
-    overrun_nano_credits integer, cached_tokens integer, cache_write_tokens integer
+    overrun_nano_credits integer, cached_tokens integer, cache_write_tokens integer, engine any,
+    reserved_nano_credits integer, cause text, end_user text, tags text
   ) strict, without rowid`,
   'create index usage_rows_by_account on usage_rows (account, id)',
   `create index usage_rows_open on usage_rows (id) where state = ${startedNumber}`,
@@ -59,13 +68,6 @@ const policy = [
   ),
 ];
 
-/** What the step from the former schema also creates. */
-export const newOnSqlite = (types: ColumnTypes) => [
-  ...sumTables(types),
-  `create index usage_rows_huge on usage_rows (id) where ${isHuge}`,
-  ...recordViews(),
-];
-
 export const sqliteTables = (types: ColumnTypes) => [
   ...accountTables(types, 'number integer', 'number integer, '),
   ...countTables(types, ''),
@@ -75,5 +77,8 @@ export const sqliteTables = (types: ColumnTypes) => [
   ...numbered('accounts'),
   ...numbered('api_keys'),
   ...rows,
-  ...newOnSqlite(types),
+  `create index usage_rows_huge on usage_rows (id) where ${isHuge}`,
+  ...recordViews(),
+  ...sumTables(types),
+  ...secretTables(types),
 ];

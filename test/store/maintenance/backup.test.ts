@@ -247,18 +247,15 @@ describe('a restore', () => {
   });
 
   it('accepts a backup of the former schema; the next start upgrades it', async () => {
-    const dump = readFileSync(
-      new URL('../migrations/schemas/0019-waiting-addresses.sql', import.meta.url),
-      'utf8',
-    );
+    const dump = readFileSync(new URL('../migrations/schemas/0023-labels.sql', import.meta.url), 'utf8');
     inDatabase(file, dump);
     const facts = await restore(dataDir, file, { keep: true, nowMs });
-    expect(facts.schema).toBe('0019-waiting-addresses');
+    expect(facts.schema).toBe('0023-labels');
     const store = await openStore(dataDir);
     expect(await store.requests.recover(nowMs)).toBe(2);
     await store.close();
     const newer = join(folder, 'backups', 'newer.db');
-    expect((await backUp(dataDir, newer)).schema).not.toBe('0019-waiting-addresses');
+    expect((await backUp(dataDir, newer)).schema).not.toBe('0023-labels');
   });
 });
 

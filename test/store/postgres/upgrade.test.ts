@@ -9,7 +9,7 @@ import { fairUse } from '../../support/reservations.ts';
 import { auditEntry } from '../../support/stored-key.ts';
 
 const former = readFileSync(
-  new URL('../migrations/schemas/postgres/0019-waiting-addresses.sql', import.meta.url),
+  new URL('../migrations/schemas/postgres/0023-labels.sql', import.meta.url),
   'utf8',
 );
 
@@ -69,18 +69,8 @@ it('releases open requests, keeps the books exact, and has the sums of all reque
   expect(await bookFaults('postgres', find)).toEqual([]);
 });
 
-it('waits until all servers of the former version have stopped, and changes nothing before', async () => {
-  await layDown();
-  await database.query(
-    "insert into nodes (name, version, lease_until) values ('a', '', now() + interval '1 minute')",
-  );
-  const before = await definitions();
-  await expect(openPostgresStore({ url: database.url })).rejects.toThrow(/Stop all servers/);
-  expect(await definitions()).toEqual(before);
-});
-
 it('refuses a database of an earlier schema', async () => {
   await layDown();
-  await database.query("delete from kysely_migration where name = '0019-waiting-addresses'");
+  await database.query("delete from kysely_migration where name = '0023-labels'");
   await expect(openPostgresStore({ url: database.url })).rejects.toThrow(OlderSchemaError);
 });

@@ -16,43 +16,6 @@ CREATE FUNCTION public.parley_account_changed() RETURNS trigger
       perform pg_notify('parley_policy', new.id::text);
       return new;
     end $$;
-CREATE FUNCTION public.parley_account_owner(id uuid) RETURNS text
-    LANGUAGE sql IMMUTABLE
-    AS $$ select 'acc_' || replace(id::text, '-', '') $$;
-CREATE FUNCTION public.parley_count_fair_use() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-    begin
-      insert into limit_counts (owner, unit, period, used, reserved)
-        values (parley_account_owner(new.account_id), 'fair_use', new.month, new.used_units, new.reserved_units)
-        on conflict (owner, unit, period) do update set used = excluded.used, reserved = excluded.reserved;
-      return null;
-    end $$;
-CREATE FUNCTION public.parley_keep_fair_use() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-    begin
-      insert into fair_use (account_id, month, used_units, reserved_units)
-        select substr(owner, 5)::uuid, period, used, reserved from changed where unit = 'fair_use'
-        on conflict (account_id, month) do update
-        set used_units = excluded.used_units, reserved_units = excluded.reserved_units;
-      return null;
-    end $$;
-CREATE FUNCTION public.parley_note_late() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-    begin
-      insert into late_days values (new.started_at_ms / 86400000, txid_current()) on conflict do nothing;
-      return null;
-    end $$;
-CREATE FUNCTION public.parley_note_pruned() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-    begin
-      insert into late_days select distinct day::date - date '1970-01-01', txid_current() from changed
-        on conflict do nothing;
-      return null;
-    end $$;
 CREATE FUNCTION public.parley_policy_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -142,14 +105,6 @@ CREATE TABLE public.ended_sessions (
     session text NOT NULL COLLATE pg_catalog."C",
     until_ms bigint NOT NULL
 );
-CREATE TABLE public.fair_use (
-    account_id uuid NOT NULL,
-    month text NOT NULL COLLATE pg_catalog."C",
-    used_units bigint NOT NULL,
-    reserved_units bigint NOT NULL,
-    CONSTRAINT fair_use_reserved_units_check CHECK ((reserved_units >= 0)),
-    CONSTRAINT fair_use_used_units_check CHECK ((used_units >= 0))
-);
 CREATE TABLE public.kept_answers (
     account_id uuid NOT NULL,
     operation text NOT NULL COLLATE pg_catalog."C",
@@ -167,10 +122,6 @@ CREATE TABLE public.kysely_migration (
 CREATE TABLE public.kysely_migration_lock (
     id character varying(255) NOT NULL,
     is_locked integer DEFAULT 0 NOT NULL
-);
-CREATE TABLE public.late_days (
-    number bigint NOT NULL,
-    note bigint NOT NULL
 );
 CREATE TABLE public.ledger_entries (
     account_id uuid NOT NULL,
@@ -215,28 +166,16 @@ CREATE TABLE public.rates (
     tokens bigint NOT NULL,
     running bigint NOT NULL
 );
+CREATE TABLE public.secrets (
+    purpose text NOT NULL COLLATE pg_catalog."C",
+    secret text NOT NULL
+);
 CREATE TABLE public.subscriptions (
     account_id uuid NOT NULL,
     kind text NOT NULL COLLATE pg_catalog."C",
     starts_at_ms bigint NOT NULL,
     ends_at_ms bigint NOT NULL,
     CONSTRAINT subscriptions_kind_check CHECK ((kind = ANY (ARRAY['trial'::text, 'plan'::text])))
-);
-CREATE TABLE public.usage_day_sums (
-    day text NOT NULL COLLATE pg_catalog."C",
-    operation text NOT NULL COLLATE pg_catalog."C",
-    model text NOT NULL COLLATE pg_catalog."C",
-    state text NOT NULL COLLATE pg_catalog."C",
-    requests bigint NOT NULL,
-    characters bigint NOT NULL,
-    audio_ms_in bigint NOT NULL,
-    audio_ms_out bigint NOT NULL,
-    prompt_tokens bigint NOT NULL,
-    completion_tokens bigint NOT NULL,
-    cached_tokens bigint NOT NULL,
-    cache_write_tokens bigint NOT NULL,
-    fair_use_units bigint NOT NULL,
-    cost_nano_credits bigint NOT NULL
 );
 CREATE TABLE public.usage_records (
     id uuid NOT NULL,
@@ -258,8 +197,6 @@ CREATE TABLE public.usage_records (
     completion_tokens bigint,
     total_tokens bigint,
     tokens_source text COLLATE pg_catalog."C",
-    reserved_units bigint NOT NULL,
-    reserved_month text COLLATE pg_catalog."C",
     hold_nano_credits bigint NOT NULL,
     price_input bigint,
     price_output bigint,
@@ -270,7 +207,12 @@ CREATE TABLE public.usage_records (
     counted text,
     rate_uses text,
     cached_tokens bigint,
-    cache_write_tokens bigint
+    cache_write_tokens bigint,
+    engine text COLLATE pg_catalog."C",
+    reserved_nano_credits bigint,
+    cause text,
+    end_user text COLLATE pg_catalog."C",
+    tags text COLLATE pg_catalog."C"
 )
 PARTITION BY RANGE (id);
 CREATE TABLE public.usage_records_rest (
@@ -293,8 +235,6 @@ CREATE TABLE public.usage_records_rest (
     completion_tokens bigint,
     total_tokens bigint,
     tokens_source text COLLATE pg_catalog."C",
-    reserved_units bigint NOT NULL,
-    reserved_month text COLLATE pg_catalog."C",
     hold_nano_credits bigint NOT NULL,
     price_input bigint,
     price_output bigint,
@@ -305,25 +245,12 @@ CREATE TABLE public.usage_records_rest (
     counted text,
     rate_uses text,
     cached_tokens bigint,
-    cache_write_tokens bigint
-);
-CREATE TABLE public.usage_rollups (
-    day text NOT NULL COLLATE pg_catalog."C",
-    account_id uuid NOT NULL,
-    key_id uuid NOT NULL,
-    operation text NOT NULL COLLATE pg_catalog."C",
-    model text NOT NULL COLLATE pg_catalog."C",
-    state text NOT NULL COLLATE pg_catalog."C",
-    requests bigint NOT NULL,
-    characters bigint NOT NULL,
-    audio_ms_in bigint NOT NULL,
-    audio_ms_out bigint NOT NULL,
-    prompt_tokens bigint NOT NULL,
-    completion_tokens bigint NOT NULL,
-    fair_use_units bigint NOT NULL,
-    cost_nano_credits bigint NOT NULL,
-    cached_tokens bigint DEFAULT 0 NOT NULL,
-    cache_write_tokens bigint DEFAULT 0 NOT NULL
+    cache_write_tokens bigint,
+    engine text COLLATE pg_catalog."C",
+    reserved_nano_credits bigint,
+    cause text,
+    end_user text COLLATE pg_catalog."C",
+    tags text COLLATE pg_catalog."C"
 );
 CREATE TABLE public.usage_sums (
     day text NOT NULL COLLATE pg_catalog."C",
@@ -332,19 +259,16 @@ CREATE TABLE public.usage_sums (
     operation text NOT NULL COLLATE pg_catalog."C",
     model text NOT NULL COLLATE pg_catalog."C",
     state text NOT NULL COLLATE pg_catalog."C",
-    requests bigint NOT NULL,
-    characters bigint NOT NULL,
-    audio_ms_in bigint NOT NULL,
-    audio_ms_out bigint NOT NULL,
-    prompt_tokens bigint NOT NULL,
-    completion_tokens bigint NOT NULL,
-    cached_tokens bigint NOT NULL,
-    cache_write_tokens bigint NOT NULL,
-    fair_use_units bigint NOT NULL,
-    cost_nano_credits bigint NOT NULL
-);
-CREATE TABLE public.usage_sums_end (
-    number bigint NOT NULL
+    requests bigint DEFAULT 0 NOT NULL,
+    characters bigint DEFAULT 0 NOT NULL,
+    audio_ms_in bigint DEFAULT 0 NOT NULL,
+    audio_ms_out bigint DEFAULT 0 NOT NULL,
+    prompt_tokens bigint DEFAULT 0 NOT NULL,
+    completion_tokens bigint DEFAULT 0 NOT NULL,
+    cached_tokens bigint DEFAULT 0 NOT NULL,
+    cache_write_tokens bigint DEFAULT 0 NOT NULL,
+    fair_use_units bigint DEFAULT 0 NOT NULL,
+    cost_nano_credits bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.waiting_addresses (
     account_id uuid NOT NULL,
@@ -382,65 +306,37 @@ INSERT INTO public.audit_entries VALUES ('01a196fb-1615-39c5-cc45-b95a2fefa362',
 INSERT INTO public.audit_entries VALUES ('01a196fb-161f-b637-d4e4-9facb55c4ea4', 1793534400031, 'cli', 'usage.prune', 'usage', '{"by":"test"}');
 INSERT INTO public.audit_entries VALUES ('01a196fb-1620-5ca7-f366-fa9f7103b257', 1793534400032, 'cli', 'alerts.set', 'acc_01a196fb1601fe45ef83047befdef95e', '{"by":"test"}');
 INSERT INTO public.ended_sessions VALUES ('key_1', 'one', 1793620800034);
-INSERT INTO public.fair_use VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', '2026-11', 12, 12);
 INSERT INTO public.kept_answers VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', 'chat', 'first', 'print of first', '01a196fb-1616-0cae-8e10-c72406e47edc', 1793534400022, '\x0102ff', 1);
 INSERT INTO public.kept_answers VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', 'chat', 'second', 'print of second', '01a196fb-161d-3328-230d-afca914ef16b', 1793534400029, NULL, 1);
-INSERT INTO public.kysely_migration VALUES ('0001-initial', '2026-11-28T15:01:24.165Z');
-INSERT INTO public.kysely_migration VALUES ('0002-debits-by-request', '2026-11-28T15:01:24.180Z');
-INSERT INTO public.kysely_migration VALUES ('0003-usage-rollups', '2026-11-28T15:01:24.194Z');
-INSERT INTO public.kysely_migration VALUES ('0004-policy-version', '2026-11-28T15:01:24.218Z');
-INSERT INTO public.kysely_migration VALUES ('0005-nodes', '2026-11-28T15:01:24.224Z');
-INSERT INTO public.kysely_migration VALUES ('0006-limits', '2026-11-28T15:01:24.246Z');
-INSERT INTO public.kysely_migration VALUES ('0007-needed-migrations', '2026-11-28T15:01:24.249Z');
-INSERT INTO public.kysely_migration VALUES ('0008-alerts', '2026-11-28T15:01:24.256Z');
-INSERT INTO public.kysely_migration VALUES ('0009-rates', '2026-11-28T15:01:24.261Z');
-INSERT INTO public.kysely_migration VALUES ('0010-ended-sessions', '2026-11-28T15:01:24.262Z');
-INSERT INTO public.kysely_migration VALUES ('0011-fair-use-counts', '2026-11-28T15:01:24.269Z');
-INSERT INTO public.kysely_migration VALUES ('0014-fair-use-statements', '2026-11-28T15:01:24.272Z');
-INSERT INTO public.kysely_migration VALUES ('0015-cached-tokens', '2026-11-28T15:01:24.274Z');
-INSERT INTO public.kysely_migration VALUES ('0016-usage-sums', '2026-11-28T15:01:24.295Z');
-INSERT INTO public.kysely_migration VALUES ('0018-person-sessions', '2026-11-28T15:01:24.297Z');
-INSERT INTO public.kysely_migration VALUES ('0019-waiting-addresses', '2026-11-28T15:01:24.299Z');
+INSERT INTO public.kysely_migration VALUES ('0020-initial', '2026-11-29T20:41:43.989Z');
+INSERT INTO public.kysely_migration VALUES ('0021-causes', '2026-11-29T20:41:43.991Z');
+INSERT INTO public.kysely_migration VALUES ('0022-secrets', '2026-11-29T20:41:43.995Z');
+INSERT INTO public.kysely_migration VALUES ('0023-labels', '2026-11-29T20:41:43.996Z');
 INSERT INTO public.kysely_migration_lock VALUES ('migration_lock', 0);
-INSERT INTO public.late_days VALUES (20758, 840);
 INSERT INTO public.ledger_entries VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1612-d3f7-129f-49a39f2d8df7', 10000000001, 1793534400018, 'load', 'a load – “ü”', 'load-1');
 INSERT INTO public.ledger_entries VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1614-6dc5-8365-a6265165b0f5', -1000000000, 1793534400020, 'adjustment', 'a adjustment – “ü”', 'adjustment-1');
 INSERT INTO public.ledger_entries VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1616-0cae-8e10-c72406e47edc', -14000, 1793534400062, 'debit', 'eliza', NULL);
 INSERT INTO public.ledger_entries VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1618-06e3-439d-eec23def77c2', -50000, 1793534400064, 'debit', 'eliza', NULL);
 INSERT INTO public.limit_counts VALUES ('key_01a196fb1609e17e4f7977db2f0f2f16', 'characters', '2026-11-01', 12, 0);
 INSERT INTO public.limit_counts VALUES ('acc_01a196fb1601fe45ef83047befdef95e', 'fair_use', '2026-11', 12, 12);
+INSERT INTO public.needed_migrations VALUES ('0020-initial');
 INSERT INTO public.nodes OVERRIDING SYSTEM VALUE VALUES (1, 'vm:18033', '', '2026-11-28 15:01:30.599862+00', true);
+INSERT INTO public.secrets VALUES ('reasoning', 'SanGZ0o9zEoxOl6D0EKNQvcSgyoGJ1syuKGkNCnChL8');
 INSERT INTO public.subscriptions VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', 'trial', 1793534400004, 1794744000004);
 INSERT INTO public.subscriptions VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', 'plan', 1793534400005, 1801310400005);
 INSERT INTO public.subscriptions VALUES ('01a196fb-1603-b113-5c66-60e5e7ed1781', 'trial', 1793534400006, 1793620800007);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'catalog', '', 'ok', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'chat', '', 'refused', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'chat', 'eliza', 'cancelled', 1, 0, 0, 0, 20, 30, 0, 0, 0, 50000);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'chat', 'eliza', 'ok', 1, 0, 0, 0, 20, 30, 0, 0, 0, 14000);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'chat', 'eliza', 'replayed', 1, 0, 0, 0, 20, 30, 0, 0, 0, 0);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'chat', 'eliza', 'started', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'speech', 'flite', 'ok', 1, 12, 0, 1234, 0, 0, 0, 0, 12, 0);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'speech', 'flite', 'started', 1, 12, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_day_sums VALUES ('2026-11-01', 'transcription', 'pocketsphinx', 'failed', 1, 0, 2000, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_records_rest VALUES ('01a196fb-161a-11bd-53f8-06b2d4a5f45e', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'transcription', 'pocketsphinx', 'rest', 'failed', 502, 'upstream_error', 1793534400026, 3, 40, 2000, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, 1, NULL, NULL, NULL, NULL);
-INSERT INTO public.usage_records_rest VALUES ('01a196fb-161b-67de-548b-28b61d011ba1', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'catalog', NULL, 'rest', 'ok', 200, NULL, 1793534400027, 3, 40, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL);
-INSERT INTO public.usage_records_rest VALUES ('01a196fb-161c-1162-54ba-ab8f9a60ab6f', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', NULL, 'rest', 'refused', 400, 'missing_model', 1793534400028, 3, 40, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL);
-INSERT INTO public.usage_records_rest VALUES ('01a196fb-161d-3328-230d-afca914ef16b', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'rest', 'started', NULL, NULL, 1793534400029, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 50000, 100000000, 400000000, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL);
-INSERT INTO public.usage_records_rest VALUES ('01a196fb-161e-bbba-633f-161195a96360', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'speech', 'flite', 'rest', 'started', NULL, NULL, 1793534400030, NULL, NULL, NULL, NULL, 12, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, '[{"owner":"acc_01a196fb1601fe45ef83047befdef95e","unit":"fair_use","period":"2026-11","amount":"12","limit":"1000"}]', NULL, NULL, NULL);
-INSERT INTO public.usage_rollups VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'cancelled', 1, 0, 0, 0, 20, 30, 0, 50000, 0, 0);
-INSERT INTO public.usage_rollups VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'ok', 1, 0, 0, 0, 20, 30, 0, 14000, 0, 0);
-INSERT INTO public.usage_rollups VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'replayed', 1, 0, 0, 0, 20, 30, 0, 0, 0, 0);
-INSERT INTO public.usage_rollups VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'speech', 'flite', 'ok', 1, 12, 0, 1234, 0, 0, 12, 0, 0, 0);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'catalog', '', 'ok', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', '', 'refused', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'cancelled', 1, 0, 0, 0, 20, 30, 0, 0, 0, 50000);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'ok', 1, 0, 0, 0, 20, 30, 0, 0, 0, 14000);
+INSERT INTO public.usage_records_rest VALUES ('01a196fb-161a-11bd-53f8-06b2d4a5f45e', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'transcription', 'pocketsphinx', 'rest', 'failed', 502, 'upstream_error', 1793534400026, 3, 40, 2000, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.usage_records_rest VALUES ('01a196fb-161b-67de-548b-28b61d011ba1', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'catalog', NULL, 'rest', 'ok', 200, NULL, 1793534400027, 3, 40, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.usage_records_rest VALUES ('01a196fb-161c-1162-54ba-ab8f9a60ab6f', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', NULL, 'rest', 'refused', 400, 'missing_model', 1793534400028, 3, 40, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.usage_records_rest VALUES ('01a196fb-161d-3328-230d-afca914ef16b', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'rest', 'started', NULL, NULL, 1793534400029, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 50000, 100000000, 400000000, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.usage_records_rest VALUES ('01a196fb-161e-bbba-633f-161195a96360', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'speech', 'flite', 'rest', 'started', NULL, NULL, 1793534400030, NULL, NULL, NULL, NULL, 12, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, '[{"owner":"acc_01a196fb1601fe45ef83047befdef95e","unit":"fair_use","period":"2026-11","amount":"12","limit":"1000"}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'replayed', 1, 0, 0, 0, 20, 30, 0, 0, 0, 0);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'started', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'speech', 'flite', 'ok', 1, 12, 0, 1234, 0, 0, 0, 0, 12, 0);
-INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'speech', 'flite', 'started', 1, 12, 0, 0, 0, 0, 0, 0, 0, 0);
 INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'transcription', 'pocketsphinx', 'failed', 1, 0, 2000, 0, 0, 0, 0, 0, 0, 0);
-INSERT INTO public.usage_sums_end VALUES (20785);
+INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'speech', 'flite', 'ok', 1, 12, 0, 1234, 0, 0, 0, 0, 12, 0);
+INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', '', 'refused', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'ok', 1, 0, 0, 0, 20, 30, 0, 0, 0, 14000);
+INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'catalog', '', 'ok', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO public.usage_sums VALUES ('2026-11-01', '01a196fb-1601-fe45-ef83-047befdef95e', '01a196fb-1609-e17e-4f79-77db2f0f2f16', 'chat', 'eliza', 'cancelled', 1, 0, 0, 0, 20, 30, 0, 0, 0, 50000);
 INSERT INTO public.waiting_addresses VALUES ('01a196fb-1601-fe45-ef83-047befdef95e', 'ü@example.com', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 1793534400032, 1793620800032, NULL);
 SELECT pg_catalog.setval('public.nodes_epoch_seq', 1, true);
 ALTER TABLE ONLY public.accounts
@@ -461,16 +357,12 @@ ALTER TABLE ONLY public.audit_entries
     ADD CONSTRAINT audit_entries_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.ended_sessions
     ADD CONSTRAINT ended_sessions_key PRIMARY KEY (owner, session);
-ALTER TABLE ONLY public.fair_use
-    ADD CONSTRAINT fair_use_key PRIMARY KEY (account_id, month);
 ALTER TABLE ONLY public.kept_answers
     ADD CONSTRAINT kept_answers_key PRIMARY KEY (account_id, operation, key);
 ALTER TABLE ONLY public.kysely_migration_lock
     ADD CONSTRAINT kysely_migration_lock_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.kysely_migration
     ADD CONSTRAINT kysely_migration_pkey PRIMARY KEY (name);
-ALTER TABLE ONLY public.late_days
-    ADD CONSTRAINT late_days_key PRIMARY KEY (number, note);
 ALTER TABLE ONLY public.ledger_entries
     ADD CONSTRAINT ledger_entries_key PRIMARY KEY (account_id, id);
 ALTER TABLE ONLY public.limit_counts
@@ -481,16 +373,14 @@ ALTER TABLE ONLY public.nodes
     ADD CONSTRAINT nodes_pkey PRIMARY KEY (epoch);
 ALTER TABLE ONLY public.rates
     ADD CONSTRAINT rates_pkey PRIMARY KEY (owner);
+ALTER TABLE ONLY public.secrets
+    ADD CONSTRAINT secrets_pkey PRIMARY KEY (purpose);
 ALTER TABLE ONLY public.subscriptions
     ADD CONSTRAINT subscriptions_key PRIMARY KEY (account_id, kind);
-ALTER TABLE ONLY public.usage_day_sums
-    ADD CONSTRAINT usage_day_sums_key PRIMARY KEY (day, operation, model, state);
 ALTER TABLE ONLY public.usage_records
     ADD CONSTRAINT usage_records_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.usage_records_rest
     ADD CONSTRAINT usage_records_rest_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY public.usage_rollups
-    ADD CONSTRAINT usage_rollups_key PRIMARY KEY (day, account_id, key_id, operation, model, state);
 ALTER TABLE ONLY public.usage_sums
     ADD CONSTRAINT usage_sums_key PRIMARY KEY (day, account_id, key_id, operation, model, state);
 ALTER TABLE ONLY public.waiting_addresses
@@ -504,27 +394,21 @@ CREATE INDEX kept_answers_by_age ON public.kept_answers USING btree (created_at_
 CREATE INDEX kept_answers_open ON public.kept_answers USING btree (node_epoch) WHERE (answer IS NULL);
 CREATE UNIQUE INDEX ledger_entries_once ON public.ledger_entries USING btree (account_id, reference) WHERE (kind <> 'debit'::text);
 CREATE INDEX usage_records_by_account ON ONLY public.usage_records USING btree (account_id, id);
+CREATE INDEX usage_records_huge ON ONLY public.usage_records USING btree (id) WHERE ((audio_ms_in >= '1099511627776'::bigint) OR (audio_ms_out >= '1099511627776'::bigint) OR (prompt_tokens >= '1099511627776'::bigint) OR (completion_tokens >= '1099511627776'::bigint) OR (cached_tokens >= '1099511627776'::bigint) OR (cache_write_tokens >= '1099511627776'::bigint));
 CREATE INDEX usage_records_open ON ONLY public.usage_records USING btree (node_epoch) WHERE (state = 'started'::text);
-CREATE INDEX usage_records_rated ON ONLY public.usage_records USING btree (id) WHERE (rate_uses IS NOT NULL);
 CREATE INDEX usage_records_rest_account_id_id_idx ON public.usage_records_rest USING btree (account_id, id);
-CREATE INDEX usage_records_rest_id_idx ON public.usage_records_rest USING btree (id) WHERE (rate_uses IS NOT NULL);
+CREATE INDEX usage_records_rest_id_idx1 ON public.usage_records_rest USING btree (id) WHERE ((audio_ms_in >= '1099511627776'::bigint) OR (audio_ms_out >= '1099511627776'::bigint) OR (prompt_tokens >= '1099511627776'::bigint) OR (completion_tokens >= '1099511627776'::bigint) OR (cached_tokens >= '1099511627776'::bigint) OR (cache_write_tokens >= '1099511627776'::bigint));
 CREATE INDEX usage_records_rest_node_epoch_idx ON public.usage_records_rest USING btree (node_epoch) WHERE (state = 'started'::text);
 CREATE INDEX usage_sums_by_account ON public.usage_sums USING btree (account_id, day);
 ALTER INDEX public.usage_records_by_account ATTACH PARTITION public.usage_records_rest_account_id_id_idx;
-ALTER INDEX public.usage_records_rated ATTACH PARTITION public.usage_records_rest_id_idx;
+ALTER INDEX public.usage_records_huge ATTACH PARTITION public.usage_records_rest_id_idx1;
 ALTER INDEX public.usage_records_open ATTACH PARTITION public.usage_records_rest_node_epoch_idx;
 ALTER INDEX public.usage_records_pkey ATTACH PARTITION public.usage_records_rest_pkey;
 CREATE TRIGGER account_changed BEFORE UPDATE OF name, limits, suspended_at_ms, deleted_at_ms ON public.accounts FOR EACH ROW EXECUTE FUNCTION public.parley_account_changed();
-CREATE TRIGGER fair_use_counted AFTER INSERT OR UPDATE ON public.fair_use FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION public.parley_count_fair_use();
-CREATE TRIGGER fair_use_kept_at_insert AFTER INSERT ON public.limit_counts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION public.parley_keep_fair_use();
-CREATE TRIGGER fair_use_kept_at_update AFTER UPDATE ON public.limit_counts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION public.parley_keep_fair_use();
 CREATE TRIGGER key_changed AFTER UPDATE OF name, scopes, expires_at_ms, revoked_at_ms, limits ON public.api_keys FOR EACH ROW EXECUTE FUNCTION public.parley_policy_changed();
 CREATE TRIGGER ledger_entries_remain BEFORE DELETE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.parley_refuse('ledger entries are never removed');
 CREATE TRIGGER ledger_entries_stay BEFORE UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.parley_refuse('ledger entries are never changed');
 CREATE TRIGGER subscription_changed AFTER INSERT OR UPDATE ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.parley_policy_changed();
-CREATE TRIGGER usage_records_late AFTER INSERT OR UPDATE OF state ON public.usage_records FOR EACH ROW WHEN (((new.started_at_ms)::numeric < (floor((EXTRACT(epoch FROM now()) / (86400)::numeric)) * (86400000)::numeric))) EXECUTE FUNCTION public.parley_note_late();
-CREATE TRIGGER usage_rollups_late_at_insert AFTER INSERT ON public.usage_rollups REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.parley_note_pruned();
-CREATE TRIGGER usage_rollups_late_at_update AFTER UPDATE ON public.usage_rollups REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.parley_note_pruned();
 ALTER TABLE ONLY public.alert_marks
     ADD CONSTRAINT alert_marks_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
 ALTER TABLE ONLY public.alert_settings
@@ -533,13 +417,9 @@ ALTER TABLE ONLY public.alerts
     ADD CONSTRAINT alerts_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
-ALTER TABLE ONLY public.fair_use
-    ADD CONSTRAINT fair_use_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
 ALTER TABLE ONLY public.kept_answers
     ADD CONSTRAINT kept_answers_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
 ALTER TABLE ONLY public.subscriptions
     ADD CONSTRAINT subscriptions_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
-ALTER TABLE ONLY public.usage_rollups
-    ADD CONSTRAINT usage_rollups_account_id_fkey1 FOREIGN KEY (account_id) REFERENCES public.accounts(id);
 ALTER TABLE ONLY public.waiting_addresses
     ADD CONSTRAINT waiting_addresses_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.accounts(id);
