@@ -153,7 +153,6 @@ export class FileEditor implements ConfigurationEditor {
   }
 
   #problem(): string | undefined {
-    if (this.#source.refusal !== undefined) return this.#source.refusal;
     const reason = unwritableReason(this.#source.path);
     return reason && this.#unwritable(reason);
   }

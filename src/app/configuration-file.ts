@@ -10,8 +10,6 @@ export interface ConfigSource {
   readonly read: (text?: string) => Config;
   /** Lets the server use the file. Resolves with the reason if it cannot. */
   readonly apply: () => Promise<string | undefined>;
-  /** Why the file is not changed by this server, with what to do; undefined if it may be. */
-  readonly refusal: string | undefined;
   /** The id of the recogniser inside Parley. */
   readonly recogniser: () => string;
 }

@@ -22,7 +22,6 @@ export interface ServeConfigFlags extends ConfigFlags {
 
 export interface ServeFlags extends ServeConfigFlags {
   readonly demo?: boolean;
-  readonly workers?: number;
 }
 
 export interface ServerFlags extends ConfigFlags {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { readNotices } from '../app/notices.ts';
 import { accountCommand } from './commands/account.ts';
 import { alertsCommand } from './commands/alerts.ts';
@@ -19,11 +19,11 @@ import { planCommand } from './commands/plan.ts';
 import { pricesCommand } from './commands/prices.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { runtimesCommand } from './commands/runtimes.ts';
-import { serveCommand } from './commands/serve.ts';
 import { speakCommand } from './commands/speak.ts';
 import { migrateCommand, storeCommand } from './commands/store.ts';
 import { transcribeCommand } from './commands/transcribe.ts';
 import { usageCommand } from './commands/usage.ts';
+import { type ServeFlags, withConfigFlags } from './flags.ts';
 import { newCommand } from './terminal/command.ts';
 import { endWithReader, printData } from './terminal/terminal.ts';
 
@@ -75,6 +75,31 @@ export function createProgram(version: string): Command {
     .addCommand(versionCommand(version), { hidden: true })
     .addCommand(modelProgramCommand(), { hidden: true })
     .addCommand(completeCommand(), { hidden: true });
+}
+
+function serveCommand(): Command {
+  return withConfigFlags(
+    newCommand('serve', 'Start the server.', [
+      'parley serve --demo   # with an account and keys to try',
+      'parley serve --host 0.0.0.0 --port 80 --data-dir /var/lib/parley',
+    ]),
+  )
+    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
+    .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
+    .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
+    .option('--demo', 'on an empty database, create an account with a trial, credits and keys')
+    .addOption(new Option('--workers <count>').argParser(refuseWorkers).hideHelp())
+    .action(async (flags: ServeFlags) => {
+      const { serve } = await import('./commands/serve/server.ts');
+      await serve(flags);
+    });
+}
+
+/** Services may still start with it. */
+function refuseWorkers(): never {
+  throw new InvalidArgumentError(
+    'It is gone. Start several servers on the same PostgreSQL database, each with a port and a data folder.',
+  );
 }
 
 function noticesCommand(): Command {

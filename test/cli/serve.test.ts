@@ -176,6 +176,14 @@ describe('parley serve', () => {
     expect(await printedJson(['account', 'list', '--data-dir', dataDir])).toMatchObject({ accounts: [] });
   });
 
+  it('says what replaces --workers', async () => {
+    const { code, stderr } = await parley(['serve', '--workers', '2', '--data-dir', dataDir]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('Start several servers on the same PostgreSQL'),
+    ]);
+  });
+
   it('reads its configuration from a descriptor that it inherits', async () => {
     writeFileSync(folder.file('inherited.yaml'), `{server: {port: 0}, dataDir: '${dataDir}'}\n`);
     const script = 'exec 5<"$FILE"; exec "$@" serve --config /dev/fd/5';

@@ -28,7 +28,7 @@ const downloadBytesMax = 92 * megabyte;
 const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
 
 /**
- * Tests of the parts that an executable has in another form than dist/: its configuration's schema, workers and signals, modules of
+ * Tests of the parts that an executable has in another form than dist/: its configuration's schema, signals, modules of
  * WebAssembly, pages, SQLite's native code, schemas for reflection, and itself as the program that it starts.
  */
 const testsOfTheProgram = [

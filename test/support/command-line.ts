@@ -90,9 +90,9 @@ export function parleyProcess(args: readonly string[], options: RunOptions = {})
   return ended(child);
 }
 
-/** Runs a command to its end, also a `serve` that is refused: in this process, except with workers and if the executable is under test. */
+/** Runs a command to its end, also a `serve` that is refused: in this process, unless the executable is under test. */
 export async function parley(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  if (executable !== undefined || args.includes('--workers')) return parleyProcess(args, options);
+  if (executable !== undefined) return parleyProcess(args, options);
   const { cwd, env, input = '' } = options;
   const { code, stdout, stderr } = await runInProcess(args, { cwd, env: environment(env), input });
   return { code, signal: null, stdout: `${stdout}`, stderr: `${stderr}` };

@@ -115,7 +115,6 @@ function sourceOf(options: ConfigOptions, path: string, reload: () => Promise<vo
         () => undefined,
         (error: Error) => error.message,
       ),
-    refusal: undefined,
     recogniser: () => 'pocketsphinx',
   };
 }

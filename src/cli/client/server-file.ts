@@ -10,8 +10,8 @@ const serverFile = z.object({
   pid: z.int().positive(),
   /** The absolute path of its configuration file. */
   file: z.string().optional(),
-  /** Number of reloads of the configuration, and why the last one failed. Absent with several processes. */
-  reloads: z.object({ count: z.int(), problem: z.string().optional() }).optional(),
+  /** Number of reloads of the configuration, and why the last one failed. */
+  reloads: z.object({ count: z.int(), problem: z.string().optional() }),
 });
 export type ServerFile = z.infer<typeof serverFile>;
 

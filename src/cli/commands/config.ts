@@ -115,15 +115,8 @@ export async function applyConfig(flags: ConfigFlags): Promise<void> {
   // Without a file it looks for one at each reload.
   if (server.file !== undefined) requireFile(server.file);
   signalReload(server);
-  if (server.reloads === undefined) {
-    printStatus(
-      'The processes of the server read the configuration again. Their log says whether they use it.',
-    );
-    return;
-  }
   const { reloads, ...reloaded } = await nextReload(config.dataDir, server.reloads.count);
-  if (reloads?.problem !== undefined)
-    throw new CliError(`The server continues as before: ${reloads.problem}`);
+  if (reloads.problem !== undefined) throw new CliError(`The server continues as before: ${reloads.problem}`);
   requireFile(reloaded.file);
   printStatus(`The server uses ${file ?? 'the configuration'}.`);
 }
@@ -154,7 +147,7 @@ async function nextReload(dataDir: string, count: number): Promise<ServerFile> {
   while (performance.now() < untilMs) {
     const server = readServerFile(dataDir);
     if (server === undefined) throw new CliError('The server has ended.');
-    if (server.reloads !== undefined && server.reloads.count > count) return server;
+    if (server.reloads.count > count) return server;
     await sleep(pollMs);
   }
   throw new CliError(

@@ -4,12 +4,11 @@ import type { App } from '../../../app/create-app.ts';
 import { updateFirstRun } from '../../../app/first-run.ts';
 import type { createLog } from '../../../app/log.ts';
 import type { Config } from '../../../config/config.ts';
-import { localUrl, type ServerFile, writeServerFile } from '../../client/server-file.ts';
+import { localUrl, writeServerFile } from '../../client/server-file.ts';
 import { loadWithFlags } from '../../configuration.ts';
 import type { ServeFlags } from '../../flags.ts';
 import { namedUrl } from './server-certificate.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { type Addresses, isWorker } from './workers.ts';
 
 interface Reloaded {
   readonly flags: ServeFlags;
@@ -26,14 +25,20 @@ export function servedFile({ flags, config, file, app, log, manager }: Reloaded)
   let last: Promise<unknown> = Promise.resolve();
   let count = 0;
   let isStopping = false;
-  const write = (problem?: string) =>
-    writeAddresses(config, { ...app, file: read }, { count, ...(problem && { problem }) });
+  const write = (problem?: string) => {
+    const baseUrl = callable(config, app.baseUrl);
+    const adminBaseUrl = callable(config, app.adminBaseUrl);
+    const reloads = { count, ...(problem && { problem }) };
+    const served = { baseUrl, adminBaseUrl, pid: process.pid, ...(read && { file: resolve(read) }), reloads };
+    writeServerFile(config.dataDir, served);
+    updateFirstRun(config.dataDir, baseUrl);
+  };
   const reloadNow = async () => {
     const { problem, ...reloaded } = await reloadConfiguration(flags, app, log, manager);
     // A file may be written after the start.
     read = reloaded.file ?? read;
     count++;
-    if (isWorker || isStopping) return problem;
+    if (isStopping) return problem;
     try {
       write(problem);
     } catch (err) {
@@ -53,20 +58,6 @@ export function servedFile({ flags, config, file, app, log, manager }: Reloaded)
       isStopping = true;
     },
   };
-}
-
-/** For commands that call this server. */
-export function writeAddresses(
-  config: Config,
-  addresses: Addresses & { readonly file: string | undefined },
-  reloads?: ServerFile['reloads'],
-): void {
-  const baseUrl = callable(config, addresses.baseUrl);
-  const adminBaseUrl = callable(config, addresses.adminBaseUrl);
-  const file = addresses.file === undefined ? {} : { file: resolve(addresses.file) };
-  const served = { baseUrl, adminBaseUrl, pid: process.pid, ...file };
-  writeServerFile(config.dataDir, { ...served, ...(reloads && { reloads }) });
-  updateFirstRun(config.dataDir, baseUrl);
 }
 
 /** The URL for clients on this machine. */

@@ -17,18 +17,14 @@ import type { ServeFlags } from '../../flags.ts';
 import { CliError } from '../../terminal/command.ts';
 import { printData } from '../../terminal/terminal.ts';
 import { type BannerFacts, demoBanner, transcriptionReady } from './demo-banner.ts';
-import { callable, servedFile, writeAddresses } from './served-file.ts';
+import { callable, servedFile } from './served-file.ts';
 import { trustFor } from './server-certificate.ts';
 import { passedSockets, serviceManager } from './service-manager.ts';
-import { type Addresses, announce, checkWorkers, isWorker, leave, superviseWorkers } from './workers.ts';
 
 /** Runs the server until a signal ends it. */
-export function serve(flags: ServeFlags): Promise<void> {
-  return serveUntilStopped(flags).then(sayGoodbye).finally(leave);
-}
-
-async function sayGoodbye(): Promise<void> {
-  if (process.stdout.isTTY && !isWorker) await printData('\n  Parley has stopped. Goodbye.\n');
+export async function serve(flags: ServeFlags): Promise<void> {
+  await serveUntilStopped(flags);
+  if (process.stdout.isTTY) await printData('\n  Parley has stopped. Goodbye.\n');
 }
 
 async function serveUntilStopped(flags: ServeFlags): Promise<void> {
@@ -37,8 +33,6 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   const stopped = stopSignal();
   const log = createLog(config.log.level);
   for (const warning of warnings) log.warn({}, warning);
-  if (flags.workers !== undefined && !isWorker)
-    return serveByWorkers(flags.workers, flags, { config, file, log, stopped });
   let apply: ConfigSource['apply'] = async () => 'The server is not open yet.';
   const opening = open(
     config,
@@ -49,16 +43,14 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
   // Stopped while opening: close it once it is open.
   if (opened === undefined) return (await opening).close();
   const baseUrl = callable(config, opened.baseUrl);
-  // A worker's parent notifies systemd.
-  const manager = serviceManager(isWorker ? {} : process.env, log);
+  const manager = serviceManager(process.env, log);
   const served = servedFile({ flags, config, file, app: opened, log, manager });
   apply = () => served.reload();
   const reload = () => void apply();
   process.on('SIGHUP', reload);
   if (file === undefined) onNewRecogniser(config, opened, reload);
   try {
-    if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
-    else served.write();
+    served.write();
     const hasBanner = flags.demo && (await showDemo(opened, config, baseUrl));
     // The banner has the reasons, too.
     for (const { model, reason } of hasBanner ? [] : opened.unavailable())
@@ -78,7 +70,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
     // Without a listener SIGHUP would end the process, and the running requests with it.
     process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
     served.stop();
-    if (!isWorker) removeServerFile(config.dataDir);
+    removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
   }
@@ -86,33 +78,6 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
 
 /** V8 keeps the space of the start, some 20 MB, until it collects, which an idle server never does by itself. */
 const settleMs = 2_000;
-
-interface Serving {
-  readonly config: Config;
-  readonly file: string | undefined;
-  readonly log: Log;
-  readonly stopped: Promise<NodeJS.Signals>;
-}
-
-async function serveByWorkers(
-  count: number,
-  flags: ServeFlags,
-  { config, file, log, stopped }: Serving,
-): Promise<void> {
-  checkWorkers(config, flags);
-  const manager = serviceManager(process.env, log);
-  const onReady = (addresses: Addresses) => {
-    writeAddresses(config, { ...addresses, file });
-    manager.ready();
-  };
-  void stopped.then(() => manager.stopping());
-  try {
-    await superviseWorkers(count, { log, onReady, stopped });
-  } finally {
-    removeServerFile(config.dataDir);
-    manager.close();
-  }
-}
 
 /** Undefined for a pipe, which a server reads once: another reading would wait for a writer, and block all requests. */
 function sourceOf(
@@ -125,9 +90,6 @@ function sourceOf(
     path: file ?? defaultFile,
     read: (text) => loadWithFlags(flags, text).config,
     apply,
-    refusal: isWorker
-      ? 'This server runs as several processes. Change parley.yaml on its machine, then restart it.'
-      : undefined,
     recogniser: recogniserId,
   };
 }
