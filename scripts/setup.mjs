@@ -5,15 +5,22 @@
  *   node scripts/setup.mjs start    program; then hear in the background
  *   node scripts/setup.mjs tools    installs all packages of package.json
  *   node scripts/setup.mjs build    tools, program, the check of the types, and the generated code for clients
- *   node scripts/setup.mjs hear     builds and fetches what transcription needs, with a compiler from the distribution
- *   node scripts/setup.mjs test     tools, hear, and the packages of npm and Debian that only tests use
+ *   node scripts/setup.mjs hear     fetches Moonshine and compiles the decoder; without Moonshine compiles a recogniser too
+ *   node scripts/setup.mjs modules  compiles the decoder and the recogniser
+ *   node scripts/setup.mjs test     tools, modules, and the packages of npm and Debian that only tests use
  */
 import { spawn } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { bundles, types } from './setup/build.mjs';
-import { isHearingBuilt, noteHearing, provideHearing } from './setup/hearing.mjs';
-import { fetchMoonshine, isMoonshineSettled, provideMoonshine } from './setup/moonshine.mjs';
+import { isHearingBuilt, noteEnd, noteHearing, noteWaiting, provideHearing } from './setup/hearing.mjs';
+import {
+  fetchMoonshine,
+  hasMoonshine,
+  isMoonshineSettled,
+  moonshineProgress,
+  provideMoonshine,
+} from './setup/moonshine.mjs';
 import { examplePackages, program, runtime, runtimeLink, testPackages, tools } from './setup/npm.mjs';
 import { packages, provide } from './setup/programs.mjs';
 import { SetupFailure, say, stop } from './setup/run.mjs';
@@ -28,13 +35,18 @@ const commands = {
   async start() {
     await buildProgram();
     // Not before: it would take network and processors from what a start waits for.
-    if (!isHearingBuilt() || !isMoonshineSettled()) inBackground('hear');
+    if (!hears() || !isMoonshineSettled()) inBackground('hear');
   },
   tools: () => doSteps(installTools),
   build: () => doSteps([...installTools, [bundles, types]]),
   async hear() {
-    await Promise.all([provideHearing(), provideMoonshine()]);
+    const moonshine = provideMoonshine();
+    await provideHearing('decoder');
+    await noteWaiting('step 3 of 3, fetching Moonshine', moonshineProgress, moonshine);
+    if (isHearingBuilt('decoder') && !hears()) await provideHearing('recogniser');
+    noteEnd(hears());
   },
+  modules: provideModules,
   async test() {
     // The tests of Moonshine take it from the cache; all others run with the compiled recogniser.
     await Promise.all([
@@ -48,7 +60,17 @@ const commands = {
 async function provideForTests() {
   // In one call, as one apt-get waits for another.
   await provide({ ...packages.compiler, ...packages.tests });
-  await provideHearing();
+  await provideModules();
+}
+
+async function provideModules() {
+  await provideHearing('decoder', 'recogniser');
+  noteEnd(hears());
+}
+
+/** Whether the clone has all that transcription needs. */
+function hears() {
+  return isHearingBuilt('decoder') && (hasMoonshine() || isHearingBuilt('recogniser'));
 }
 
 /**

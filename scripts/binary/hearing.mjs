@@ -20,7 +20,7 @@ export async function provideRecogniser() {
 
 /** @returns {Record<string, Buffer>} */
 export function hearingAssets() {
-  if (!isHearingBuilt())
+  if (!isHearingBuilt('decoder') || !(isMoonshineFetched() || isHearingBuilt('recogniser')))
     throw new SetupFailure(
       'Hearing is not built. To build it, or to see the reason: node scripts/setup.mjs hear',
     );
@@ -62,19 +62,10 @@ function runtimeAsBundle() {
 
 /** The licences, and the sources that the modules were built from. */
 export function hearingNotices() {
-  const built = read('notices.md').toString();
-  if (!isMoonshineFetched()) return built;
-  const moonshine = readFileSync(new URL('moonshine-notices.md', import.meta.url), 'utf8');
-  return `${withoutPocketsphinx(built)}\n${moonshine}`;
-}
-
-/** @param {string} notices */
-function withoutPocketsphinx(notices) {
-  return notices
-    .replace('## Recogniser, decoder', '## Decoder')
-    .replace(/The recogniser is [^.]*\. /, '')
-    .replace(/^- (sphinxbase|pocketsphinx)_.*\n/gm, '')
-    .replace(/^### (PocketSphinx|SphinxBase)\b.*\n[\s\S]*?(?=^### )/gm, '');
+  const recogniser = isMoonshineFetched()
+    ? readFileSync(new URL('moonshine-notices.md', import.meta.url), 'utf8')
+    : read('recogniser-notices.md');
+  return `${read('decoder-notices.md')}\n${recogniser}`;
 }
 
 /** The next build takes it from beside the image. */

@@ -5,35 +5,37 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Progress } from '../setup/progress.mjs';
 import { run, SetupFailure } from '../setup/run.mjs';
+import { parts } from './sources.mjs';
 
 /** All files that decide what is built. */
 export const scripts = fileURLToPath(new URL('.', import.meta.url));
 
-const files = ['recogniser.wasm', 'recogniser.image', 'decoder.wasm', 'resampler.wasm', 'lame.wasm'];
 const compileMsMax = 1_200_000;
 /** Lines that make prints, about. */
-const linesOfMake = 464;
+const linesOfMake = { decoder: 374, recogniser: 90 };
 
 /**
+ * @param {import('./sources.mjs').Part} part
  * @param {string} downloads the folder of the sources
  * @param {import('./sources.mjs').Sources} sources
  * @param {string} work an empty folder. The files are put in `built` there.
  * @param {Progress} [progress]
  */
-export async function compile(downloads, sources, work, progress = new Progress()) {
+export async function compile(part, downloads, sources, work, progress = new Progress()) {
   for (const { name, file } of sources)
     await tool(work, ['dpkg-source', '--extract', join(downloads, file), name]);
   cpSync(scripts, join(work, 'hearing'), { recursive: true });
-  const make = ['make', `--jobs=${availableParallelism()}`, '--file=hearing/Makefile'];
+  const { files } = parts[part];
+  const make = ['make', `--jobs=${availableParallelism()}`, '--file=hearing/Makefile', ...files];
   let lines = 0;
   const onOutput = (/** @type {string} */ text) => {
     lines += text.split('\n').length - 1;
-    progress.update(`${Math.min(99, Math.round((100 * lines) / linesOfMake))} %`);
+    progress.update(`${Math.min(99, Math.round((100 * lines) / linesOfMake[part]))} %`);
   };
   await tool(work, [...make, `NODE=${process.execPath}`], onOutput);
   mkdirSync(join(work, 'built'));
   for (const file of files) renameSync(join(work, file), join(work, 'built', file));
-  writeFileSync(join(work, 'built', 'notices.md'), noticesOf(sources, work));
+  writeFileSync(join(work, 'built', `${part}-notices.md`), notices[part](sources, work));
 }
 
 /**
@@ -50,46 +52,64 @@ async function tool(cwd, command, onOutput = () => undefined) {
     );
 }
 
-/** The notices that go with the modules: licences, sources, how to relink. @param {import('./sources.mjs').Sources} sources @param {string} work */
-function noticesOf(sources, work) {
-  const list = sources.map(
-    ({ file, sha256 }) => `- ${file.replace(/\.dsc$/, '')} (SHA-256 of its .dsc: ${sha256})`,
-  );
-  const text = (/** @type {string} */ file) =>
-    `\`\`\`text\n${readFileSync(resolve(work, file), 'utf8').trim()}\n\`\`\``;
-  return `## Recogniser, decoder and MP3 encoder
+/** @param {string} work @param {string} file */
+const quoted = (work, file) => `\`\`\`text\n${readFileSync(resolve(work, file), 'utf8').trim()}\n\`\`\``;
 
-The recogniser is a WebAssembly module of PocketSphinx and SphinxBase, with PocketSphinx's model of US English. The decoder is a
-WebAssembly module of FFmpeg's libraries under the GNU Lesser General Public License. The MP3 encoder is a WebAssembly module of LAME
-(https://lame.sourceforge.io), unchanged, under the GNU Library General Public License. All contain parts of wasi-libc. They are built
-from these source packages of the distribution:
+/** @param {import('./sources.mjs').Sources} sources */
+const builtFrom = (sources) =>
+  sources
+    .map(({ file, sha256 }) => `- ${file.replace(/\.dsc$/, '')} (SHA-256 of its .dsc: ${sha256})`)
+    .join('\n');
 
-${list.join('\n')}
+const howToBuild =
+  "`apt-get source` fetches them. `scripts/hearing/Makefile` in Parley's source builds them, and says how.";
 
-\`apt-get source\` fetches them. \`scripts/hearing/Makefile\` in Parley's source builds them, and says how. To use a changed FFmpeg
-or LAME, build decoder.wasm or lame.wasm with it, replace the file in \`.hearing/\` of a clone of Parley, and run the clone or
-\`npm run build:binary\`.
+/**
+ * The notices that go with the modules of a part: licences, sources, how to relink.
+ *
+ * @type {Record<import('./sources.mjs').Part, (sources: import('./sources.mjs').Sources, work: string) => string>}
+ */
+const notices = {
+  decoder: (sources, work) => `## Decoder and MP3 encoder
 
-### PocketSphinx and its model
+The decoder is a WebAssembly module of FFmpeg's libraries under the GNU Lesser General Public License. The MP3 encoder is a
+WebAssembly module of LAME (https://lame.sourceforge.io), unchanged, under the GNU Library General Public License. Both contain parts
+of wasi-libc. They are built from these source packages of the distribution:
 
-${text('pocketsphinx/LICENSE')}
+${builtFrom(sources)}
 
-${text('pocketsphinx/model/en-us/en-us/README')}
-
-### SphinxBase
-
-${text('sphinxbase/LICENSE')}
+${howToBuild} To use a changed FFmpeg or LAME, build decoder.wasm or lame.wasm with it, replace the file in \`.hearing/\` of a clone
+of Parley, and run the clone or \`npm run build:binary\`.
 
 ### wasi-libc
 
-${text('/usr/share/doc/wasi-libc/copyright')}
+${quoted(work, '/usr/share/doc/wasi-libc/copyright')}
 
 ### FFmpeg
 
-${text('ffmpeg/COPYING.LGPLv2.1')}
+${quoted(work, 'ffmpeg/COPYING.LGPLv2.1')}
 
 ### LAME
 
-${text('lame/COPYING')}
-`;
-}
+${quoted(work, 'lame/COPYING')}
+`,
+  recogniser: (sources, work) => `## Recogniser
+
+The recogniser is a WebAssembly module of PocketSphinx and SphinxBase, with PocketSphinx's model of US English. It contains parts of
+wasi-libc, as the decoder does. It is built from these source packages of the distribution:
+
+${builtFrom(sources)}
+
+${howToBuild}
+
+### PocketSphinx and its model
+
+${quoted(work, 'pocketsphinx/LICENSE')}
+
+${quoted(work, 'pocketsphinx/model/en-us/en-us/README')}
+
+### SphinxBase
+
+${quoted(work, 'sphinxbase/LICENSE')}
+`,
+};

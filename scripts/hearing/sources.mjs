@@ -8,7 +8,27 @@ import { join } from 'node:path';
 import { aptProgress, aptStatus } from '../setup/progress.mjs';
 import { run, SetupFailure, say } from '../setup/run.mjs';
 
-const packageNames = ['sphinxbase', 'pocketsphinx', 'ffmpeg', 'lame'];
+/**
+ * Modules that are built together, from the same source packages.
+ *
+ * @typedef {keyof typeof parts} Part
+ */
+export const parts = {
+  decoder: {
+    doing: 'the decoder and the MP3 encoder',
+    packages: ['ffmpeg', 'lame'],
+    files: ['decoder.wasm', 'resampler.wasm', 'lame.wasm'],
+    fetches: '10 s, 30 MB to download',
+    compiles: '30 s',
+  },
+  recogniser: {
+    doing: 'the recogniser',
+    packages: ['sphinxbase', 'pocketsphinx'],
+    files: ['recogniser.wasm', 'recogniser.image'],
+    fetches: '15 s, 50 MB to download',
+    compiles: '15 s',
+  },
+};
 
 /**
  * The source packages that this build was tested with: SHA-256 of their .dsc files, which hold those of all other files.
@@ -30,15 +50,17 @@ const tested = new Set([
 ]);
 
 /**
- * The .dsc files of a complete set of sources.
+ * The .dsc files of the sources of a part.
  *
  * @typedef {readonly { name: string, file: string, sha256: string }[]} Sources
  * @param {string} folder that may not exist
- * @returns {Sources | undefined}
+ * @param {Part} part
+ * @returns {Sources | undefined} undefined unless all are there
  */
-export function sourcesIn(folder) {
+export function sourcesIn(folder, part) {
   const files = existsSync(folder) ? readdirSync(folder) : [];
-  const sources = packageNames.flatMap((name) => {
+  const { packages } = parts[part];
+  const sources = packages.flatMap((name) => {
     const file = files.find((one) => one.startsWith(`${name}_`) && one.endsWith('.dsc'));
     if (file === undefined) return [];
     const sha256 = createHash('sha256')
@@ -46,7 +68,7 @@ export function sourcesIn(folder) {
       .digest('hex');
     return [{ name, file, sha256 }];
   });
-  return sources.length === packageNames.length ? sources : undefined;
+  return sources.length === packages.length ? sources : undefined;
 }
 
 /** @param {Sources} sources */
@@ -61,11 +83,11 @@ export function sayUntested(sources) {
 }
 
 /**
- * Downloads the sources to a new folder: 47 MB, and 10 to 20 MB of lists.
+ * Downloads source packages to a new folder, and 10 to 20 MB of lists.
  *
- * @param {string} folder @param {import('../setup/progress.mjs').Progress} progress
+ * @param {string} folder @param {readonly string[]} packages @param {import('../setup/progress.mjs').Progress} progress
  */
-export async function fetchSources(folder, progress) {
+export async function fetchSources(folder, packages, progress) {
   const apt = join(folder, 'apt');
   for (const name of ['sources', 'lists/partial', 'cache/archives/partial'])
     mkdirSync(join(apt, name), { recursive: true });
@@ -86,9 +108,9 @@ export async function fetchSources(folder, progress) {
   const options = { cwd: folder, timeout: 300_000, onOutput: aptProgress(progress) };
   // Some other source of the system may fail.
   const update = await run([...aptGet, 'update'], options);
-  const { ok, output } = await run([...aptGet, 'source', '--download-only', ...packageNames], options);
+  const { ok, output } = await run([...aptGet, 'source', '--download-only', ...packages], options);
   rmSync(apt, { recursive: true });
-  if (!ok || sourcesIn(folder) === undefined) {
+  if (!ok) {
     const errors = `${update.output}\n${output}`.split('\n').filter((line) => /^[EW]:/.test(line));
     throw new SetupFailure(
       ['apt-get could not fetch the source packages.', ...errors.slice(-4)].join('\n    '),

@@ -1,7 +1,7 @@
 /**
  * The modules of hearing, which the server reads from `.hearing/`: built from the distribution's source packages, or taken from
  * a cache that the clones of this user share. Without them speech and chat work, so set-up goes on if it cannot build them,
- * and says why.
+ * and says why. The decoder is always needed, the recogniser only without Moonshine.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -19,21 +19,22 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { compile, scripts } from '../hearing/compile.mjs';
-import { areTested, fetchSources, sayUntested, sourcesIn } from '../hearing/sources.mjs';
+import { areTested, fetchSources, parts, sayUntested, sourcesIn } from '../hearing/sources.mjs';
 import { packages, provide } from './programs.mjs';
 import { Progress } from './progress.mjs';
 import { root, SetupFailure, say } from './run.mjs';
 import { doStep, notes, takeLock } from './steps.mjs';
 
+/** @typedef {import('../hearing/sources.mjs').Part} Part */
 /** @typedef {import('../hearing/sources.mjs').Sources} Sources */
 
 const folder = join(root, '.hearing');
-/** Holds the hash of the scripts that built the files beside it. */
-const stamp = join(folder, 'built-by');
+/** Holds the hash of the scripts that built the files of a part. @param {Part} part */
+const stampOf = (part) => join(folder, `${part}-built-by`);
 
-/** A check that takes milliseconds. */
-export function isHearingBuilt() {
-  return existsSync(stamp) && readFileSync(stamp, 'utf8') === hashOf([]);
+/** A check that takes milliseconds. @param {Part} part */
+export function isHearingBuilt(part) {
+  return existsSync(stampOf(part)) && readFileSync(stampOf(part), 'utf8') === hashOf([]);
 }
 
 /**
@@ -42,34 +43,51 @@ export function isHearingBuilt() {
  */
 const state = join(notes, 'hearing-state');
 
+/** @param {string} doing */
+const noteDoing = (doing, pid = process.pid) => {
+  mkdirSync(notes, { recursive: true });
+  const written = `${state}.${process.pid}`;
+  writeFileSync(written, `building ${pid} ${doing}`);
+  renameSync(written, state);
+};
+
 /** @param {number} number @param {string} name */
-const stepOf = (number, name) =>
-  new Progress((text) => {
-    writeFileSync(`${state}.next`, `building ${process.pid} step ${number} of 3, ${name}: ${text}`);
-    renameSync(`${state}.next`, state);
-  });
+const stepOf = (number, name) => new Progress((text) => noteDoing(`step ${number} of 3, ${name}: ${text}`));
 
 /** Notes a process that has just started to provide hearing, for a server that starts beside it. @param {number} pid */
 export function noteHearing(pid) {
-  if (isHearingBuilt()) return;
-  mkdirSync(notes, { recursive: true });
-  writeFileSync(state, `building ${pid} step 1 of 3, starting`);
+  noteDoing('step 1 of 3, starting', pid);
 }
 
-export async function provideHearing() {
-  if (isHearingBuilt()) return;
-  noteHearing(process.pid);
-  await build();
-  if (isHearingBuilt()) rmSync(state, { force: true });
+/**
+ * Notes the progress of a download that hearing waits for.
+ *
+ * @param {string} doing @param {() => string} progress @param {Promise<void>} download
+ */
+export async function noteWaiting(doing, progress, download) {
+  const note = () => noteDoing(`${doing}: ${progress()}`);
+  const timer = setInterval(note, 1000);
+  note();
+  await download.finally(() => clearInterval(timer));
+}
+
+/** Notes the end of set-up. @param {boolean} hears */
+export function noteEnd(hears) {
+  if (hears) rmSync(state, { force: true });
   else writeFileSync(state, 'failed');
 }
 
-async function build() {
+/** @param {Part[]} wanted */
+export async function provideHearing(...wanted) {
+  const missing = wanted.filter((part) => !isHearingBuilt(part));
+  if (missing.length === 0) return;
   const cache = cacheFolder();
   const lock = await takeLock(join(cache, 'lock'));
   try {
-    const built = isHearingBuilt() ? undefined : await buildIn(cache);
-    if (built !== undefined) link(built);
+    for (const part of missing) {
+      const built = isHearingBuilt(part) ? undefined : await buildIn(cache, part);
+      if (built !== undefined) link(built, part);
+    }
   } catch (error) {
     if (!(error instanceof SetupFailure)) throw error;
     say(`${error.message}\n  Transcription requests get 503 engine_unavailable; everything else works.`);
@@ -96,37 +114,41 @@ export function cacheFolder() {
 }
 
 /**
- * @param {string} cache
+ * @param {string} cache @param {Part} part
  * @returns {Promise<string | undefined>} the folder with the files; undefined without a compiler
  */
-async function buildIn(cache) {
-  const downloads = join(cache, 'sources');
-  let sources = sourcesIn(downloads);
+async function buildIn(cache, part) {
+  const downloads = join(cache, `${part}-sources`);
+  let sources = sourcesIn(downloads, part);
   const known = sources && join(cache, hashOf(sources));
   if (known !== undefined && existsSync(known)) return known;
   if (!(await provide(packages.compiler, stepOf(1, 'installing the compiler')))) return undefined;
-  if (sources === undefined || !areTested(sources)) sources = await fetchAnew(downloads);
+  if (sources === undefined || !areTested(sources)) sources = await fetchAnew(downloads, part);
   sayUntested(sources);
   const built = join(cache, hashOf(sources));
   if (existsSync(built)) return built;
   const work = emptied(`${built}.work`);
-  const doing = 'Compiling the recogniser, the decoder and the MP3 encoder';
-  const compiling = stepOf(3, 'compiling');
-  await doLongStep(doing, '40 s', compiling, () => compile(downloads, sources, work, compiling));
+  const { doing, compiles } = parts[part];
+  const compiling = stepOf(3, `compiling ${doing}`);
+  await doLongStep(`Compiling ${doing}`, compiles, compiling, () =>
+    compile(part, downloads, sources, work, compiling),
+  );
   renameSync(join(work, 'built'), built);
   rmSync(work, { recursive: true });
   return built;
 }
 
-/** @param {string} downloads */
-async function fetchAnew(downloads) {
+/** @param {string} downloads @param {Part} part */
+async function fetchAnew(downloads, part) {
   const incoming = emptied(`${downloads}.new`);
-  const doing = 'Fetching the sources of the recogniser, the decoder and the MP3 encoder (apt-get source)';
-  const fetching = stepOf(2, 'fetching the sources');
-  await doLongStep(doing, '20 s, 60 MB to download', fetching, () => fetchSources(incoming, fetching));
+  const { doing, packages: sourcePackages, fetches } = parts[part];
+  const fetching = stepOf(2, `fetching the sources of ${doing}`);
+  await doLongStep(`Fetching the sources of ${doing} (apt-get source)`, fetches, fetching, () =>
+    fetchSources(incoming, sourcePackages, fetching),
+  );
   rmSync(downloads, { recursive: true, force: true });
   renameSync(incoming, downloads);
-  const sources = sourcesIn(downloads);
+  const sources = sourcesIn(downloads, part);
   if (sources === undefined) throw new SetupFailure(`Sources are missing in ${downloads}.`);
   return sources;
 }
@@ -134,20 +156,21 @@ async function fetchAnew(downloads) {
 /**
  * Puts the files into the clone as links, or as copies if links are not possible. Another user may run the server.
  *
- * @param {string} built
+ * @param {string} built @param {Part} part
  */
-function link(built) {
+function link(built, part) {
   const incoming = emptied(`${folder}.new`);
+  mkdirSync(folder, { recursive: true });
   for (const name of readdirSync(built)) {
     try {
       linkSync(join(built, name), join(incoming, name));
     } catch {
       copyFileSync(join(built, name), join(incoming, name));
     }
+    renameSync(join(incoming, name), join(folder, name));
   }
-  writeFileSync(join(incoming, 'built-by'), hashOf([]));
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(incoming, folder);
+  rmSync(incoming, { recursive: true });
+  writeFileSync(stampOf(part), hashOf([]));
 }
 
 /** Identifies the result of building these sources with the scripts of this clone. @param {Sources | readonly []} sources */

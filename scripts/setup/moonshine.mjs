@@ -38,9 +38,14 @@ const retryAfterMs = 24 * 3_600_000;
 const connectMsMax = 15_000;
 const packageMsMax = 600_000;
 
+/** Whether the clone has the files. A check that takes milliseconds. */
+export function hasMoonshine() {
+  return areIn(folder);
+}
+
 /** Whether nothing remains to be done. A check that takes milliseconds. */
 export function isMoonshineSettled() {
-  return isUnwanted() || areIn(folder);
+  return isUnwanted() || hasMoonshine();
 }
 
 /** Whether the operator does without it, or it could not be fetched within the last day. */
@@ -57,6 +62,11 @@ export function moonshineCache() {
 /** Whether the cache has all files, and the operator does not do without them. */
 export function isMoonshineFetched() {
   return process.env['SETUP_MOONSHINE'] !== 'none' && areIn(moonshineCache());
+}
+
+/** How much of the files has arrived, in words. */
+export function moonshineProgress() {
+  return `${megabytesIn(moonshineCache())} of ${megabytes(files)} MB are there`;
 }
 
 /** Puts the files into the clone, whose server uses them from then on. */
@@ -82,8 +92,8 @@ export async function fetchMoonshine() {
     lock = await takeLock(join(cache, 'lock'));
     const missing = await missingIn(cache, files);
     const doing = `Fetching Moonshine, which recognises speech (${megabytes(missing)} MB)`;
-    const progress = () => `${megabytesIn(cache)} of ${megabytes(files)} MB are there`;
-    if (missing.length > 0) await doStep({ doing, progress, work: () => fetchTo(cache) }, undefined);
+    if (missing.length > 0)
+      await doStep({ doing, progress: moonshineProgress, work: () => fetchTo(cache) }, undefined);
   } catch (error) {
     noteFailure(error);
   } finally {

@@ -15,6 +15,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cacheFolder, isHearingBuilt } from '../../scripts/setup/hearing.mjs';
+import { isMoonshineFetched, moonshineCache } from '../../scripts/setup/moonshine.mjs';
 import { explainNpmFailure, isInstalled, isNewEnough, requiredVersion } from '../../scripts/setup/npm.mjs';
 import { explainAptFailure, explainMissing, packages } from '../../scripts/setup/programs.mjs';
 import { until } from '../support/command-line.ts';
@@ -298,6 +300,28 @@ describe('a clone', () => {
     await until(() => !existsSync(`/proc/${pid}`));
   });
 
+  const modules = () => readdirSync(join(clone, '.hearing')).filter((name) => /wasm$/.test(name));
+  const decoder = ['decoder.wasm', 'lame.wasm', 'resampler.wasm'];
+
+  const withoutMoonshine = { moonshine: 'none', expected: [...decoder, 'recogniser.wasm'] };
+  const besideMoonshine = { moonshine: moonshineCache(), expected: decoder };
+
+  it
+    .skipIf(!isHearingBuilt('recogniser'))
+    .each([withoutMoonshine, ...(isMoonshineFetched() ? [besideMoonshine] : [])])(
+    'gets $expected with Moonshine from $moonshine',
+    async ({ moonshine, expected }) => {
+      for (const name of ['.hearing', '.moonshine'])
+        rmSync(join(clone, name), { recursive: true, force: true });
+      const variables = { XDG_CACHE_HOME: join(cacheFolder(), '..', '..'), SETUP_MOONSHINE: moonshine };
+      // The second has nothing to do.
+      for (const _ of [1, 2])
+        expect(await setup('hear', variables)).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(modules().sort()).toEqual([...expected].sort());
+      expect(existsSync(join(clone, '.setup', 'hearing-state'))).toBe(false);
+    },
+  );
+
   it("keeps npm's cache in the clone if the user's folder is not writable", async () => {
     const PATH = programsIn('showing-npm', { npm: 'echo "$@"; exit 1' });
     const withCache = async (cache: string) =>
@@ -309,7 +333,9 @@ describe('a clone', () => {
   it('lists the commands if none is named', async () => {
     const { exitCode, stderr } = await setup('');
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^setup: Name the commands to run: program, start, tools, build, hear, test\./);
+    expect(stderr).toMatch(
+      /^setup: Name the commands to run: program, start, tools, build, hear, modules, test\./,
+    );
   });
 
   it('leaves no files of set-up in version control', () => {
