@@ -1,4 +1,5 @@
 /** A chat that runs: on the model that was asked for, and on another one if that fails before any output. */
+import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { TokenBounds } from '../billing/token-report.ts';
@@ -6,6 +7,7 @@ import type { ChatAnswer, ChatChunk } from '../entities/chat-answer.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { Batches } from '../values/batches.ts';
 import { type ParleyError, toParleyError } from '../values/errors.ts';
+import { isObject } from '../values/json.ts';
 import type { Price } from '../values/money.ts';
 import type { Signal } from '../values/signal.ts';
 import { systemFirst } from './chat-messages.ts';
@@ -39,7 +41,7 @@ export class ChatJob {
     this.call = call;
     this.params = params;
     this.#asked = asked;
-    this.#paramsFor = paramsFor;
+    this.#paramsFor = paramsFor ?? (others.length > 0 ? keptParams(params) : undefined);
     this.#running = first;
     this.#others = others;
     if (first.model === asked) setOutputLimit(params, first.plan.outputLimit);
@@ -119,4 +121,14 @@ export class ChatJob {
     this.params = params;
     this.call.metering.noteAnswering(model.id);
   }
+}
+
+/** The same parameters for each model, without the changes that the limit of another one has made. */
+function keptParams(params: ChatCompletionParams): ParamsFor {
+  const copyOf = (other: JsonObject = {}): JsonObject => {
+    const { thinking } = other;
+    return isObject(thinking) ? { ...other, thinking: { ...thinking } } : { ...other };
+  };
+  const given = copyOf(params.other);
+  return () => Object.assign(params, { other: copyOf(given) });
 }

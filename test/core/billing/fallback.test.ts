@@ -124,6 +124,17 @@ describe.each([false, true])('with stream: %s', (stream) => {
     return { model: parts[0].model, text };
   };
 
+  it('gives the next model the room for thinking and the least of tokens that the client asked for', async () => {
+    const more = { stream, max_tokens: 50, min_tokens: 30, thinking: { type: 'enabled', budget_tokens: 40 } };
+    const response = await ask('short', more);
+    expect(await read(response)).toMatchObject({ model: 'other' });
+    const sent = [one, two].map(({ requests }) => JSON.parse(String(requests.at(-1)?.body)));
+    expect(sent).toMatchObject([
+      { max_tokens: 8, min_tokens: 8, thinking: { budget_tokens: 7 } },
+      { max_tokens: 50, min_tokens: 30, thinking: { budget_tokens: 40 } },
+    ]);
+  });
+
   it.each([
     ['a status of 500', failure(500), 500],
     ['a status of 503', failure(503), 503],
