@@ -30,7 +30,15 @@ export async function openAccess(
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
   const isModel = (id: string) => catalog.has(id);
   const keepsLabels = retention.endUsers;
-  const own = { keepsLabels, givenAdmin, knownHeaders: new KnownHeaders(), rates: new Rates(), failedKeys };
+  const { endUsersMax } = limits;
+  const own = {
+    keepsLabels,
+    endUsersMax,
+    givenAdmin,
+    knownHeaders: new KnownHeaders(),
+    rates: new Rates(),
+    failedKeys,
+  };
   const rules = new Set(oidc?.rules.map(ruleId));
   return {
     signIn: await openSignIn(config, base),

@@ -1,7 +1,6 @@
 /** Counted amounts, on each database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CountedAmount } from '../../src/core/entities/count.ts';
-import { keptMs } from '../../src/core/entities/idempotency.ts';
 import type { Store } from '../../src/core/entities/store.ts';
 import {
   type AccountId,
@@ -63,25 +62,41 @@ describe('counted amounts', () => {
     await killed.remove();
   });
 
-  it('of end users are removed with old records, 63 days after their day or month began', async () => {
+  it('of end users are removed 63 days after their day or month began, in steps', async () => {
     const endUser = endUserId(keyId);
     const periods = ['2026-09', '2026-10', '2026-09-28', '2026-09-29'];
     const counted = [keyId, endUser].flatMap((owner) =>
       periods.map((period) => ({ ...budget(1n, 100n), owner, period })),
     );
-    const spent = start();
-    await store.requests.reserve(spent, { hold: hold(1n), counted });
-    await store.requests.settle(spent.id, ended(1n));
-    const nowMs = Date.UTC(2026, 11, 1, 12);
-    const cut = { recordsBeforeMs: 0, answersBeforeMs: nowMs - keptMs };
-    await store.usage.prune(cut, 1, auditEntry());
+    // More than one step looks at.
+    const others = Array.from({ length: 1_200 }, (_, at) => ({
+      ...budget(1n, 100n),
+      owner: endUserId(keyId, `user ${at}`),
+      period: at % 2 === 0 ? '2026-09-01' : '2026-11-01',
+    }));
+    const all = [...counted, ...others];
+    for (let at = 0; at < all.length; at += 100) {
+      const spent = start();
+      await store.requests.reserve(spent, { hold: hold(1n), counted: all.slice(at, at + 100) });
+      await store.requests.settle(spent.id, ended(1n));
+    }
+    const beforeMs = Date.UTC(2026, 8, 29);
+    let steps = 0;
+    for (let after: string | undefined = 'usr_'; after !== undefined; steps++) {
+      after = await store.usage.pruneEndUsers({ after, beforeMs });
+    }
+    expect(steps).toBe(2);
     await store.close();
     store = await folder.open();
     const left = counted.filter(
       ({ owner, period }) => owner === keyId || !['2026-09', '2026-09-28'].includes(period),
     );
-    const taken = await store.requests.taken(counted);
-    expect(counted.filter((_, at) => taken[at] !== 0n)).toEqual(left);
+    const keptOf = async (asked: readonly CountedAmount[]) => {
+      const taken = await store.requests.taken(asked);
+      return asked.filter((_, at) => taken[at] !== 0n);
+    };
+    expect(await keptOf(counted)).toEqual(left);
+    expect(await keptOf(others)).toEqual(others.filter(({ period }) => period === '2026-11-01'));
   });
 
   it('admit exactly 10 of 200 reservations at once, from every node', async () => {

@@ -251,6 +251,7 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
     keepsLabels: true,
     failedKeys: new FailedKeys(0),
     rates: new Rates(),
+    endUsersMax: 1_000,
   });
   return { app, services, gate, script, folder };
 }

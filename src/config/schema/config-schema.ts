@@ -227,6 +227,11 @@ const limits = group({
   keysPerAccountMax: wholeNumber(1, 1_000_000)
     .default(1_000)
     .describe('Keys of an account that are neither revoked nor expired. Further ones get 400 too_many_keys.'),
+  endUsersMax: wholeNumber(1, 100_000_000)
+    .default(100_000)
+    .describe(
+      'End users of a key or an account with `per_end_user` that have a budget in the same day or month. The first chat of a further one gets 429 rate_limit_exceeded.',
+    ),
   keptAnswerBytesPerAccountMax: wholeNumber(16 * mebibyte, 1_048_576 * mebibyte)
     .default(256 * mebibyte)
     .describe(

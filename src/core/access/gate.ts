@@ -88,6 +88,7 @@ export interface GateDeps extends MeteringDeps, AuthDeps {
   readonly store: Store;
   readonly failedKeys: FailedKeys;
   readonly rates: Rates;
+  readonly endUsersMax: number;
 }
 
 export class Gate {
@@ -256,8 +257,8 @@ export class Gate {
 
   #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {
     if (account === undefined) return undefined;
-    const { rates, accessClock: clock } = this.#deps;
-    return callLimits({ rates, clock }, key, account);
+    const { rates, accessClock: clock, endUsersMax } = this.#deps;
+    return callLimits({ rates, clock, endUsersMax }, key, account);
   }
 
   #authenticate(credentials: Credentials): Soon<KeyHolder> {

@@ -28,6 +28,9 @@ import type { Unsettled } from './unsettled.ts';
 /** Characters of the model's name that a record keeps: a client may send anything. */
 const modelNameMax = 200;
 
+/** Limits that a shorter chat may keep. */
+const bySize: ReadonlySet<LimitReached['unit']> = new Set(['balance', 'credits', 'tokens']);
+
 export interface MeteringDeps {
   readonly store: Store;
   readonly clock: Clock;
@@ -151,7 +154,7 @@ export class Metering {
     const reached = reserving instanceof Promise ? await reserving : reserving;
     if (reached) {
       if (tokens !== undefined) limits?.useTokens(0);
-      if (hold && reached.unit !== 'requests' && reached.unit !== 'running') return reached;
+      if (hold && bySize.has(reached.unit)) return reached;
       throw this.errorOf(reached);
     }
     this.#state = 'reserved';

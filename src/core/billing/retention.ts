@@ -1,4 +1,4 @@
-/** Removes usage records and audit entries that are older than the operator wants to keep, once a day. */
+/** Removes old counts of end users, and the usage records and audit entries that the operator does not want to keep, once a day. */
 
 import type { AuditEntry, AuditStore } from '../entities/audit.ts';
 import { keptMs } from '../entities/idempotency.ts';
@@ -12,9 +12,11 @@ const dayMs = 86_400_000;
 const firstAfterMs = 60_000;
 /** Records per step. Between steps it checks whether it was closed. */
 const recordsAtOnce = 5_000;
+/** Days for which the amounts of end users are kept. They count for a day or a month. */
+const countDays = 63;
 
 export interface RetentionDeps {
-  readonly usage: Pick<UsageStore, 'prune'>;
+  readonly usage: Pick<UsageStore, 'prune' | 'pruneEndUsers'>;
   readonly audit: Pick<AuditStore, 'prune'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,7 +43,7 @@ export class Retention {
   constructor(deps: RetentionDeps, days: RetentionDays) {
     this.#deps = deps;
     this.#days = days;
-    if (days.usageDays !== undefined || days.auditDays !== undefined) this.#schedule(firstAfterMs);
+    this.#schedule(firstAfterMs);
   }
 
   /** Resolves when a running step has ended. */
@@ -71,6 +73,20 @@ export class Retention {
       const removed = await audit.prune(beforeMs, entry);
       return { removed, isComplete: removed === 0 };
     });
+    await this.#pruneEndUsers(nowMs - countDays * dayMs);
+  }
+
+  async #pruneEndUsers(beforeMs: number): Promise<void> {
+    try {
+      let after: string | undefined = 'usr_';
+      while (after !== undefined && !this.#closed)
+        after = await this.#deps.usage.pruneEndUsers({ after, beforeMs });
+    } catch (error) {
+      this.#deps.log.error(
+        { err: error },
+        'old counts of end users could not be removed; trying again tomorrow',
+      );
+    }
   }
 
   /** @param remove one step, which writes the audit entry if it removes anything */

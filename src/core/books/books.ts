@@ -27,6 +27,8 @@ export interface Books {
   /** @throws if there is no such account */
   funds(id: AccountId): Funds;
   count(count: Count): Amounts;
+  /** Whether no request has reserved this count before. */
+  isNew(count: Count): boolean;
   /** The rates of a key or an account over all servers; undefined if there is only one server. */
   meter(owner: string): Meter | undefined;
 }

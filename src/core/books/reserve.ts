@@ -17,7 +17,10 @@ const conditions: readonly Condition[] = [
 ];
 
 /** Reserves all wanted amounts, or none. */
-export function reserve(books: Books, accountId: AccountId, wanted: Reservation): HeldAmounts | Refusal {
+export function reserve(books: Books, accountId: AccountId, all: Reservation): HeldAmounts | Refusal {
+  const isCounted = ({ firstOf }: CountedAmount) => firstOf === undefined || books.isNew(firstOf);
+  const wanted =
+    all.counted?.every(isCounted) === false ? { ...all, counted: all.counted.filter(isCounted) } : all;
   for (const condition of conditions) {
     const refusal = condition(books, accountId, wanted);
     if (refusal) return refusal;

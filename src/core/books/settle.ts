@@ -61,10 +61,11 @@ export function release(books: Books, reserved: HeldAmounts, recorded: RecordEnd
   endRates(books, rateUses, ratedTokens(recorded));
 }
 
-/** The part of a reserved amount that an ended request has used. A failed one uses nothing. @param end the recorded end */
+/** The part of a reserved amount that an ended request has used. A failed one uses nothing but the name of its end user. @param end the recorded end */
 export function usedOf({ unit, amount }: CountedAmount, end: RecordEnd): bigint {
   if (unit === 'credits') return end.cost ?? 0n;
   if (unit === 'fair_use') return BigInt(end.fairUseUnits ?? 0);
+  if (unit === 'end_users') return amount;
   const { state, firstOutputMs } = end;
   const isCut = (state === 'cancelled' || state === 'refused') && firstOutputMs !== undefined;
   return state === 'ok' || isCut ? amount : 0n;

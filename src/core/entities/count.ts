@@ -4,7 +4,7 @@ import { budgetNames, type Limits } from './limits.ts';
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Credits are counted in nano-credits. */
-export type CountedUnit = LimitedUnit | 'fair_use';
+export type CountedUnit = LimitedUnit | 'fair_use' | 'end_users';
 type LimitedUnit = 'credits' | 'audio_seconds' | 'characters';
 
 /** A unit that is counted for an owner in a period. */
@@ -20,6 +20,8 @@ export interface Count {
 export interface CountedAmount extends Count {
   readonly amount: bigint;
   readonly limit: bigint;
+  /** Set for `end_users`: it counts only at the first request of this end user in the period. */
+  readonly firstOf?: Count | undefined;
 }
 
 export function isSameCount(one: Count, other: Count): boolean {

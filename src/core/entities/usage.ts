@@ -223,6 +223,13 @@ export interface PruneCut {
   readonly answersBeforeMs: number;
 }
 
+export interface EndUserCut {
+  /** Where the last step ended. The first one starts at `usr_`. */
+  readonly after: string;
+  /** Counts of days and months that began earlier are removed. */
+  readonly beforeMs: number;
+}
+
 export interface Prunable {
   readonly records: number;
   readonly answers: number;
@@ -250,4 +257,6 @@ export interface UsageStore {
    * `recordsMax` records, rounded up to its step. Writes the audit entry if it removes anything.
    */
   prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned>;
+  /** Removes old counts of the next end users. Returns the place to go on from, or undefined at the end. */
+  pruneEndUsers(cut: EndUserCut): Promise<string | undefined>;
 }

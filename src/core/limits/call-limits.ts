@@ -1,7 +1,7 @@
 /** The limits of one request: those of its key and those of its account. */
 
 import { rateExcess, tokensExcess } from '../books/rates.ts';
-import { type CountedAmount, countedAmounts, type UnitAmounts } from '../entities/count.ts';
+import { type Count, type CountedAmount, countedAmounts, type UnitAmounts } from '../entities/count.ts';
 import type { Limited, Limits } from '../entities/limits.ts';
 import { type Meter, minuteMs, type Rates } from '../entities/rates.ts';
 import type { LimitReached } from '../entities/reservation.ts';
@@ -42,11 +42,13 @@ export interface LimitsDeps {
   readonly rates: Rates;
   /** A time that never goes back, as the minute of a meter would start again. */
   readonly clock: Clock;
+  /** End users of a key or an account that may have budgets of their own in a day or a month. */
+  readonly endUsersMax: number;
 }
 
 /** Finds the limits of a request; undefined if neither key nor account has any. */
 export function callLimits(
-  { rates, clock }: LimitsDeps,
+  { rates, clock, endUsersMax }: LimitsDeps,
   key: Limited & { readonly originId: string },
   account: Limited & { readonly id: string },
 ): CallLimits | undefined {
@@ -57,12 +59,13 @@ export function callLimits(
   };
   add('key', key.originId, key.limits);
   add('account', account.id, account.limits);
-  return new CallLimits(owners, clock);
+  return new CallLimits(owners, clock, endUsersMax);
 }
 
 export class CallLimits {
   readonly #owners: readonly Owner[];
   readonly #clock: Clock;
+  readonly #endUsersMax: bigint;
   /** 1 for a request that counts among the concurrent ones, 0 for a turn of a session that does. */
   #running: 0 | 1 = 1;
   #endUser: string | undefined;
@@ -73,9 +76,10 @@ export class CallLimits {
   /** The minute in which the tokens are reserved. */
   #minute = 0;
 
-  constructor(owners: readonly Owner[], clock: Clock) {
+  constructor(owners: readonly Owner[], clock: Clock, endUsersMax: number) {
     this.#owners = owners;
     this.#clock = clock;
+    this.#endUsersMax = BigInt(endUsersMax);
   }
 
   /** @throws `insufficient_scope` */
@@ -160,21 +164,32 @@ export class CallLimits {
     return this.#owners.flatMap(({ id, limits }) => {
       const { perEndUser: budgets } = limits;
       const own = countedAmounts(id, limits, amounts, startedAtMs);
+      if (budgets === undefined) return own;
       // Requests without an end user spend one budget together.
-      return budgets
-        ? [...own, ...countedAmounts(endUserId(id, this.#endUser), { budgets }, amounts, startedAtMs)]
-        : own;
+      const spent = countedAmounts(endUserId(id, this.#endUser), { budgets }, amounts, startedAtMs);
+      return [
+        ...own,
+        ...spent,
+        ...(this.#endUser === undefined ? [] : spent.map((one) => this.#name(id, one))),
+      ];
     });
   }
 
-  /** @param taken used and reserved amounts, one for each of `counted`, which are budgets */
+  /** The name of an end user, counted with those of other end users. */
+  #name(owner: string, { owner: endUser, unit, period }: Count): CountedAmount {
+    const firstOf = { owner: endUser, unit, period };
+    return { owner, unit: 'end_users', period, amount: 1n, limit: this.#endUsersMax, firstOf };
+  }
+
+  /** @param taken used and reserved amounts, one for each of `counted` */
   affordable(
     available: NanoCredits,
     counted: readonly CountedAmount[],
     taken: readonly bigint[],
     startedAtMs: number,
   ): Affordable {
-    const budgets = counted.map((budget, at) => {
+    const budgets = counted.flatMap((budget, at) => {
+      if (budget.unit !== 'credits') return [];
       const used = taken[at] ?? 0n;
       const left = used < budget.limit ? budget.limit - used : 0n;
       return { reached: { ...budget, kind: 'limit_reached', taken: used } as const, left };

@@ -38,6 +38,8 @@ export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times)
     case 'audio_seconds':
     case 'characters':
       return dayError(reached, startedAtMs);
+    case 'end_users':
+      return endUsersError(reached, startedAtMs);
     case 'requests':
       return refused(reached, `${name} may send ${plural(limit, 'request')} per minute.`, waitMs);
     case 'running':
@@ -100,6 +102,14 @@ function dayError(reached: LimitReached, startedAtMs: number): ParleyError {
   const what = unit === 'characters' ? 'characters to speak' : 'seconds of audio to transcribe';
   const endMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
   const message = `${nameOf(reached)} has ${limit} ${what} per day; ${leftOf(reached)} are left. It resets at ${timeText(endMs)}.`;
+  return refused(reached, message, endMs - startedAtMs, '');
+}
+
+function endUsersError(reached: LimitReached, startedAtMs: number): ParleyError {
+  const { period = '', limit } = reached;
+  const endMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
+  const span = period.length === 'yyyy-mm'.length ? 'month' : 'day';
+  const message = `${nameOf(reached)} has had its ${limit} end users of this ${span}. A new one is admitted from ${timeText(endMs)}.`;
   return refused(reached, message, endMs - startedAtMs, '');
 }
 

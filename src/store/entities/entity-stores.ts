@@ -15,7 +15,7 @@ import { auditStore } from './audit.ts';
 import { idempotencyStore } from './idempotency.ts';
 import { keyStore } from './keys.ts';
 import { ledgerStore } from './ledger.ts';
-import { countPrunable, prune } from './prune.ts';
+import { countPrunable, prune, pruneEndUsers } from './prune.ts';
 import { usageLists } from './usage-lists.ts';
 import { readTotals } from './usage-totals.ts';
 
@@ -67,6 +67,7 @@ function usageStore(executor: Executor): UsageStore {
     totals: (wanted) => readTotals(executor, wanted),
     countPrunable: (cut) => countPrunable(executor, cut),
     prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
+    pruneEndUsers: (cut) => pruneEndUsers(executor, cut),
   };
 }
 

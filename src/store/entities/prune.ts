@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { AuditEntry } from '../../core/entities/audit.ts';
-import type { Prunable, PruneCut, Pruned } from '../../core/entities/usage.ts';
+import type { EndUserCut, Prunable, PruneCut, Pruned } from '../../core/entities/usage.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
 import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
@@ -10,7 +10,7 @@ import { query, statement } from '../sql/statement.ts';
 import { insertAudit } from './audit.ts';
 import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
 import { steps } from './usage-steps.ts';
-import { dayMs, dayText, isSummable } from './usage-sums.ts';
+import { dayText, isSummable } from './usage-sums.ts';
 
 /** Records that one transaction removes. Concurrent requests wait for it. */
 const recordsAtOnce = 250;
@@ -22,8 +22,8 @@ interface Stretch {
   readonly beforeMs: bigint;
 }
 
-/** The next cut: records with an id above `after`, then answers, then counts of end users. */
-type Place = { readonly after: string } | 'answers' | 'counts' | 'end';
+/** The next cut: records with an id above `after`, then answers. */
+type Place = { readonly after: string } | 'answers' | 'end';
 
 interface Removed extends Prunable {
   readonly next: Place;
@@ -96,9 +96,7 @@ export async function prune(
     const entry = records + answers === 0 ? audit : undefined;
     const removed: Removed = await (place === 'answers'
       ? pruneAnswers(executor, cut, entry)
-      : place === 'counts'
-        ? pruneCounts(executor, cut)
-        : pruneRecords(executor, cut, place.after, entry));
+      : pruneRecords(executor, cut, place.after, entry));
     records += removed.records;
     answers += removed.answers;
     place = removed.next;
@@ -128,24 +126,48 @@ async function pruneAnswers(
 ): Promise<Removed> {
   const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
   const answers = await remove(executor, removal, audit);
-  return { records: 0, answers, next: answers < answersAtOnce ? 'counts' : 'answers' };
+  return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
 }
 
-/** Days for which the amounts of end users are kept. They count for a day or a month. */
-const countDays = 62;
-/** Counts that one transaction removes. */
+/** Counts of end users that one transaction looks at. */
 const countsAtOnce = 1_000;
+/** Sorts after all end users. */
+const ownersEnd = 'usr_g';
+interface Owners {
+  readonly above: string;
+  readonly upTo: string;
+}
+const lastOwner = statement((p: Pick<Owners, 'above'>) =>
+  query
+    .selectFrom('limit_counts')
+    .select('owner')
+    .where('owner', '>', p.above)
+    .where('owner', '<', sql.lit(ownersEnd))
+    .orderBy('owner')
+    .limit(1)
+    .offset(sql.lit(countsAtOnce - 1)),
+);
 /** A month sorts before its days. */
-const removeOldCounts = statement(
-  (p: { before: string }) => sql`delete from limit_counts where (owner, unit, period) in (
-    select owner, unit, period from limit_counts
-    where owner > 'usr_' and owner < 'usr_g' and period < ${p.before} limit ${sql.lit(countsAtOnce)})`,
+const removeOldCounts = statement((p: Owners & { before: string }) =>
+  query
+    .deleteFrom('limit_counts')
+    .where('owner', '>', p.above)
+    .where('owner', '<=', p.upTo)
+    .where('period', '<', p.before),
 );
 
-async function pruneCounts(executor: Executor, { answersBeforeMs }: PruneCut): Promise<Removed> {
-  const before = dayText(answersBeforeMs - countDays * dayMs);
-  const removed = await remove(executor, step(removeOldCounts, { before }, 'stop'));
-  return { records: 0, answers: 0, next: removed < countsAtOnce ? 'end' : 'counts' };
+/** Removes old counts of the next end users. Returns the last of them, or undefined at the end. */
+export async function pruneEndUsers(
+  executor: Executor,
+  { after: above, beforeMs }: EndUserCut,
+): Promise<string | undefined> {
+  const startedAtMs = performance.now();
+  const found = await executor.get(lastOwner, { above });
+  const stretch = { above, upTo: found?.owner ?? ownersEnd, before: dayText(beforeMs) };
+  await remove(executor, step(removeOldCounts, stretch));
+  // Pauses for as long as the step took, so that requests can run.
+  await sleep(performance.now() - startedAtMs);
+  return found?.owner;
 }
 
 /** Returns the number of removed rows. */

@@ -37,6 +37,10 @@ class Rows implements Books {
     return getOr(this.#counts, `${owner} ${unit} ${period}`, () => ({ used: 0n, reserved: 0n }));
   }
 
+  isNew(): boolean {
+    return false;
+  }
+
   meter(owner: string): Meter {
     return getOr(this.#meters, owner, () => new Meter());
   }

@@ -352,6 +352,64 @@ describe('limits.per_end_user', () => {
   });
 });
 
+describe('limits.endUsersMax', () => {
+  let bounded: LimitedParley;
+  beforeAll(async () => {
+    bounded = await startLimited({ settings: { limits: { endUsersMax: 3 } } });
+    const load = { accountId: bounded.accountId, amount: '1000', reason: 'test', idempotencyKey: 'l' };
+    await bounded.app.services.accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+  });
+  afterAll(() => bounded.close());
+  const chatOf = (secret: string, user: string | undefined) =>
+    bounded.postJson(
+      '/chat/completions',
+      { model: 'm', messages, max_tokens: 1, ...(user !== undefined && { user }) },
+      bearer(secret),
+    );
+
+  it.each([
+    ['a day', { day: '100' }],
+    ['a month', { month: '100' }],
+    ['both', { day: '100', month: '100' }],
+  ])('of 3 lets exactly 3 of 20 names pass at once, with a budget of %s', async (_, perEndUser) => {
+    const { secret } = await bounded.keyWith({ perEndUser });
+    const names = Array.from({ length: 20 }, (_, at) => `user ${at}`);
+    const answers = await Promise.all(names.flatMap((name) => [chatOf(secret, name), chatOf(secret, name)]));
+    expect(countStatuses(answers)).toEqual({ 200: 6, 429: 34 });
+    const known = names.filter((_, at) => answers[2 * at]?.status === 200);
+    expect(known).toHaveLength(3);
+    for (const name of [...known, undefined]) expect((await chatOf(secret, name)).status).toBe(200);
+    const refused = await chatOf(secret, 'one more');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60);
+    expect(await errorOf(refused.clone())).toMatchObject({
+      code: 'rate_limit_exceeded',
+      message: expect.stringMatching(/^This API key has had its 3 end users of this (day|month)\./),
+    });
+    expect(await bounded.recordOf(refused)).toMatchObject({
+      state: 'refused',
+      cause: { limit: { owner: 'key', unit: 'end_users', limit: 3n, taken: 3n } },
+    });
+    // Another key has names of its own, and without budgets of end users names are not counted.
+    const other = await bounded.keyWith({ perEndUser });
+    expect((await chatOf(other.secret, 'one more')).status).toBe(200);
+    const free = await bounded.keyWith({});
+    expect(countStatuses(await Promise.all(names.map((name) => chatOf(free.secret, name))))).toEqual({
+      200: 20,
+    });
+  });
+
+  it('counts a name once, also if its chats fail, and begins again with the period', async () => {
+    const { secret } = await bounded.keyWith({ perEndUser: { day: '100' } });
+    bounded.engine.fails = true;
+    for (const user of ['a', 'a', 'a', 'b', 'b', 'c']) expect((await chatOf(secret, user)).status).toBe(500);
+    bounded.engine.fails = false;
+    expect((await chatOf(secret, 'd')).status).toBe(429);
+    expect((await chatOf(secret, 'a')).status).toBe(200);
+    bounded.clock.nowMs += 86_400_000;
+    expect((await chatOf(secret, 'd')).status).toBe(200);
+  });
+});
+
 it('records keep no names if the operator wants none, and budgets still work', async () => {
   const silent = await startLimited({ settings: { retention: { endUsers: false } } });
   const load = { accountId: silent.accountId, amount: '100', reason: 'test', idempotencyKey: 'l' };

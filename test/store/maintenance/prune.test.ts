@@ -330,6 +330,31 @@ describe('retention', () => {
     vi.useRealTimers();
   });
 
+  const pruneEndUsers: UsageStore['pruneEndUsers'] = async () => undefined;
+
+  it('removes old counts of end users in steps, also where all records are kept', async () => {
+    vi.useFakeTimers();
+    const clock = new TestClock();
+    const log = { info() {}, warn() {}, error() {} };
+    const steps: [after: string, days: number][] = [];
+    const usage: Pick<UsageStore, 'prune' | 'pruneEndUsers'> = {
+      prune: () => Promise.reject(new Error('must keep records')),
+      async pruneEndUsers({ after, beforeMs }) {
+        steps.push([after, (clock.nowMs - beforeMs) / day]);
+        return steps.length % 2 === 0 ? undefined : 'usr_8';
+      },
+    };
+    const retention = new Retention({ usage, audit, clock, log }, {});
+    await vi.advanceTimersByTimeAsync(60_000 + day);
+    await retention.close();
+    expect(steps).toEqual(
+      [...Array(2)].flatMap(() => [
+        ['usr_', 63],
+        ['usr_8', 63],
+      ]),
+    );
+  });
+
   it('prunes soon after the start, then daily, until it is closed', async () => {
     vi.useFakeTimers();
     const clock = new TestClock();
@@ -341,7 +366,10 @@ describe('retention', () => {
       cuts.push((clock.nowMs - recordsBeforeMs) / day);
       return { records: 1, answers: 0, isComplete: cuts.length % 2 === 0 };
     };
-    const retention = new Retention({ usage: { prune }, audit, clock, log }, { usageDays: 30 });
+    const retention = new Retention(
+      { usage: { prune, pruneEndUsers }, audit, clock, log },
+      { usageDays: 30 },
+    );
     await vi.advanceTimersByTimeAsync(59_000);
     expect(cuts).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -388,7 +416,7 @@ describe('retention', () => {
     const log = { info() {}, warn() {}, error: (_: object, words: string) => failures.push(words) };
     const prune = () => Promise.reject(new Error('the disk is full'));
     const retention = new Retention(
-      { usage: { prune }, audit, clock: new TestClock(), log },
+      { usage: { prune, pruneEndUsers }, audit, clock: new TestClock(), log },
       { usageDays: 1 },
     );
     await vi.advanceTimersByTimeAsync(60_000 + day);

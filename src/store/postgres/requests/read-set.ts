@@ -113,6 +113,11 @@ export class ReadSet implements Books {
     return row.now;
   }
 
+  isNew(count: Count): boolean {
+    const { used, reserved } = this.count(count);
+    return this.#counts.get(nameOf(count))?.before === undefined && used === 0n && reserved === 0n;
+  }
+
   meter(owner: string): Meter {
     const meter = this.#meters.get(owner);
     if (meter === undefined) throw new Error(`the rates of ${owner} were not read`);

@@ -40,10 +40,15 @@ export class ReadSet implements Books {
 
   /** The same counts with their amounts, which are looked up once for a request rather than forty times. */
   found(counted: readonly CountedAmount[]): readonly CountedAmount[] {
-    return counted.map(({ owner, unit, period, amount, limit }): FoundCount & CountedAmount => {
+    return counted.map(({ owner, unit, period, amount, limit, firstOf }): FoundCount & CountedAmount => {
       const found = this.#counts.shared(nameOf({ owner, unit, period }));
-      return { owner, unit, period, amount, limit, found };
+      return { owner, unit, period, amount, limit, firstOf, found };
     });
+  }
+
+  isNew(count: Count): boolean {
+    const { hasRow, reserved } = this.count(count);
+    return !hasRow && reserved === 0n;
   }
 
   /** Undefined, as there is only this server. */
