@@ -4,12 +4,8 @@ import { createConnectTransport } from '@connectrpc/connect-web';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
-import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
-import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
-import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { connectionLost } from './connection.ts';
 import { endSession } from './session.ts';
 
@@ -30,16 +26,13 @@ export function transportTo(note: (error: unknown) => unknown, key?: string): Tr
   return createConnectTransport({ baseUrl: location.origin, useBinaryFormat: true, interceptors: [watch] });
 }
 
-const transport = transportTo(noteFailure);
+/** With the session's cookie. Clients that one page needs are made there, so that other pages do not load their schemas. */
+export const transport = transportTo(noteFailure);
 
 export const account = createClient(AccountService, transport);
 export const admin = createClient(AdminService, transport);
-export const alerts = createClient(AlertsService, transport);
 export const catalog = createClient(CatalogService, transport);
-export const chat = createClient(ChatService, transport);
 export const management = createClient(ManagementService, transport);
-export const speech = createClient(SpeechService, transport);
-export const transcription = createClient(TranscriptionService, transport);
 
 /** Why a call failed, for people. */
 export interface Failure {
@@ -67,7 +60,8 @@ export function isUnauthenticated(error: unknown): boolean {
 
 export function failureOf(error: unknown): Failure {
   if (isOffline(error)) return { kind: 'offline', message: 'The server cannot be reached.' };
-  if (!(error instanceof ConnectError)) return { kind: 'other', message: String(error) };
+  if (!(error instanceof ConnectError))
+    return { kind: 'other', message: (error as Error).message ?? String(error) };
   const kind = error.code === Code.PermissionDenied ? 'forbidden' : 'other';
   const param = infoOf(error)?.metadata['param'];
   return { kind, message: error.rawMessage, ...(param !== undefined && { param }) };

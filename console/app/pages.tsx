@@ -1,9 +1,8 @@
 /** The pages of holders and of operators, by their paths below `/console`. */
 import type { ComponentChildren } from 'preact';
-import { connectionLost, isOutdated } from './connection.ts';
 import type { IconName } from './icons.tsx';
+import { later } from './later.tsx';
 import { mayDo, type SignedIn } from './session.ts';
-import { Show, useLoaded } from './states.tsx';
 
 interface Shown {
   readonly session: SignedIn;
@@ -23,41 +22,6 @@ export interface ConsolePage {
   readonly show: (shown: Shown) => ComponentChildren;
   /** The scope that an admin key needs for the page. Default: none */
   readonly scope?: string;
-}
-
-type Load = () => Promise<(shown: Shown) => ComponentChildren>;
-
-/** A page whose code is loaded when it is first shown. @param title of a page that has none of its own */
-const later = (what: string, load: Load, title?: string) => (shown: Shown) => (
-  <Later key={what} what={what} load={load} title={title} shown={shown} />
-);
-
-interface LaterProps {
-  readonly what: string;
-  readonly load: Load;
-  readonly title: string | undefined;
-  readonly shown: Shown;
-}
-
-function Later({ what, load, title, shown }: LaterProps) {
-  const loaded = useLoaded(what, async () => {
-    try {
-      return { show: await load() };
-    } catch (error) {
-      // The script could not be fetched, as another version has other ones.
-      if (await isOutdated()) location.reload();
-      else connectionLost();
-      throw error;
-    }
-  });
-  return (
-    <>
-      {title && <h1>{title}</h1>}
-      <Show of={loaded} what={what}>
-        {({ show: Page }) => <Page {...shown} />}
-      </Show>
-    </>
-  );
 }
 
 const usage = later('the page Usage', async () => (await import('./usage/usage-page.tsx')).UsagePage);

@@ -1,5 +1,14 @@
+import type { ComponentChildren } from 'preact';
+
 /** The title of a column, with the side of its cells, or `unseen` for a title that only screen readers need. */
-export type Head = string | readonly [title: string, form: 'right' | 'unseen' | undefined, sort?: Sort];
+export type Head =
+  | string
+  | readonly [
+      title: string,
+      form: 'right' | 'unseen' | undefined,
+      sort?: Sort | undefined,
+      head?: ComponentChildren,
+    ];
 
 /** The order of the rows by a column. */
 export interface Sort {
@@ -14,7 +23,7 @@ export function TableHead({ columns }: { readonly columns: readonly Head[] }) {
     <thead>
       <tr>
         {columns.map((column) => {
-          const [title, form, sort] = typeof column === 'string' ? [column] : column;
+          const [title, form, sort, head] = typeof column === 'string' ? [column] : column;
           return (
             <th
               key={title}
@@ -22,7 +31,12 @@ export function TableHead({ columns }: { readonly columns: readonly Head[] }) {
               class={form === 'right' ? 'right' : undefined}
               aria-sort={sort?.direction}
             >
-              {form === 'unseen' ? <span class="unseen">{title}</span> : <Title title={title} sort={sort} />}
+              {head ??
+                (form === 'unseen' ? (
+                  <span class="unseen">{title}</span>
+                ) : (
+                  <Title title={title} sort={sort} />
+                ))}
             </th>
           );
         })}

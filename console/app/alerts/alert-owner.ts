@@ -1,13 +1,17 @@
 /** Reads and changes the alerts of an account, for a key of the account or an operator. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { createClient } from '@connectrpc/connect';
 import type {
   Alert,
   AlertSettings,
   AlertSettingsSchema,
   WaitingAddress,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { admin, alerts } from '../api.ts';
+import { AlertsService } from '../../../gen/parley/alerts/v1/alerts_service_pb.ts';
+import { admin, transport } from '../api.ts';
+
+const alerts = createClient(AlertsService, transport);
 
 export interface AlertState {
   /** Undefined if no alerts are raised. */

@@ -1,9 +1,11 @@
 /** The models that a key may call: their prices, contexts and voices, to hear, and the code that calls them. */
+import { createClient } from '@connectrpc/connect';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Model, Price } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import { speechCode, transcriptionCode } from '../../shared/code/audio-code.ts';
 import { chatCode } from '../../shared/code/chat-code.ts';
-import { catalog, failureOf, isAborted, speech } from '../api.ts';
+import { catalog, failureOf, isAborted, transport } from '../api.ts';
 import { Dialog } from '../dialog.tsx';
 import { SearchField } from '../fields.tsx';
 import { wholeText } from '../format.tsx';
@@ -12,6 +14,8 @@ import { spokenBy } from '../playground/speech-panel.tsx';
 import { useQuery } from '../router.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
+
+const speech = createClient(SpeechService, transport);
 
 /** Rows at once. The search finds the others. */
 const rowsMax = 200;

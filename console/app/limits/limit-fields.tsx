@@ -14,15 +14,18 @@ interface Props {
   readonly limits?: Limits | undefined;
   /** The session's key, if the server fills empty fields from it. */
   readonly own?: Pick<Key, 'limits'> | undefined;
+  /** The effect of an empty field. */
+  readonly note?: string;
 }
 
-export function LimitFields({ limits, own }: Props) {
+export function LimitFields({ limits, own, note }: Props) {
   return (
     <>
       <p class="quiet">
-        {own === undefined
-          ? 'An empty field sets no limit.'
-          : 'An empty field is copied from the key of this session.'}
+        {note ??
+          (own === undefined
+            ? 'An empty field sets no limit.'
+            : 'An empty field is copied from the key of this session.')}
       </p>
       <div class="columns">
         {budgetPeriods.map(([period, label]) => (

@@ -35,9 +35,9 @@ interface Act {
 const text = (values: FormData, name: string) => String(values.get(name) ?? '').trim();
 
 const dayOf = (date: Date) => date.toISOString().slice(0, 10);
-const nextMonth = () => dayOf(new Date(Date.now() + 30 * dayMs));
+export const nextMonth = () => dayOf(new Date(Date.now() + 30 * dayMs));
 
-function PlanEnd({ from }: { readonly from: string }) {
+export function PlanEnd({ from }: { readonly from: string }) {
   return <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={from} />;
 }
 

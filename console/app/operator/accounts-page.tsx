@@ -7,12 +7,14 @@ import { admin } from '../api.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
 import { Choice, Field, SearchField } from '../fields.tsx';
 import { Credits, Day, percentText } from '../format.tsx';
+import { later, loadCode } from '../later.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { navigate, useQuery } from '../router.ts';
 import { mayDo, type SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
 import type { Sort } from '../table-head.tsx';
+import type { BulkAction, BulkProps } from './bulk-dialog.tsx';
 
 const pageSize = 50;
 
@@ -97,6 +99,8 @@ export function AccountsPage({ session }: { readonly session: SignedIn }) {
                     isFiltered={filter.name !== '' || state !== ''}
                     order={order}
                     onOrder={setOrder}
+                    mayChange={mayDo(session, 'accounts:write')}
+                    onChanged={first.reload}
                   />
                 )}
               </Paged>
@@ -142,6 +146,8 @@ interface TableProps {
   readonly isFiltered: boolean;
   readonly order: string;
   readonly onOrder: (order: string) => void;
+  readonly mayChange: boolean;
+  readonly onChanged: () => void;
 }
 
 /** The orders of the server by the titles of their columns. Only `Made` can be turned around. */
@@ -165,20 +171,113 @@ function sortOf(title: string, { order, onOrder }: TableProps): Sort | undefined
 
 function AccountTable(props: TableProps) {
   const { accounts, isFiltered } = props;
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   if (accounts.length === 0) {
     return <Empty title={isFiltered ? 'No account matches.' : 'There are no accounts yet.'} />;
   }
+  const selected = accounts.filter(({ id }) => ids.has(id));
   return (
-    <DataTable
-      id="accounts"
-      label="Accounts"
-      columns={columns.map((column) => {
-        const sort = sortOf(column.title, props);
-        return sort ? { ...column, sort } : column;
-      })}
-      rows={accounts}
-      keyOf={({ id }) => id}
-    />
+    <>
+      <BulkBar {...props} selected={selected} onSelect={setIds} />
+      <DataTable
+        id="accounts"
+        label="Accounts"
+        columns={[
+          selection(accounts, ids, setIds),
+          ...columns.map((column) => {
+            const sort = sortOf(column.title, props);
+            return sort ? { ...column, sort } : column;
+          }),
+        ]}
+        rows={accounts}
+        keyOf={({ id }) => id}
+      />
+    </>
+  );
+}
+
+/** The boxes of the rows, with one in the head for all of them. */
+function selection(
+  accounts: readonly Account[],
+  ids: ReadonlySet<string>,
+  onSelect: (ids: ReadonlySet<string>) => void,
+): DataColumn<Account> {
+  const isAll = accounts.every(({ id }) => ids.has(id));
+  return {
+    title: 'Selected',
+    head: (
+      <input
+        type="checkbox"
+        aria-label="Select all that are shown"
+        checked={isAll}
+        indeterminate={!isAll && accounts.some(({ id }) => ids.has(id))}
+        onChange={() => onSelect(new Set(isAll ? [] : accounts.map(({ id }) => id)))}
+      />
+    ),
+    cell: ({ id, name }) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${name}`}
+        checked={ids.has(id)}
+        onChange={() => onSelect(toggled(ids, id))}
+      />
+    ),
+  };
+}
+
+function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const next = new Set(ids);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}
+
+const BulkDialog = later<BulkProps>('the change', async () => (await import('./bulk-dialog.tsx')).BulkDialog);
+
+interface BulkBarProps extends TableProps {
+  readonly selected: readonly Account[];
+  readonly onSelect: (ids: ReadonlySet<string>) => void;
+}
+
+/** What can be done with the selected accounts. */
+function BulkBar({ accounts, selected, mayChange, onSelect, onChanged }: BulkBarProps) {
+  const [action, setAction] = useState<BulkAction>();
+  const count = selected.length;
+  const exportAll = async () => (await loadCode(() => import('./accounts-csv.ts'))).saveAccounts(selected);
+  return (
+    <section class="buttons bulk" aria-label="Selected accounts">
+      <span role="status" class={count === 0 ? 'quiet' : undefined}>
+        {count === 0 ? 'Select accounts to change or save them.' : `${count} of ${accounts.length} selected`}
+      </span>
+      {count > 0 && (
+        <>
+          {mayChange && (
+            <>
+              <button type="button" onClick={() => setAction('plan')}>
+                Plan
+              </button>
+              <button type="button" onClick={() => setAction('limits')}>
+                Limits
+              </button>
+            </>
+          )}
+          <button type="button" onClick={() => void exportAll()}>
+            Save as CSV
+          </button>
+        </>
+      )}
+      {action !== undefined && (
+        <BulkDialog
+          action={action}
+          accounts={selected}
+          onClose={(rest) => {
+            setAction(undefined);
+            if (rest === undefined) return;
+            onSelect(new Set(rest.map(({ id }) => id)));
+            onChanged();
+          }}
+        />
+      )}
+    </section>
   );
 }
 

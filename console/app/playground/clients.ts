@@ -1,5 +1,5 @@
 /** The clients of the playground's calls. */
-import { createClient } from '@connectrpc/connect';
+import { createClient, type Transport } from '@connectrpc/connect';
 import { createContext } from 'preact';
 import { AccountService } from '../../../gen/parley/account/v1/account_service_pb.ts';
 import { TranscriptionService } from '../../../gen/parley/audio/v1/transcription_service_pb.ts';
@@ -8,26 +8,25 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import * as api from '../api.ts';
 
-type Names = 'account' | 'catalog' | 'chat' | 'speech' | 'transcription';
+function clientsOf(transport: Transport) {
+  return {
+    account: createClient(AccountService, transport),
+    catalog: createClient(CatalogService, transport),
+    chat: createClient(ChatService, transport),
+    speech: createClient(SpeechService, transport),
+    transcription: createClient(TranscriptionService, transport),
+  };
+}
 
-export interface PlayClients extends Pick<typeof api, Names> {
+export interface PlayClients extends ReturnType<typeof clientsOf> {
   /** The key of an operator who plays as an account. Absent: the session's cookie. */
   readonly key?: string;
   /** Is told why a stream fails, and returns the error. */
   readonly note: (error: unknown) => unknown;
 }
 
-const { account, catalog, chat, speech, transcription } = api;
-
 /** With the session's own key, unless an operator plays as an account. */
-export const PlayContext = createContext<PlayClients>({
-  account,
-  catalog,
-  chat,
-  speech,
-  transcription,
-  note: api.noteFailure,
-});
+export const PlayContext = createContext<PlayClients>({ ...clientsOf(api.transport), note: api.noteFailure });
 
 /** @param onEnded the key has expired or was revoked */
 export function clientsWith(key: string, onEnded: () => void): PlayClients {
@@ -36,14 +35,5 @@ export function clientsWith(key: string, onEnded: () => void): PlayClients {
     if (api.isUnauthenticated(error)) onEnded();
     return error;
   };
-  const transport = api.transportTo(note, key);
-  return {
-    account: createClient(AccountService, transport),
-    catalog: createClient(CatalogService, transport),
-    chat: createClient(ChatService, transport),
-    speech: createClient(SpeechService, transport),
-    transcription: createClient(TranscriptionService, transport),
-    key,
-    note,
-  };
+  return { ...clientsOf(api.transportTo(note, key)), key, note };
 }

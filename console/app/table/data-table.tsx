@@ -8,6 +8,8 @@ import { useFit } from './use-fit.ts';
 
 export interface DataColumn<Row> {
   readonly title: string;
+  /** Default: the title. */
+  readonly head?: ComponentChildren;
   /** Numbers are at the right; `row` is the header of its row; `wrap` and `scopes` break long texts; `actions` has an unseen title. */
   readonly form?: 'right' | 'row' | 'wrap' | 'scopes' | 'actions';
   /** The highest rank goes first. Default: the column stays. */
@@ -134,8 +136,12 @@ function Second<Row>({ columns, row, index }: SecondProps<Row>) {
   );
 }
 
-function headOf({ title, form, sort }: Pick<DataColumn<never>, 'title' | 'form' | 'sort'>): Head {
+function headOf({
+  title,
+  head,
+  form,
+  sort,
+}: Pick<DataColumn<never>, 'title' | 'head' | 'form' | 'sort'>): Head {
   if (form === 'actions') return [title, 'unseen'];
-  const side = form === 'right' ? form : undefined;
-  return sort ? [title, side, sort] : [title, side];
+  return [title, form === 'right' ? form : undefined, sort, head];
 }
