@@ -5,7 +5,6 @@ import {
   existsSync,
   fsyncSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -81,17 +80,13 @@ export async function pull(
   const bytesMissing = missing.reduce((sum, { bytes }) => sum + bytes, 0);
   const bytesFree = checkSpace(store, manifest, missing);
   options.onStart?.(bytesMissing, bytesFree);
-  const archives = mkdtempSync(join(store.root, 'partial', 'archives-'));
-  try {
-    for (const file of missing) {
-      const partial = partialOf(store, file);
-      const urls = file.urls.map((url) => derived(store, manifest, url));
-      await download({ ...file, urls }, partial, { ...options, archives });
-      moveDurably(partial, store.blob(file));
-      remember(store, file);
-    }
-  } finally {
-    rmSync(archives, { recursive: true, force: true });
+  const archives = join(store.root, 'partial');
+  for (const file of missing) {
+    const partial = partialOf(store, file);
+    const urls = file.urls.map((url) => derived(store, manifest, url));
+    await download({ ...file, urls }, partial, { ...options, archives });
+    moveDurably(partial, store.blob(file));
+    remember(store, file);
   }
   link(store, manifest);
   removeUnused(store);
@@ -195,7 +190,7 @@ function link(store: ModelStore, { id, files }: ModelManifest): void {
   renameSync(next, folder);
 }
 
-/** Removes blobs, partial files and records that no manifest names. */
+/** Removes blobs, partial files and records that no manifest names, and all archives. */
 function removeUnused(store: ModelStore): void {
   const used = new Set(
     store.list().flatMap(({ manifest }) => manifest.files.map(({ sha256 }) => `sha256-${sha256}`)),

