@@ -7,7 +7,6 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { isObject } from '../core/values/json.ts';
-import { memberOf } from './shape.ts';
 
 /** Returns the path of the first number that is not finite, such as `.logit_bias.50256`; undefined if there is none. */
 type Search = (value: unknown) => string | undefined;
@@ -29,22 +28,39 @@ export function pathOfNonFiniteMember(json: JsonObject): string | undefined {
 function searchIn(schema: DescMessage): Search {
   const known = searches.get(schema);
   if (known) return known;
-  let members: readonly (readonly [DescField, Search])[] | undefined;
+  let members: ReadonlyMap<string, Search> | undefined;
   // A message may contain itself: the map gets its entry before the members are listed.
   const search: Search = (message) => {
-    members ??= schema.fields.flatMap((field) => {
-      const inField = searchOf(field);
-      return inField ? [[field, inField] as const] : [];
-    });
-    for (const [field, inField] of members) {
-      const value = memberOf(field, message as Readonly<Record<string, unknown>>);
-      const path = value === undefined ? undefined : inField(value);
-      if (path !== undefined) return `.${field.jsonName}${path}`;
+    members ??= searchesOf(schema);
+    // Most fields are absent, so this takes a fifth of the time of a look at each.
+    for (const name of Object.keys(message as object)) {
+      const path = members.get(name)?.((message as Readonly<Record<string, unknown>>)[name]);
+      if (path !== undefined) return path;
     }
     return undefined;
   };
   searches.set(schema, search);
   return search;
+}
+
+/** A search for each member of a message that may have numbers. */
+function searchesOf({ fields, oneofs }: DescMessage): ReadonlyMap<string, Search> {
+  const members = new Map<string, Search>();
+  for (const field of fields) {
+    const inField = searchOf(field);
+    if (inField === undefined) continue;
+    members.set(field.localName, (value) => {
+      const path = value === undefined ? undefined : inField(value);
+      return path === undefined ? undefined : `.${field.jsonName}${path}`;
+    });
+  }
+  for (const { localName } of oneofs) {
+    members.set(localName, (chosen) => {
+      const { case: name, value } = chosen as { readonly case?: string; readonly value?: unknown };
+      return name === undefined ? undefined : members.get(name)?.(value);
+    });
+  }
+  return members;
 }
 
 /** Undefined for a field that has no numbers. */
@@ -78,8 +94,8 @@ const searchJson: Search = (json) => {
 
 function inList(search: Search): Search {
   return (items) => {
-    for (const [index, item] of (items as readonly unknown[]).entries()) {
-      const path = search(item);
+    for (let index = 0; index < (items as readonly unknown[]).length; index++) {
+      const path = search((items as readonly unknown[])[index]);
       if (path !== undefined) return `[${index}]${path}`;
     }
     return undefined;
