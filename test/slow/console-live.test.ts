@@ -209,8 +209,8 @@ describe.skipIf(missing)(`live transcription in the console${missing ? `: ${miss
     await start(page);
     await page.getByText('interrupted').first().waitFor();
     expect(sent[0]).toMatchObject({ type: 'session.update', session: { instructions: 'Be friendly.' } });
-    const truncated = sent.find(({ type }) => type === 'conversation.item.truncate');
-    expect(truncated?.audio_end_ms).toBeGreaterThan(0);
+    // An answer may be interrupted before any of it is heard.
+    await expect.poll(() => sent.some(({ audio_end_ms = 0 }) => audio_end_ms > 0)).toBe(true);
     expect(await violations(page)).toEqual([]);
     await button(page, 'Interrupt').click();
     await expect.poll(() => sent.filter(({ type }) => type.endsWith('.truncate')).length).toBeGreaterThan(1);

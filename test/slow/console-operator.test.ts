@@ -102,8 +102,18 @@ describe.skipIf(missingBrowser !== undefined)(
       await fill(page, 'Limits', { 'Requests per minute': '60' }, 'Set the limits');
       await limits.getByText('60', { exact: true }).waitFor();
       await limits.getByText('9,000').waitFor();
-      await fill(page, 'Limits account-2', { 'Requests per minute': '7' }, 'Set the limits');
+      await page.getByRole('button', { name: 'Limits account-2' }).click();
+      await page.getByRole('dialog').getByLabel('Requests per minute').fill('7');
+      // The key is looked at before its list has come back.
+      const looked = Promise.withResolvers<void>();
+      await page.route('**/ListKeys', async (route) => {
+        await looked.promise;
+        await route.continue();
+      });
+      await page.getByRole('dialog').getByRole('button', { name: 'Set the limits' }).click();
       await page.getByRole('button', { name: 'account-2', exact: true }).click();
+      await page.getByRole('dialog').getByText('Last used').waitFor();
+      looked.resolve();
       await page.getByRole('dialog').getByText('Requests per minute').waitFor();
       await page.keyboard.press('Escape');
       await fill(page, 'Rename', { Name: 'account-1' }, 'Rename it');

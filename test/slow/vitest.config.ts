@@ -4,8 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { isRelease } from '../support/tier.ts';
 
 const all = 'test/slow/**/*.test.ts';
-/** These tests measure memory and times, or load the whole machine. */
-const alone = 'test/slow/{abuse,backup-under-load,bench,connect-conformance,h2spec,heap}.test.ts';
+/** These tests measure memory and times. */
+const alone = 'test/slow/{bench,heap}.test.ts';
+/** The longest files, which mostly wait: all others run beside them. */
+const first = ['campaign', 'abuse'].map((name) => `/test/slow/${name}.test.ts`);
 
 /** Tests of kills, idle ends and shortages of memory, which the other tests play a few times. */
 const inRounds = [
@@ -27,10 +29,10 @@ if (!hasFirefox) {
   process.stderr.write('The tests in Firefox do not run: install the Debian package firefox-esr.\n');
 }
 
-/** Begins with the longest file, which mostly waits, so that all others run beside it. In a new clone vitest sorts by size. */
-class CampaignFirst extends BaseSequencer {
+/** In a new clone vitest sorts by size. */
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isFirst = ({ moduleId }: TestSpecification) => moduleId.endsWith('/campaign.test.ts');
+    const isFirst = ({ moduleId }: TestSpecification) => first.some((name) => moduleId.endsWith(name));
     return (await super.sort(files)).sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
   }
 }
@@ -44,7 +46,7 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    sequence: { sequencer: CampaignFirst },
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { ...beside, name: 'beside', include: [all], exclude: [alone] } },
       {

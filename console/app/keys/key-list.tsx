@@ -73,7 +73,7 @@ function Step({ step, owner, keys, onStep }: StepProps) {
     case 'facts':
       return (
         <Dialog title={step.key.name} onClose={close}>
-          <KeyFacts of={step.key} />
+          <KeyFacts of={keys.value?.find(({ id }) => id === step.key.id) ?? step.key} />
           {owner.usageOf && (
             <p>
               <a href={owner.usageOf(step.key)}>Usage of this key</a>
