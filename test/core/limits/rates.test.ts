@@ -1,5 +1,6 @@
 /** Requests, tokens and concurrency of keys and accounts, over REST. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { countStatuses, type LimitedParley, startLimited } from '../../support/limited-parley.ts';
 import { bearer, errorOf } from '../../support/parley.ts';
 import { testsPostgres } from '../../support/store-folder.ts';
@@ -136,6 +137,15 @@ describe('requests at once', () => {
     leaving.abort();
     await expect(left).rejects.toThrow();
     resolve();
+    await vi.waitFor(async () => expect((await key.chat(1)).status).toBe(200), soon);
+  });
+
+  it('end with a request whose end cannot be written yet', async () => {
+    const key = await parley.keyWith({ concurrentRequests: 1 });
+    const settle = vi.spyOn(parley.app.store.requests, 'settle');
+    settle.mockRejectedValue(new ParleyError('overloaded'));
+    expect((await key.chat(1)).status).toBe(503);
+    settle.mockRestore();
     await vi.waitFor(async () => expect((await key.chat(1)).status).toBe(200), soon);
   });
 });
