@@ -24,7 +24,7 @@ export async function runModelProgram(id: string, options: ModelProgramOptions):
   const { type, files, languages = [], voices = [] } = model;
   if (type === 'chat') return runChat(model, options);
   const { serveModel } = await import('../engines/sherpa/server.ts');
-  const speakers = new Map(voices.map(({ name, speaker }) => [name, speaker]));
+  const speakers = new Map(voices.map((voice) => [voice.name, voice]));
   const language = languages.length === 1 ? languages[0] : undefined;
   await serveModel(
     { id, type, files, speakers, language },

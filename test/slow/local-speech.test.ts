@@ -159,7 +159,7 @@ describe.skipIf(missing)(`speech and transcription by sherpa-onnx${missing ? ` (
       return voice.generateAsync(request);
     };
     const speak = createSpeak({ sampleRate: voice.sampleRate, generateAsync });
-    const request = { input: sentences.join(' '), speaker: 0, format: 'wav' } as const;
+    const request = { input: sentences.join(' '), speaker: 0, reader: undefined, format: 'wav' } as const;
     const stop = new AbortController();
     for await (const bytes of speak(request, stop.signal)) {
       expect(bytes.length).toBeGreaterThan(0);

@@ -46,10 +46,21 @@ it('hears with Moonshine after one command, and no longer when it is removed', a
   expect(config()).not.toContain('engine: local');
 });
 
-it.for(['piper-kristin', 'kokoro-82m'])('speaks with %s after one command', async (id, test) => {
+it.for([
+  ['piper-kristin', []],
+  ['kokoro-82m', ['--voice', 'bf_emma']],
+] as const)('speaks with %s after one command', async ([id, voice], test) => {
   const pulled = await pull(test, id);
   expect(pulled.stderr).toContain('GPL-3.0');
-  const spoken = await run('speak', '--model', id, 'good morning, this is a test', '-o', 'voice.wav');
+  const spoken = await run(
+    'speak',
+    '--model',
+    id,
+    ...voice,
+    'good morning, this is a test',
+    '-o',
+    'voice.wav',
+  );
   expect([spoken.code, spoken.stderr]).toEqual([0, expect.anything()]);
   const { stdout } = await run('transcribe', 'voice.wav');
   expect(stdout.toLowerCase()).toContain('good morning');

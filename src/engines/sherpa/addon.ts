@@ -15,6 +15,8 @@ export interface Voice {
     /** The number of the speaker, from 0. */
     readonly sid: number;
     readonly speed: number;
+    /** `extra.lang`: the voice of espeak-ng, which only Kokoro takes. */
+    readonly generationConfig?: object;
   }): Promise<GeneratedAudio>;
 }
 

@@ -22,6 +22,8 @@ interface PublishedVoice {
   readonly metadata: Readonly<Record<string, string>>;
   /** The content of `tokens.txt`. Undefined if the model has that file. */
   readonly tokens?: string;
+  /** The voices of espeak-ng by their languages, if each request may choose one. */
+  readonly readers?: ReadonlyMap<string, string>;
 }
 
 /** The styles of a voice of Kokoro: 510 lengths of 256 numbers of four bytes. */
@@ -51,8 +53,24 @@ function kokoroVoice(model: ModelFiles, typed: readonly TypedFile[]): PublishedV
     n_speakers: String(speakers),
     speaker_names: Array.from({ length: speakers }, (_, at) => `speaker${at}`).join(','),
   };
-  return { main, metadata };
+  return { main, metadata, readers: espeakVoices(model) };
 }
+
+/** The voices in `espeak-ng-data/lang`, each a file, by their languages in lower case. */
+function espeakVoices({ files }: ModelFiles): ReadonlyMap<string, string> {
+  const best = new Map<string, { readonly voice: string; readonly rank: number }>();
+  for (const { name, path } of files) {
+    if (!/(^|\/)lang\/[^/]+\/[^/]+$/.test(name)) continue;
+    for (const [, language = '', rank] of readFileSync(path, 'utf8').matchAll(languageLine)) {
+      const found = { voice: basename(name), rank: Number(rank || 5) };
+      if (found.rank < (best.get(language)?.rank ?? Infinity)) best.set(language, found);
+    }
+  }
+  return new Map([...best].map(([language, { voice }]) => [language, voice]));
+}
+
+/** A language of a voice. The voice with the lowest rank is the main one of a language; without a rank it has 5. */
+const languageLine = /^language +(\S+) *(\d*)/gm;
 
 function piperVoice(model: ModelFiles, typed: readonly TypedFile[]): PublishedVoice | undefined {
   const configOf = ({ name }: TypedFile) => model.files.find((file) => file.name === `${name}.json`)?.path;

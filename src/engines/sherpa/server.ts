@@ -22,10 +22,15 @@ import {
 
 export interface ServedModel extends ModelFiles {
   readonly type: 'speech' | 'transcription';
-  /** The number of each voice in the model, by its name. The first is the default. */
-  readonly speakers: ReadonlyMap<string, number>;
+  /** The voices by their names: the number in the model, and the language. The first is the default. */
+  readonly speakers: ReadonlyMap<string, Speaker>;
   /** The language of a model that knows only one. */
   readonly language: string | undefined;
+}
+
+interface Speaker {
+  readonly speaker: number;
+  readonly language: string;
 }
 
 export interface ServeOptions {
@@ -59,10 +64,11 @@ async function openModel(
 ): Promise<OpenModel> {
   if (model.type === 'speech') {
     const load = async (files: ModelFiles) => sherpa.OfflineTts.createAsync(voiceConfig(files, threads));
-    const voice = await named(model, () =>
-      inSherpaForm(model, publishedVoice(model, typedFiles(model)), load),
-    );
-    return { path: '/v1/audio/speech', handle: speechHandle(createSpeak(voice), model.speakers) };
+    const published = publishedVoice(model, typedFiles(model));
+    const voice = await named(model, () => inSherpaForm(model, published, load));
+    const readers = published?.readers ?? new Map<string, string>();
+    const handle = speechHandle(createSpeak(voice), model.speakers, readers);
+    return { path: '/v1/audio/speech', handle };
   }
   const streaming = streamingConfig(model, threads);
   const hearing = streaming && (await openHearing(sherpa, model, streaming));
@@ -96,16 +102,22 @@ async function named<Result>({ files }: ServedModel, load: () => Promise<Result>
   return loaded;
 }
 
-/** @param speakers the number of each voice in the model, by its name */
-function speechHandle(speak: Speak, speakers: ReadonlyMap<string, number>): Handle {
+/** @param readers the voices of espeak-ng by their languages */
+function speechHandle(
+  speak: Speak,
+  speakers: ServedModel['speakers'],
+  readers: ReadonlyMap<string, string>,
+): Handle {
   return async (request, signal) => {
     const body: unknown = await request.json();
     if (!isObject(body) || typeof body['input'] !== 'string') throw new ParleyError('missing_input');
-    const speaker = speakers.get(String(body['voice']));
-    if (speaker === undefined) throw new ParleyError('unknown_voice');
+    const voice = speakers.get(String(body['voice']));
+    if (voice === undefined) throw new ParleyError('unknown_voice');
     const format = audioFormats.find((name) => name === body['response_format']);
     if (format === undefined) throw new ParleyError('unsupported_response_format');
-    const audio = speak({ input: body['input'], speaker, format }, signal);
+    const { speaker, language } = voice;
+    const reader = readers.get(language.toLowerCase());
+    const audio = speak({ input: body['input'], speaker, reader, format }, signal);
     return { contentType: contentType(format), body: audio };
   };
 }

@@ -9,6 +9,8 @@ export interface SpeakRequest {
   readonly input: string;
   /** From 0. */
   readonly speaker: number;
+  /** The voice of espeak-ng that reads the text. Undefined: that of the model. */
+  readonly reader: string | undefined;
   readonly format: AudioFormat;
 }
 
@@ -21,7 +23,7 @@ export type Speak = (request: SpeakRequest, signal: AbortSignal) => AsyncIterabl
 export function createSpeak(voice: Voice): Speak {
   const encoders = createEncoderPool({ threads: 1 });
   const turns = new OneAtATime();
-  return ({ input, speaker, format }, signal) => {
+  return ({ input, speaker, reader, format }, signal) => {
     const clauses = new Clauses();
     const texts = [...clauses.add(input), ...clauses.finish()].filter(isSpeakable);
     if (texts.length === 0) {
@@ -31,7 +33,9 @@ export function createSpeak(voice: Voice): Speak {
       for (const text of texts) {
         const audio = await turns.run(async () => {
           signal.throwIfAborted();
-          return voice.generateAsync({ text, sid: speaker, speed: 1 });
+          const how = { sid: speaker, speed: 1 };
+          const generationConfig = { ...how, extra: { lang: reader } };
+          return voice.generateAsync({ text, ...how, ...(reader && { generationConfig }) });
         });
         yield toWholeNumbers(audio.samples);
       }

@@ -89,6 +89,31 @@ describe('the configuration of a voice', () => {
     expect(readFileSync(pathOf('joe.onnx') ?? '')).toEqual(tinyVoice({}));
   });
 
+  it('knows for Kokoro which voice of espeak-ng reads a language', async () => {
+    const { model } = modelOf({
+      'kokoro-v1.0.int8.onnx': tinyVoice({}),
+      'voices.bin': new Uint8Array(510 * 256 * 4),
+      'espeak-ng-data/lang/gmw/en-GB-x-rp': Buffer.from(
+        'name R\nlanguage en-gb-x-rp\nlanguage en-gb 4\nlanguage en 5\n',
+      ),
+      'espeak-ng-data/lang/gmw/en': Buffer.from(
+        'name English (Great Britain)\nlanguage en-gb  2\nlanguage en 2\n',
+      ),
+      'espeak-ng-data/lang/gmw/en-US': Buffer.from(
+        'name English (America)\nlanguage en-us 2\nlanguage en 3\n',
+      ),
+      'espeak-ng-data/lang/roa/fr': Buffer.from('name French (France)\nlanguage fr-fr\nlanguage fr\n'),
+    });
+    expect(Object.fromEntries(publishedVoice(model, typedFiles(model))?.readers ?? [])).toEqual({
+      'en-gb': 'en',
+      en: 'en',
+      'en-us': 'en-US',
+      fr: 'fr',
+      'fr-fr': 'fr',
+      'en-gb-x-rp': 'en-GB-x-rp',
+    });
+  });
+
   it('reads Kokoro as it is published, with as many speakers as it has styles', async () => {
     const { model, pathOf } = modelOf({
       'kokoro-v1.0.int8.onnx': tinyVoice({}),
