@@ -22,28 +22,14 @@ export function healthCommand(): Command {
 async function health({ ready, ...flags }: HealthFlags): Promise<void> {
   const { serverUrl } = await import('../client/known-servers.ts');
   const url = new URL(ready ? '/readyz' : '/healthz', serverUrl(flags));
-  const { status, reason } = await ask(url);
-  if (reason !== undefined) throw new CliError(`${url.origin} is not ready: ${reason}`);
-  await printData(`${status}\n`);
-}
-
-interface Answer {
-  readonly status: string;
-  readonly reason?: string;
-}
-
-async function ask(url: URL): Promise<Answer> {
   const unhealthy = (reason: string, cause?: unknown) =>
     new CliError(`${url.origin} is not healthy (${reason}).`, cause);
   const { probe } = await import('../client/probe.ts');
   const answer = await probe(url, AbortSignal.timeout(answerMsMax)).catch((error) => {
     throw unhealthy(systemCode(error) ?? String(error), error);
   });
-  if (isAnswer(answer)) return answer;
-  throw unhealthy('it is not a Parley');
-}
-
-function isAnswer(value: unknown): value is Answer {
-  if (typeof value !== 'object' || value === null || !('status' in value)) return false;
-  return typeof value.status === 'string' && (!('reason' in value) || typeof value.reason === 'string');
+  if (answer === undefined) throw unhealthy('it is not a Parley');
+  const { status, reason } = answer;
+  if (reason !== undefined) throw new CliError(`${url.origin} is not ready: ${reason}`);
+  await printData(`${status}\n`);
 }

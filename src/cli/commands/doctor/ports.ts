@@ -1,7 +1,5 @@
 import { createServer } from 'node:net';
-import * as z from 'zod';
 import type { Config } from '../../../config/config.ts';
-import { basePath } from '../../../core/values/base-path.ts';
 import { type Diagnostic, ok, problem } from '../../../core/values/diagnostics.ts';
 import { systemCode } from '../../../files/reason.ts';
 import { probe } from '../../client/probe.ts';
@@ -29,8 +27,9 @@ async function diagnoseRunning(
   signal: AbortSignal,
 ): Promise<Diagnostic[] | undefined> {
   const urls = [...new Set([baseUrl, adminBaseUrl])];
-  const answers = await Promise.all(urls.map((url) => answersAsParley(url, signal)));
-  if (!answers.includes(true)) return undefined;
+  const answers = await Promise.all(urls.map((url) => readinessOf(url, signal)));
+  const answer = answers.find((one) => one !== undefined);
+  if (answer === undefined) return undefined;
   const ports = urls.map((url, at) => {
     const subject = at === 0 ? 'server.port' : 'admin.port';
     const { hostname, port, protocol } = new URL(url);
@@ -39,20 +38,12 @@ async function diagnoseRunning(
     const found = `The running server (process ${pid}) does not answer on ${place}.`;
     return problem(subject, found, 'Read its log, and restart it.');
   });
-  return [...ports, await diagnoseReadiness(baseUrl, signal)];
-}
-
-const readiness = z.object({ reason: z.string().optional() });
-
-async function diagnoseReadiness(baseUrl: string, signal: AbortSignal): Promise<Diagnostic> {
-  const subject = 'readiness';
-  try {
-    const { reason } = readiness.parse(await probe(new URL('/readyz', baseUrl), signal));
-    if (reason === undefined) return ok(subject, 'The running server accepts requests.');
-    return problem(subject, `The running server is not ready: ${reason}`, 'Its log says what to do.');
-  } catch {
-    return problem(subject, 'The running server does not say whether it is ready.', 'Read its log.');
-  }
+  const notReady = `The running server is not ready: ${answer.reason}`;
+  const readiness =
+    answer.reason === undefined
+      ? ok('readiness', 'The running server accepts requests.')
+      : problem('readiness', notReady, 'Its log says what to do.');
+  return [...ports, readiness];
 }
 
 async function diagnosePort(
@@ -67,18 +58,19 @@ async function diagnosePort(
   if (code === undefined) return ok(subject, `${place} is free.`);
   if (code === 'EADDRINUSE') {
     const url = localUrl(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`);
-    const isParley = await answersAsParley(url, signal);
+    const isParley = (await readinessOf(url, signal)) !== undefined;
     const found = `${place} is used by ${isParley ? 'a Parley on another data folder' : 'another program'}.`;
     const advice = `Find it with \`ss -ltnp sport = :${port}\` and stop it, or choose another ${subject}.`;
     return problem(subject, found, advice);
   }
-  if (code === 'EACCES') {
-    const advice =
-      'Choose a port above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.';
-    return problem(subject, `${place} is reserved for the administrator.`, advice);
-  }
-  const advice = `Choose another ${subject.replace('port', 'host')}; 0.0.0.0 means all addresses of this machine.`;
-  return problem(subject, `The server cannot listen on ${place} (${code}).`, advice);
+  const isReserved = code === 'EACCES';
+  const advice = isReserved
+    ? 'Choose a port above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.'
+    : `Choose another ${subject.replace('port', 'host')}; 0.0.0.0 means all addresses of this machine.`;
+  const found = isReserved
+    ? `${place} is reserved for the administrator.`
+    : `The server cannot listen on ${place} (${code}).`;
+  return problem(subject, found, advice);
 }
 
 /** Listens for a moment. Undefined if that works. */
@@ -90,10 +82,7 @@ function listenError(host: string, port: number): Promise<Error | undefined> {
   });
 }
 
-const refusal = z.object({ error: z.object({ code: z.enum(['invalid_api_key', 'not_found']) }) });
-
-/** Calls without a key, which every Parley refuses in the same way. False if nothing answers, or not with JSON. */
-async function answersAsParley(baseUrl: string, signal: AbortSignal): Promise<boolean> {
-  const answer = await probe(new URL(`${basePath}/models`, baseUrl), signal).catch(() => undefined);
-  return refusal.safeParse(answer).success;
+/** Undefined if nothing answers, or not a Parley. */
+function readinessOf(baseUrl: string, signal: AbortSignal) {
+  return probe(new URL('/readyz', baseUrl), signal).catch(() => undefined);
 }
