@@ -5,28 +5,20 @@
 
 import { sql } from 'kysely';
 import type { RecordEnd, RecordStart } from '../../core/entities/usage.ts';
-import { amountMax, isHuge, reportedColumns } from '../migrations/shared-tables.ts';
+import {
+  amountMax,
+  isHuge,
+  reportedColumns,
+  sumColumns,
+  sumKey,
+  summedColumns,
+} from '../migrations/shared-tables.ts';
 import type { Dialect } from '../sql/dialect.ts';
 import type { Addition } from '../sql/job.ts';
 import { query, type Statement, statement } from '../sql/statement.ts';
 
 export const dayMs = 86_400_000;
 
-export const sumKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
-
-const summedColumns = [
-  'characters',
-  'audio_ms_in',
-  'audio_ms_out',
-  'prompt_tokens',
-  'completion_tokens',
-  'cached_tokens',
-  'cache_write_tokens',
-  'fair_use_units',
-  'cost_nano_credits',
-] as const;
-
-export const sumColumns = ['requests', ...summedColumns] as const;
 export type SumColumn = (typeof sumColumns)[number];
 
 /** The amounts that one request adds. */

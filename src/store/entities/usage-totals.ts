@@ -8,12 +8,13 @@ import {
   type UsageTotal,
 } from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
+import { sumColumns } from '../migrations/shared-tables.ts';
 import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 import { idsBetween, steps } from './usage-steps.ts';
-import { dayMs, dayText, recordsAsSums, type SumColumn, sumColumns, sumsOf } from './usage-sums.ts';
+import { dayMs, dayText, recordsAsSums, type SumColumn, sumsOf } from './usage-sums.ts';
 
 const hourMs = 3_600_000;
 /** Sums that one step reads. */

@@ -40,18 +40,26 @@ export const countTables = ({ text, integer, keyed }: ColumnTypes, further: stri
   ) ${keyed}`,
 ];
 
-export const sumColumns = [
-  ...['requests', 'characters', 'audio_ms_in', 'audio_ms_out', 'prompt_tokens', 'completion_tokens'],
-  ...['cached_tokens', 'cache_write_tokens', 'fair_use_units', 'cost_nano_credits'],
-];
-export const sumKey = 'day, account_id, key_id, operation, model, state';
+export const summedColumns = [
+  'characters',
+  'audio_ms_in',
+  'audio_ms_out',
+  'prompt_tokens',
+  'completion_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'fair_use_units',
+  'cost_nano_credits',
+] as const;
+export const sumColumns = ['requests', ...summedColumns] as const;
+export const sumKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
 
 /** Sums of ended requests by day (UTC). The key starts with the day, because totals are read by day. */
 export const sumTables = ({ id, text, integer, keyed }: ColumnTypes) => [
   `create table usage_sums (
     day ${text} not null, account_id ${id} not null, key_id ${id} not null, operation ${text} not null, model ${text} not null,
     state ${text} not null, ${sumColumns.map((sum) => `${sum} ${integer} default 0 not null`).join(', ')},
-    constraint usage_sums_key primary key (${sumKey})
+    constraint usage_sums_key primary key (${sumKey.join(', ')})
   ) ${keyed}`,
   'create index usage_sums_by_account on usage_sums (account_id, day)',
 ];

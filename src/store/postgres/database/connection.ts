@@ -1,16 +1,8 @@
 /** Connections to PostgreSQL, and the types of the values that they read. */
 import { Client, type ClientConfig, Pool, types } from 'pg';
 
-/** Type ids of `pg_type`. */
-const [int8, numeric] = [20, 1700];
-
-/** Reads whole numbers as bigints, including sums, which are numeric. */
-const customTypes: ClientConfig['types'] = {
-  getTypeParser: ((oid: number, format?: 'text') => {
-    if (oid === int8 || oid === numeric) return BigInt;
-    return types.getTypeParser(oid, format);
-  }) as typeof types.getTypeParser,
-};
+/** Whole numbers are read as bigints, including sums, which are numeric. */
+for (const type of [types.builtins.INT8, types.builtins.NUMERIC]) types.setTypeParser(type, BigInt);
 
 const connectMsMax = 5_000;
 /** A query that takes longer has lost its connection. */
@@ -32,7 +24,6 @@ type ClientOptions = Omit<PoolOptions, 'connectionsMax'>;
 function settings({ url, name, mayTakeLong = false }: ClientOptions): ClientConfig {
   return {
     connectionString: url,
-    types: customTypes,
     application_name: name,
     connectionTimeoutMillis: connectMsMax,
     ...(!mayTakeLong && { query_timeout: queryMsMax }),

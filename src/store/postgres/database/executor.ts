@@ -24,11 +24,10 @@ export function queryOf(statement: Statement<never, unknown>, parameters: object
 /** The values of a statement's rows, with uuids converted to ids. */
 export function valuesOf<Value>(statement: Statement<never, Value>, { rows, fields }: QueryResult): Value[] {
   const { table = '' } = statement.compiledFor(postgres);
-  const ids = fields.filter(({ dataTypeID }) => dataTypeID === uuidType).map(({ name }) => name);
-  for (const row of rows) {
-    for (const name of ids) {
-      if (row[name] !== null) row[name] = fromUuid(name === 'id' ? table : name, row[name]);
-    }
+  for (const { dataTypeID, name } of fields) {
+    if (dataTypeID !== uuidType) continue;
+    const column = name === 'id' ? table : name;
+    for (const row of rows) if (row[name] !== null) row[name] = fromUuid(column, row[name]);
   }
   return rows.map((row) => statement.toValue(row as never));
 }

@@ -228,7 +228,7 @@ export class Groups {
     };
     try {
       const { outcomes, rows } = await transact(pool, write, { begin: beginGuarded, msMax: groupMsMax });
-      this.#funds.note(rows.fundsRows());
+      this.#funds.note(rows.fundsRows);
       return outcomes;
     } catch (error) {
       this.#funds.forget(accounts);
@@ -298,7 +298,7 @@ function assumedSet(
       plainArray([...funds.keys()].map(toUuid)),
       plainArray(columns.map(({ balance }) => balance)),
       plainArray(columns.map(({ held }) => held)),
-      plainArray(columns.map(({ policyVersion }) => policyVersion)),
+      plainArray(columns.map(({ policyVersion = null }) => policyVersion)),
     ];
     transaction.query({ name: 'lock_known', text: lockKnown, values });
   }

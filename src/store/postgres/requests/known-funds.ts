@@ -1,5 +1,6 @@
 import type { Funds } from '../../../core/books/books.ts';
 import type { AccountId } from '../../../core/values/ids.ts';
+import type { FundsRow } from './read-set.ts';
 
 /** Number of accounts in memory. They take about 3 MB. */
 const accountsMax = 10_000;
@@ -10,13 +11,6 @@ interface Known {
   funds: Readonly<Funds>;
   /** Number of those reads so far. */
   steady: number;
-}
-
-/** The funds of one account: as a group found them, and as it wrote them. */
-export interface FundsRow {
-  readonly id: AccountId;
-  readonly before: Readonly<Funds> | undefined;
-  readonly now: Readonly<Funds>;
 }
 
 /**
@@ -38,8 +32,8 @@ export class KnownFunds {
   }
 
   /** Notes the rows of a group that was committed. */
-  note(rows: Iterable<FundsRow>): void {
-    for (const { id, before, now } of rows) {
+  note(rows: ReadonlyMap<AccountId, FundsRow>): void {
+    for (const [id, { before, now }] of rows) {
       const known = this.#known.get(id);
       if (known) {
         known.steady = before && isSame(known.funds, before) ? known.steady + 1 : 0;

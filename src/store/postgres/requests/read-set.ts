@@ -10,9 +10,8 @@ import type { AccountId, LedgerEntryId, RequestId } from '../../../core/values/i
 import type { NanoCredits } from '../../../core/values/money.ts';
 import { countedOf } from '../../entities/counts.ts';
 import { plainArray, textArray } from '../database/arrays.ts';
-import { fromUuid, storable, toUuid } from '../database/ids.ts';
+import { fromUuid, toUuid } from '../database/ids.ts';
 import type { Transaction } from '../database/transaction.ts';
-import type { FundsRow } from './known-funds.ts';
 
 /** Fails if this node was marked dead. A node that marks it waits for the end of this transaction. */
 export const fence = 'select 1 from nodes where epoch = $1 and not dead for key share';
@@ -62,6 +61,8 @@ interface Row<Value> {
   readonly before: Readonly<Value> | undefined;
   readonly now: Value;
 }
+
+export type FundsRow = Row<Readonly<Funds>>;
 
 /** This node was marked dead, and its requests were released. */
 export class FencedError extends Error {
@@ -158,9 +159,9 @@ export class ReadSet implements Books {
     return this.#meters;
   }
 
-  /** The accounts with their funds before and after the decisions. */
-  *fundsRows(): Generator<FundsRow> {
-    for (const [id, { before, now }] of this.#funds) yield { id, before, now };
+  /** The funds of accounts before and after the decisions. */
+  get fundsRows(): ReadonlyMap<AccountId, FundsRow> {
+    return this.#funds;
   }
 
   /** Takes rows from memory instead of the database. */
@@ -250,7 +251,7 @@ export class ReadSet implements Books {
   async #readEntries(transaction: Transaction, entries: readonly LedgerEntry[]): Promise<void> {
     const values = [
       plainArray(entries.map(({ accountId }) => toUuid(accountId))),
-      textArray(entries.map(({ reference }) => storable(reference))),
+      textArray(entries.map(({ reference }) => reference)),
     ];
     const { rows } = await transaction.query({ name: 'read_entries', text: readEntries, values });
     for (const row of rows) {
