@@ -4,7 +4,7 @@ import { databaseFaults } from '../maintenance/books.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { openDatabase } from '../sqlite/database/open-database.ts';
 import { disown } from '../sqlite/database/ownership.ts';
-import { queriesOn } from '../sqlite/database/reader.ts';
+import { queriesOf, Reader } from '../sqlite/database/reader.ts';
 import { CopyError, type Side } from './copy-store.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function openSqliteSide(dataDir: string, mayCreate: boolean): Promi
   connection.pragma('foreign_keys = OFF');
   connection.exec('begin immediate');
   return {
-    ...queriesOn(connection),
+    ...queriesOf(new Reader(connection)),
     name,
     async insert({ name: table }, rows) {
       const columns = Object.keys(rows[0] ?? {});

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { schemaState } from '../migrations/migrations.ts';
-import type { Queries } from '../sql/executor.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { damageOf, tableNames } from '../sqlite/database/damage.ts';
+import { queriesOf, Reader } from '../sqlite/database/reader.ts';
 import { diagnoseContents, type StoreDiagnostics } from './shared-diagnostics.ts';
 
 /** A check of a table cannot be interrupted, so larger databases are not checked. */
@@ -38,7 +39,8 @@ export async function diagnoseStore(
     try {
       const schema = schemaState(connection);
       connection.exec('begin');
-      const contents = await diagnoseContents(schema, queriesOf(connection));
+      connection.defaultSafeIntegers(true);
+      const contents = await diagnoseContents(schema, queriesOf(new Reader(connection)));
       connection.exec('commit');
       const integrity = checksPages ? [await diagnosePages(connection, path, { signal, onTable })] : [];
       const readable = ok('database', `${path} can be read.`);
@@ -47,8 +49,9 @@ export async function diagnoseStore(
       connection.close();
     }
   } catch (error) {
-    if (!(error instanceof Sqlite.SqliteError)) throw error;
-    return { diagnostics: [unreadable(path, error)], newestRecordMs: undefined };
+    const reason = error instanceof ParleyError ? error.cause : error;
+    if (!(reason instanceof Sqlite.SqliteError)) throw error;
+    return { diagnostics: [unreadable(path, reason)], newestRecordMs: undefined };
   }
 }
 
@@ -84,21 +87,6 @@ export function diagnoseLog(path: string): Diagnostic[] {
 
 function openReadOnly(path: string, timeout: number): Sqlite.Database {
   return new Sqlite(path, { readonly: true, fileMustExist: true, timeout });
-}
-
-/** Keeps the errors of SQLite, which the findings name. */
-function queriesOf(connection: Sqlite.Database): Queries {
-  const read = ({ sql }: { readonly sql: string }) => connection.prepare(sql).safeIntegers();
-  return {
-    async get(statement, parameters) {
-      const row = read(statement).get(...statement.bind(parameters));
-      return row === undefined ? undefined : statement.toValue(row as never);
-    },
-    async all(statement, parameters) {
-      const rows = read(statement).all(...statement.bind(parameters));
-      return rows.map((row) => statement.toValue(row as never));
-    },
-  };
 }
 
 function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>): Diagnostic {

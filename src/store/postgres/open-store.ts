@@ -16,7 +16,7 @@ import { policyChannel } from '../migrations/postgres-tables.ts';
 import type { Executor } from '../sql/executor.ts';
 import { statement } from '../sql/statement.ts';
 import { openPool } from './database/connection.ts';
-import { PostgresExecutor } from './database/executor.ts';
+import { postgresExecutor } from './database/executor.ts';
 import { Health } from './database/health.ts';
 import { Node } from './database/node.ts';
 import { soon } from './database/patience.ts';
@@ -60,7 +60,7 @@ export async function openPostgresStore({
   const pool = openPool({ url, connectionsMax, name: 'parley' });
   // Heartbeats must not wait for requests. Their connection also gets notifications of changes by other nodes.
   const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
-  const executor = new PostgresExecutor(pool);
+  const executor = postgresExecutor(pool);
   const keyCache = new KeyCache(executor);
   own.on('connect', (client) => listen(client, () => keyCache.clear()));
   const partitions = new Partitions(pool);

@@ -7,7 +7,7 @@ import type { AuditEntry } from '../../core/entities/audit.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
 import { insertAudit } from '../entities/audit.ts';
 import { countOf } from '../entities/prune.ts';
-import { queryOf, valuesOf } from './database/executor.ts';
+import { queriesBy, queryOf } from './database/executor.ts';
 import { boundUuid } from './database/ids.ts';
 import { patiently } from './database/patience.ts';
 import { exclusively, type Transaction, transact } from './database/transaction.ts';
@@ -111,7 +111,7 @@ async function dropOne(transaction: Transaction, { name, month, beforeMs, audit 
   const [after = '', last = ''] = [month, month + 1].map((at) => firstRequestId(startOf(at)));
   const stretch = { after, last, beforeMs: BigInt(beforeMs) };
   transaction.query(exclusively);
-  const [counted] = valuesOf(countOf, await transaction.query(queryOf(countOf, stretch)));
+  const counted = await queriesBy((query) => transaction.query(query)).get(countOf, stretch);
   const { all = 0n, prunable = 0n } = counted ?? {};
   if (all > prunable) return 0;
   if (audit && all > 0n) {

@@ -9,10 +9,8 @@ import { entityStores } from '../entities/entity-stores.ts';
 import { claimKey, claimOutcome } from '../entities/idempotency.ts';
 import { addCredits, entryByReference } from '../entities/ledger.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
-import type { Job, JobResult } from '../sql/job.ts';
-import type { Statement } from '../sql/statement.ts';
 import type { Connection } from './database/connection.ts';
-import { queriesOn, Reader } from './database/reader.ts';
+import { queriesOf, Reader } from './database/reader.ts';
 import { forCaller, unusable } from './database/storage-failures.ts';
 import type { WriteHealth } from './database/write-health.ts';
 import { KeyCache } from './key-cache.ts';
@@ -39,7 +37,12 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
   const rows = new Rows(new Numbers(reader));
   const entries = new Entries({ reader, readSet, writer, rows });
   const requests = new Requests({ reader, writer, health, readSet, rows });
-  const stores = entityStores(new SqliteExecutor({ reader, writer, path: connection.name }), {
+  const executor: Executor = {
+    ...queriesOf(reader),
+    run: (job) => writer.run(job),
+    readSnapshot: (read) => readSnapshot(connection.name, read),
+  };
+  const stores = entityStores(executor, {
     findKey: (hash) => keyCache.find(hash),
     policyChanged: () => keyCache.expire(),
     credits: {
@@ -65,43 +68,6 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
   };
 }
 
-interface SqliteExecutorDeps {
-  readonly reader: Reader;
-  readonly writer: Writer;
-  /** The path of the database. */
-  readonly path: string;
-}
-
-class SqliteExecutor implements Executor {
-  readonly #deps: SqliteExecutorDeps;
-
-  constructor(deps: SqliteExecutorDeps) {
-    this.#deps = deps;
-  }
-
-  async get<Parameters extends object, Value>(
-    statement: Statement<Parameters, Value>,
-    parameters: Parameters,
-  ): Promise<Value | undefined> {
-    return this.#deps.reader.get(statement, parameters);
-  }
-
-  async all<Parameters extends object, Value>(
-    statement: Statement<Parameters, Value>,
-    parameters: Parameters,
-  ): Promise<Value[]> {
-    return this.#deps.reader.all(statement, parameters);
-  }
-
-  run(job: Job): Promise<JobResult> {
-    return this.#deps.writer.run(job);
-  }
-
-  readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {
-    return readSnapshot(this.#deps.path, read);
-  }
-}
-
 /**
  * Reads the state of one moment. Later writes are neither seen nor blocked.
  * @param path of the database, opened on another connection
@@ -112,7 +78,7 @@ async function readSnapshot<T>(path: string, read: (snapshot: Queries) => Promis
   try {
     connection.defaultSafeIntegers(true);
     connection.exec('begin');
-    return await read(queriesOn(connection));
+    return await read(queriesOf(new Reader(connection)));
   } catch (error) {
     throw forCaller(error);
   } finally {

@@ -1,7 +1,7 @@
 import type { Pool, QueryResult } from 'pg';
 import { postgres } from '../../sql/dialect.ts';
 import type { Executor, Queries } from '../../sql/executor.ts';
-import type { Job, JobResult, Step, StepResult } from '../../sql/job.ts';
+import type { JobResult, Step, StepResult } from '../../sql/job.ts';
 import { Placeholder, type Statement } from '../../sql/statement.ts';
 import { encoded, fromUuid } from './ids.ts';
 import { patiently } from './patience.ts';
@@ -22,7 +22,7 @@ export function queryOf(statement: Statement<never, unknown>, parameters: object
 }
 
 /** The values of a statement's rows, with uuids converted to ids. */
-export function valuesOf<Value>(statement: Statement<never, Value>, { rows, fields }: QueryResult): Value[] {
+function valuesOf<Value>(statement: Statement<never, Value>, { rows, fields }: QueryResult): Value[] {
   const { table = '' } = statement.compiledFor(postgres);
   for (const { dataTypeID, name } of fields) {
     if (dataTypeID !== uuidType) continue;
@@ -36,50 +36,28 @@ type Send = (query: Query) => Promise<QueryResult>;
 
 /** Runs queries by `send`. */
 export function queriesBy(send: Send): Queries {
-  return {
-    async get<Parameters extends object, Value>(
-      statement: Statement<Parameters, Value>,
-      parameters: Parameters,
-    ) {
-      return valuesOf(statement, await send(queryOf(statement, parameters)))[0];
-    },
-    async all<Parameters extends object, Value>(
-      statement: Statement<Parameters, Value>,
-      parameters: Parameters,
-    ) {
-      return valuesOf(statement, await send(queryOf(statement, parameters)));
-    },
-  };
+  const all: Queries['all'] = async (statement, parameters) =>
+    valuesOf(statement, await send(queryOf(statement, parameters)));
+  return { all, get: async (statement, parameters) => (await all(statement, parameters))[0] };
 }
 
-export class PostgresExecutor implements Executor {
-  readonly get: Queries['get'];
-  readonly all: Queries['all'];
-  readonly #pool: Pool;
-
-  constructor(pool: Pool) {
-    this.#pool = pool;
-    const queries = queriesBy(({ text, values = [] }) => patiently(() => pool.query(text, [...values])));
-    this.get = queries.get;
-    this.all = queries.all;
-  }
-
-  run({ steps, isExclusive }: Job): Promise<JobResult> {
-    return patiently(() =>
-      transact(this.#pool, (transaction) => {
-        if (isExclusive) transaction.query(exclusively);
-        return runSteps(transaction, steps);
-      }),
-    );
-  }
-
-  readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {
-    return patiently(() =>
-      transact(this.#pool, (transaction) => read(queriesBy((query) => transaction.query(query))), {
-        begin: 'begin isolation level repeatable read read only',
-      }),
-    );
-  }
+export function postgresExecutor(pool: Pool): Executor {
+  return {
+    ...queriesBy(({ text, values = [] }) => patiently(() => pool.query(text, [...values]))),
+    run: ({ steps, isExclusive }) =>
+      patiently(() =>
+        transact(pool, (transaction) => {
+          if (isExclusive) transaction.query(exclusively);
+          return runSteps(transaction, steps);
+        }),
+      ),
+    readSnapshot: (read) =>
+      patiently(() =>
+        transact(pool, (transaction) => read(queriesBy((query) => transaction.query(query))), {
+          begin: 'begin isolation level repeatable read read only',
+        }),
+      ),
+  };
 }
 
 /** Independent steps are sent together. */

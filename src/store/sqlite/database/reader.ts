@@ -43,9 +43,8 @@ export class Reader {
   }
 }
 
-/** The queries of a connection, as promises. */
-export function queriesOn(connection: Connection): Queries {
-  const reader = new Reader(connection);
+/** The queries of a reader, as promises. */
+export function queriesOf(reader: Reader): Queries {
   return {
     get: async (statement, parameters) => reader.get(statement, parameters),
     all: async (statement, parameters) => reader.all(statement, parameters),
