@@ -1,7 +1,7 @@
 /** The part of the app that raises alerts and sends them. */
 import type { Config } from '../config/config.ts';
+import { SecretSeal } from '../core/access/sealed.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
-import { SecretSeal } from '../core/alerts/secret-seal.ts';
 import type { AlertsApiDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import type { AlertObserver } from '../core/entities/alert.ts';

@@ -4,7 +4,6 @@ import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import {
   EngineAttemptSchema,
-  type ListUsageRecordsRequest,
   ReachedLimitSchema,
   type UsageRecord as UsageRecordMessage,
   UsageRecordSchema,
@@ -57,14 +56,11 @@ export function usageFunctions(deps: AccountsDeps) {
       return { records: page.items.map(describeRecord), ...nextPage(page) };
     },
 
-    async getUsageTotals(request: pb.GetUsageTotalsRequest | ownPb.GetUsageTotalsRequest, call: AnyCall) {
+    async getUsageTotals(request: TotalsRequest, call: AnyCall) {
       const accountId = await filteredAccount(deps, request, call);
       const known = 'caller' in call ? ownDimensions : totalDimensions;
-      return {
-        totals: (await readTotals(store.usage, request, { accountId, signal: call.signal }, known)).map(
-          describeTotal,
-        ),
-      };
+      const totals = await readTotals(store.usage, request, { accountId, signal: call.signal }, known);
+      return { totals: totals.map(describeTotal) };
     },
 
     async pruneUsageRecords(request: pb.PruneUsageRecordsRequest, call: AdminCall) {
@@ -98,47 +94,22 @@ function pruned(records: number, answers: number, complete: boolean) {
   return { recordsRemoved: BigInt(records), answersRemoved: BigInt(answers), complete };
 }
 
-type RecordFilterRequest = Pick<
-  ListUsageRecordsRequest,
-  | 'startTime'
-  | 'endTime'
-  | 'operation'
-  | 'model'
-  | 'state'
-  | 'id'
-  | 'keyId'
-  | 'code'
-  | 'engine'
-  | 'httpStatus'
-  | 'endUser'
-  | 'tag'
->;
-
 /** @param accountId undefined: all accounts. @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
-function readRecordFilter(request: RecordFilterRequest, accountId: AccountId | undefined): RecordFilter {
-  const { startTime, endTime, operation, model, state, id, keyId, ...others } = request;
-  const { code, engine, httpStatus, endUser, tag } = others;
+function readRecordFilter(
+  request: pb.ListUsageRecordsRequest | ownPb.ListUsageRecordsRequest,
+  accountId: AccountId | undefined,
+): RecordFilter {
+  const { startTime, endTime, operation, model, state, id, keyId } = request;
+  const { code, engine, httpStatus, endUser, tag } = request;
   readOneOf('operation', operation, operations);
   readOneOf('state', state, recordStates);
   if (id !== undefined && !isRequestId(id)) {
     throw invalid('id', '`id` is not the id of a request. It is the `x-request-id` of its answer.');
   }
   if (model?.trim() === '') throw invalid('model', '`model` is blank. Send an id, or leave it out.');
-  return {
-    accountId,
-    keyId,
-    fromMs: startTime && timestampMs(startTime),
-    untilMs: endTime && timestampMs(endTime),
-    operation,
-    model,
-    state,
-    id,
-    code,
-    engine,
-    httpStatus,
-    endUser,
-    tag,
-  };
+  const times = { fromMs: startTime && timestampMs(startTime), untilMs: endTime && timestampMs(endTime) };
+  const ended = { code, engine, httpStatus, endUser, tag };
+  return { accountId, keyId, ...times, operation, model, state, id, ...ended };
 }
 
 function describeRecord(record: UsageRecord): UsageRecordMessage {
@@ -193,15 +164,7 @@ const hoursMs = 2 * dayMs;
 /** The same of the other values that only records have. */
 const causesMs = 31 * dayMs;
 
-/** A request for totals, of holders and of operators. */
-interface TotalsRequest {
-  readonly startTime?: Timestamp | undefined;
-  readonly endTime?: Timestamp | undefined;
-  readonly groupBy: readonly string[];
-  readonly keyId?: string | undefined;
-  readonly top?: number | undefined;
-  readonly topBy?: string | undefined;
-}
+type TotalsRequest = pb.GetUsageTotalsRequest | ownPb.GetUsageTotalsRequest;
 
 /**
  * @param accountId undefined: all accounts
@@ -271,19 +234,12 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 
 /** The fields of a total. Only administrators group by account. */
 function describeTotal({ of, isRest, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
-  const { account, key, model, hour, code, engine, tags, ...others } = of;
-  const { http_status: httpStatus, end_user: endUser, ...asTheyAre } = others;
+  const named: UsageTotal['of'] = Object.fromEntries(Object.entries(of).filter(([, value]) => value !== ''));
+  const { account: accountId, key: keyId, end_user: endUser, http_status: status, tags, ...others } = named;
+  const httpStatus = status === undefined ? undefined : Number(status);
   return {
-    ...asTheyAre,
-    ...(account && { accountId: account }),
-    ...(key && { keyId: key }),
-    ...(model && { model }),
-    ...(hour && { hour }),
-    ...(code && { code }),
-    ...(engine && { engine }),
-    ...(httpStatus && { httpStatus: Number(httpStatus) }),
-    ...(endUser && { endUser }),
-    ...(tags && { tags: tags.split(',') }),
+    ...others,
+    ...present({ accountId, keyId, endUser, httpStatus, tags: tags?.split(',') }),
     ...(isRest && { rest: true }),
     ...counts,
     audioSecondsIn: Number(audioMsIn) / 1000,

@@ -2,6 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { toJsonString } from '@bufbuild/protobuf';
 import { AlertSchema } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import type { SecretSeal } from '../access/sealed.ts';
 import type {
   AlertObserver,
   Destination,
@@ -17,7 +18,6 @@ import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
 import { alertAdvice, alertWords } from './alert-words.ts';
 import { describeAlert } from './messages.ts';
-import type { SecretSeal } from './secret-seal.ts';
 
 export interface SendingDeps {
   readonly store: Pick<Store, 'alerts'>;

@@ -10,6 +10,7 @@ import {
   actorOf,
 } from '../access/account-of-call.ts';
 import type { AnyCall } from '../access/call.ts';
+import type { SecretSeal } from '../access/sealed.ts';
 import type { Account } from '../entities/account.ts';
 import type {
   AlertMark,
@@ -37,7 +38,6 @@ import {
   readAlertSettings,
   type WantedSettings,
 } from './messages.ts';
-import type { SecretSeal } from './secret-seal.ts';
 
 /** One test is allowed in this time. */
 const testMs = 10_000;

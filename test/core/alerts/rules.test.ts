@@ -1,8 +1,8 @@
 /** Rules of alerts that need no server. */
 import { describe, expect, it } from 'vitest';
+import { SecretSeal } from '../../../src/core/access/sealed.ts';
 import { newAlert, retryDelayMs } from '../../../src/core/alerts/alerts.ts';
 import { newWebhookSecret, noticeOf, signedHeaders, slackBody } from '../../../src/core/alerts/deliveries.ts';
-import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
 import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
 import type { AlertDetails, AlertKind } from '../../../src/core/entities/alert.ts';
 import { newAccountId } from '../../../src/core/values/ids.ts';

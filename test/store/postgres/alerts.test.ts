@@ -1,8 +1,8 @@
 /** Several nodes check the same accounts at once: each alert is raised and sent by one of them. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { SecretSeal } from '../../../src/core/access/sealed.ts';
 import { Alerts } from '../../../src/core/alerts/alerts.ts';
 import { newWebhookSecret } from '../../../src/core/alerts/deliveries.ts';
-import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
 import type { AlertObserver } from '../../../src/core/entities/alert.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
