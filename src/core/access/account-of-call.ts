@@ -1,6 +1,7 @@
 /** The account that a call is about: administrators name one, and a key has its own. */
 import type { Message } from '@bufbuild/protobuf';
 import { type Account, isSuspended } from '../entities/account.ts';
+import { type AuditEntry, auditEntry } from '../entities/audit.ts';
 import { isLive, type Key } from '../entities/key.ts';
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
@@ -67,7 +68,14 @@ export async function ownKey({ store, accessClock }: AccountOfCallDeps, caller: 
   return { account, own: own.person ? { ...own, expiresAtMs: undefined } : own };
 }
 
-/** The author of a change, for the audit trail: a person, the id of a key, or `cli`. */
-export function actorOf(call: AnyCall): string {
-  return 'caller' in call ? (call.caller.person ?? call.caller.keyId) : call.actor;
+/** The audit entry of a change, such as `key.create`. Its author is a person, the id of a key, or `cli`. */
+export function audit(
+  { accessClock }: Pick<AccountOfCallDeps, 'accessClock'>,
+  call: AnyCall,
+  action: string,
+  target: string,
+  details: AuditEntry['details'] = {},
+): AuditEntry {
+  const actor = 'caller' in call ? (call.caller.person ?? call.caller.keyId) : call.actor;
+  return auditEntry(accessClock.now(), { actor }, { action, target, details });
 }

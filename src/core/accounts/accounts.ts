@@ -1,7 +1,7 @@
 /** Accounts: administrators create, name, limit, suspend and delete them. */
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { accountToChange, accountToRead } from '../access/account-of-call.ts';
+import { accountToChange, accountToRead, audit } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
 import { accountOrders, accountStates } from '../entities/account.ts';
 import { entitlementAt, isEntitled, trialMs } from '../entities/subscription.ts';
@@ -9,7 +9,7 @@ import { readLimits } from '../limits/messages.ts';
 import { newAccountId } from '../values/ids.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { checkFuture, checkText, nameTaken, required } from './checks.ts';
-import { type AccountsDeps, audit } from './deps.ts';
+import type { AccountsDeps } from './deps.ts';
 import { accountNow, describeAccount, describeTotals, limitNames } from './views.ts';
 
 export function accountFunctions(deps: AccountsDeps) {

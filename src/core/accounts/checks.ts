@@ -26,12 +26,7 @@ export function checkScopes<S extends string>(wanted: readonly string[], scopes:
 }
 
 export function checkAmount(text: string | undefined): NanoCredits {
-  try {
-    return parseCredits(required('amount', text));
-  } catch (error) {
-    if (error instanceof ParleyError) throw invalid('amount', error.message);
-    throw error;
-  }
+  return parseCredits(required('amount', text), 'amount');
 }
 
 export function checkOverlap(seconds = 0): number {

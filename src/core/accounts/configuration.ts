@@ -1,5 +1,6 @@
 /** Changes of the configuration file by operators. */
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { audit } from '../access/account-of-call.ts';
 import type { AdminCall } from '../access/call.ts';
 import {
   type ConfigurationEditor,
@@ -12,7 +13,7 @@ import { ParleyError } from '../values/errors.ts';
 import { present } from '../values/json.ts';
 import { invalid, readOneOf } from '../values/parameters.ts';
 import { checkText } from './checks.ts';
-import { type AccountsDeps, audit } from './deps.ts';
+import type { AccountsDeps } from './deps.ts';
 import { running } from './server.ts';
 
 /** Lines of a change, and characters of each, that the audit trail keeps. */

@@ -1,7 +1,7 @@
 /** Loads and adjustments of credits by administrators, and the ledger. */
 import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { accountToChange, accountToRead } from '../access/account-of-call.ts';
+import { accountToChange, accountToRead, audit } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
 import { nextMonthMs } from '../entities/count.ts';
 import type { LedgerEntry, StatementPeriod } from '../entities/ledger.ts';
@@ -12,7 +12,7 @@ import { present } from '../values/json.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { checkAmount, checkText, tooMuchTaken } from './checks.ts';
-import { type AccountsDeps, audit } from './deps.ts';
+import type { AccountsDeps } from './deps.ts';
 import { accountNow, describeEntry } from './views.ts';
 
 export function creditFunctions(deps: AccountsDeps) {

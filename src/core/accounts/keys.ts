@@ -5,7 +5,7 @@ import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type Key as KeyMessage, KeySchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts';
-import { accountToChange, accountToRead, ownKey } from '../access/account-of-call.ts';
+import { accountToChange, accountToRead, audit, ownKey } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall, Call } from '../access/call.ts';
 import { type NewKey, newKey } from '../access/new-key.ts';
 import { isLive, type Key } from '../entities/key.ts';
@@ -16,7 +16,7 @@ import type { Page } from '../values/parameters.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 import { checkFuture, checkOverlap, checkText } from './checks.ts';
-import { type AccountsDeps, audit } from './deps.ts';
+import type { AccountsDeps } from './deps.ts';
 import {
   adminScopesWithin,
   limitsWithin,

@@ -2,14 +2,14 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { AuditFilter } from '../entities/audit.ts';
-import type { EngineRequests } from '../entities/engine-requests.ts';
+import { modelTypes } from '../entities/model.ts';
 import {
   type CheckedEngine,
   type ConfigurationFile,
   checkedKinds,
+  type EngineRequests,
   type EngineState,
   type ModelState,
-  modelTypes,
   type ProgramState,
   type ServerDiagnostic,
   type ServerFacts,

@@ -9,7 +9,7 @@ import {
   UsageRecordSchema,
 } from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { type AccountRequest, accountToRead } from '../access/account-of-call.ts';
+import { type AccountRequest, accountToRead, audit } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
 import { keptMs } from '../entities/idempotency.ts';
 import {
@@ -34,7 +34,7 @@ import { present } from '../values/json.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { required } from './checks.ts';
-import { type AccountsDeps, audit } from './deps.ts';
+import type { AccountsDeps } from './deps.ts';
 
 /** Maximum number of records that one call removes, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;

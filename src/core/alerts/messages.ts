@@ -9,7 +9,6 @@ import {
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import type { Alert, AlertSettings, Destination, WaitingAddress } from '../entities/alert.ts';
 import { bounds, hasLength, isMailAddress, isWithin, matches } from '../values/bounds.ts';
-import { ParleyError } from '../values/errors.ts';
 import { present } from '../values/json.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
@@ -42,15 +41,10 @@ function readPercents(percents: readonly number[]): readonly number[] {
 }
 
 function readBalance(text: string | undefined): NanoCredits | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const amount = parseCredits(text);
-    if (amount > 0n) return amount;
-  } catch (error) {
-    if (!(error instanceof ParleyError)) throw error;
-    throw invalid('settings.balance_below', error.message);
-  }
-  throw invalid('settings.balance_below', '`settings.balance_below` must be above zero.');
+  const param = 'settings.balance_below';
+  const amount = text === undefined ? undefined : parseCredits(text, param);
+  if (amount === undefined || amount > 0n) return amount;
+  throw invalid(param, `\`${param}\` must be above zero.`);
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type AccountOfCallDeps,
   type AccountRequest,
   accountToChange,
-  actorOf,
+  audit,
 } from '../access/account-of-call.ts';
 import type { AnyCall } from '../access/call.ts';
 import type { SecretSeal } from '../access/sealed.ts';
@@ -19,7 +19,7 @@ import type {
   StoredAlertSettings,
   WaitingAddress,
 } from '../entities/alert.ts';
-import { type AuditEntry, auditEntry } from '../entities/audit.ts';
+import type { AuditEntry } from '../entities/audit.ts';
 import { hasAdminScope } from '../entities/key.ts';
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
@@ -79,7 +79,7 @@ export function alertsApi(deps: AlertsApiDeps) {
 
     async confirmMailAddress(request: AccountRequest & { readonly code: string }, call: AnyCall) {
       const { id } = await accountOf(request, call);
-      const auditOf = (details: AuditEntry['details']) => entryOf(deps, call, 'alerts.confirm', id, details);
+      const auditOf = (details: AuditEntry['details']) => audit(deps, call, 'alerts.confirm', id, details);
       return { address: await confirmations.confirm(id, request.code, auditOf) };
     },
 
@@ -106,7 +106,7 @@ async function setSettings(
   const wanted = request.settings && readAlertSettings(request.settings, deps.destinationRules);
   const { destination } = wanted ?? {};
   const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
-  const entry = entryOf(deps, call, 'alerts.set', account.id, details);
+  const entry = audit(deps, call, 'alerts.set', account.id, details);
   for (;;) {
     // Read first: an address that is confirmed meanwhile is in the settings.
     const waitingBefore = await alerts.waiting(account.id);
@@ -126,16 +126,6 @@ async function setSettings(
       ...(made !== undefined && { secret: made }),
     };
   }
-}
-
-function entryOf(
-  { clock }: AlertsApiDeps,
-  call: AnyCall,
-  action: string,
-  target: AccountId,
-  details: AuditEntry['details'],
-): AuditEntry {
-  return auditEntry(clock.now(), { actor: actorOf(call) }, { action, target, details });
 }
 
 /** False for an admin key that only reads. Who knows Slack's URL can post there. */

@@ -11,7 +11,7 @@ import { type CountedAmount, countedAmounts, periodEndMs } from '../entities/cou
 import { type Budgets, budgetNames, compactLimits, type Limits } from '../entities/limits.ts';
 import { readNetwork } from '../values/addresses.ts';
 import { bounds, hasLength, matches } from '../values/bounds.ts';
-import { ParleyError } from '../values/errors.ts';
+import type { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
 
@@ -62,14 +62,8 @@ function checkEntries(name: string, entries: readonly string[]): void {
 }
 
 function readBudget(of: string, name: string, text: string | undefined): NanoCredits | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const amount = parseCredits(text);
-    if (amount >= 0n) return amount;
-  } catch (error) {
-    if (!(error instanceof ParleyError)) throw error;
-    throw invalid(`limits.${of}.${name}`, error.message);
-  }
+  const amount = text === undefined ? undefined : parseCredits(text, `limits.${of}.${name}`);
+  if (amount === undefined || amount >= 0n) return amount;
   throw refused(`${of}.${name}`, 'must not be negative');
 }
 

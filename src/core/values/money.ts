@@ -27,8 +27,9 @@ export interface Price {
 /** Whole numbers of tokens, 0 or more. */
 export interface TokenCounts {
   readonly promptTokens: number;
+  /** Includes reasoning tokens. */
   readonly completionTokens: number;
-  /** The part of the prompt that the upstream read from its cache. */
+  /** The part of the prompt that the upstream read from its cache; undefined if it does not report it. */
   readonly cachedTokens?: number | undefined;
   /** Another part of the prompt, which the upstream wrote to its cache. */
   readonly cacheWriteTokens?: number | undefined;
@@ -47,27 +48,24 @@ const wholeDigitsMax = 10;
 /**
  * Parses an amount of credits such as `12`, `0.15` or `-3.000000001`, exactly. Accepts plain ASCII digits only: no
  * exponent, sign `+`, spaces or separators, and at most nine decimals.
+ * @param param the parameter that has the text. Default: none
  * @throws `invalid_parameter`
  */
-export function parseCredits(text: string): NanoCredits {
+export function parseCredits(text: string, param?: string): NanoCredits {
   const [, sign, whole, decimals = ''] = creditsPattern.exec(text) ?? [];
   if (whole === undefined) {
-    throw refused(
-      text,
-      'is not an amount of credits: write plain digits with a point for decimals, such as 0.15',
-    );
+    const form = 'write plain digits with a point for decimals, such as 0.15';
+    throw refused(text, `is not an amount of credits: ${form}`, param);
   }
   if (decimals.length > creditDecimals) {
-    throw refused(
-      text,
-      `has more than ${creditDecimals} decimals: the smallest amount is 0.000000001 credits`,
-    );
+    const least = 'the smallest amount is 0.000000001 credits';
+    throw refused(text, `has more than ${creditDecimals} decimals: ${least}`, param);
   }
   const significant = whole.replace(/^0+(?=\d)/, '');
-  if (significant.length > wholeDigitsMax) throw tooLarge(text);
+  if (significant.length > wholeDigitsMax) throw tooLarge(text, param);
   const magnitude = BigInt(significant + decimals.padEnd(creditDecimals, '0'));
   const amount = sign === '-' ? -magnitude : magnitude;
-  if (!isAmount(amount)) throw tooLarge(text);
+  if (!isAmount(amount)) throw tooLarge(text, param);
   return amount;
 }
 
@@ -130,17 +128,16 @@ function isAmount(value: bigint): value is NanoCredits {
   return -nanoCreditsMax <= value && value <= nanoCreditsMax;
 }
 
-function tooLarge(text: string): ParleyError {
-  return refused(
-    text,
-    `is outside the range of an amount: at most ${nanoCreditsMax / nanoCreditsPerCredit} credits`,
-  );
+function tooLarge(text: string, param: string | undefined): ParleyError {
+  const most = nanoCreditsMax / nanoCreditsPerCredit;
+  return refused(text, `is outside the range of an amount: at most ${most} credits`, param);
 }
 
 /** Shortens the text, which may be anything. */
-function refused(text: string, why: string): ParleyError {
+function refused(text: string, why: string, param: string | undefined): ParleyError {
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
-  return new ParleyError('invalid_parameter', { message: `${JSON.stringify(shown)} ${why}.` });
+  const message = `${JSON.stringify(shown)} ${why}.`;
+  return new ParleyError('invalid_parameter', { message, ...(param !== undefined && { param }) });
 }
 
 /** A bug of this program, not a mistake of the caller. */
