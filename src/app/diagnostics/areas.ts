@@ -1,9 +1,7 @@
 /** The areas of `parley doctor` and of the check of a running server. */
 import type * as z from 'zod';
 import type { Config, EngineConfig, ModelConfig } from '../../config/config.ts';
-import { anthropicEngine } from '../../config/schema/anthropic-engine.ts';
-import { openaiEngine } from '../../config/schema/openai-engine.ts';
-import { remoteEngine } from '../../config/schema/remote-engine.ts';
+import { anthropicEngine, openaiEngine, remoteEngine } from '../../config/schema/upstream-engine.ts';
 import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { invalid } from '../../core/values/parameters.ts';

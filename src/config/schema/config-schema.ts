@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import { readNetwork } from '../../core/values/addresses.ts';
 import { isMailAddress } from '../../core/values/bounds.ts';
 import { engines } from './engines.ts';
 import { models, name } from './models.ts';
 import { oidc } from './oidc.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
-import { group, oneOf, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { group, network, oneOf, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
 import { store } from './store.ts';
 import { apiKeySettings, httpUrl } from './upstream-engine.ts';
 
@@ -110,16 +109,9 @@ const log = group({
   .prefault({})
   .describe('The log: JSON lines on standard error.');
 
-const networkAllowed = 'an address or a network such as 10.0.0.0/8';
-
 const alerts = group({
   allowedNetworks: z
-    .array(
-      z
-        .string({ error: networkAllowed })
-        .refine((text) => readNetwork(text) !== undefined, { error: networkAllowed }),
-      { error: 'a list of networks such as 10.0.0.0/8' },
-    )
+    .array(network, { error: 'a list of networks such as 10.0.0.0/8' })
     .max(100, { error: 'at most 100 networks' })
     .default([])
     .describe(

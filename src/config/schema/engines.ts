@@ -1,10 +1,8 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
-import { anthropicEngine } from './anthropic-engine.ts';
-import { openaiEngine } from './openai-engine.ts';
 import { processEngine } from './process-engine.ts';
-import { remoteEngine } from './remote-engine.ts';
 import { engineOf, group, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { anthropicEngine, openaiEngine, remoteEngine } from './upstream-engine.ts';
 
 const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
 const { firstByteMs, totalMs, keepAliveMs, outputLimit } = processEngine.shape;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { fallbackReasons } from '../../core/entities/model.ts';
+import { fallbackReasons, modelTypes } from '../../core/entities/model.ts';
 import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
 import { group, oneOf, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
@@ -174,7 +174,6 @@ const chatModel = group({
     ),
 }).describe('A chat model. It costs prepaid credits.');
 
-const modelTypes = ['speech', 'transcription', 'chat'] as const;
 const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, chatModel], {
   error: (issue) =>
     issue.code === 'invalid_union' ? `one of ${modelTypes.join(', ')}` : 'a map of settings',

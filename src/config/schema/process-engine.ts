@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { openaiEngine } from './openai-engine.ts';
 import { engineOf, group, text, wholeNumber } from './setting-types.ts';
-import { modelNames } from './upstream-engine.ts';
+import { modelNames, openaiEngine } from './upstream-engine.ts';
 
 const day = 86_400_000;
 const mebibyte = 1_048_576;

@@ -1,7 +1,7 @@
 /** The port: its address, its protection, and its limits for clients. */
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { group, oneOf, path, text, wholeNumber } from './setting-types.ts';
+import { group, network, oneOf, path, text, wholeNumber } from './setting-types.ts';
 
 const hour = 3_600_000;
 const mebibyte = 1_048_576;
@@ -12,16 +12,6 @@ const hostName =
 const host = z
   .string({ error: hostAllowed })
   .refine((name) => isIP(name) !== 0 || hostName.test(name), { error: hostAllowed });
-
-const networksAllowed = 'a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8';
-const network = z.string({ error: networksAllowed }).refine(isNetwork, { error: networksAllowed });
-
-/** Whether a text is an IP address, or a network of them in CIDR. */
-function isNetwork(text: string): boolean {
-  const [, address = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  const family = isIP(address);
-  return family !== 0 && Number(prefix) <= (family === 4 ? 32 : 128);
-}
 
 export const server = group({
   host: host
@@ -54,7 +44,7 @@ export const server = group({
       'Those of one address (of one /64 for IPv6), which make room for each other in the same way. Trusted proxies have no such limit.',
     ),
   trustedProxies: z
-    .array(network, { error: networksAllowed })
+    .array(network, { error: 'a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8' })
     .default([])
     .describe(
       'Addresses and networks of your reverse proxies, such as 127.0.0.1 or 10.0.0.0/8. The address of a client is then the one that the proxy names, for every limit by address. Default: none, since anyone could name any address.',

@@ -3,6 +3,7 @@
  * an unknown name in a group, it lists the allowed names.
  */
 import * as z from 'zod';
+import { readNetwork } from '../../core/values/addresses.ts';
 
 /** A whole number from `min` to `max`. */
 export function wholeNumber(min: number, max: number) {
@@ -21,6 +22,13 @@ export function text(pattern: RegExp, allowed: string) {
 export function path(allowed = 'the path of a file (in quotes if it is all digits)') {
   return text(/^[^\0]*\S[^\0]*$/, allowed);
 }
+
+const networkAllowed = 'an address or a network such as 10.0.0.0/8';
+
+/** An IP address, or a network of them in CIDR. */
+export const network = z
+  .string({ error: networkAllowed })
+  .refine((text) => readNetwork(text) !== undefined, { error: networkAllowed });
 
 /** One of a few words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
