@@ -1,7 +1,6 @@
 import type { LiveMedia } from '../core/realtime/service.ts';
 import { loadFilter } from '../media/encoders/resample-filter.ts';
-import { decoderOpener } from '../media/live-decoder.ts';
-import { encoderOpener } from '../media/raw-audio.ts';
+import { decoderOpener, encoderOpener } from '../media/raw-audio.ts';
 import { openVoiceDetector } from '../media/voice-detector.ts';
 import { uploadSpeaker } from './upload-speaker.ts';
 

@@ -1,13 +1,18 @@
-/** Samples without a file around them: in WAV files, and at the rates of clients. */
-import type { AudioEncoding, OpenEncoder } from '../core/entities/live.ts';
-import type { RawAudio } from '../core/entities/raw-audio.ts';
+/** Samples without a file around them: in WAV files, of live clients and upstreams, and at the rates of clients. */
+import {
+  type AudioDecoder,
+  type AudioEncoding,
+  liveSampleRate,
+  type OpenDecoder,
+  type OpenEncoder,
+  type RawAudio,
+} from '../core/entities/live.ts';
 import { joinBytes } from './encoders/encoder.ts';
 import { littleEndianBytes, pcmSampleRate } from './encoders/pcm.ts';
 import { Resampler } from './encoders/resample.ts';
 import { loadFilter, type RunFilter } from './encoders/resample-filter.ts';
 import { readWavHead, wavHeader } from './encoders/wav.ts';
-import { alawByte, g711SampleRate, mulawByte } from './g711.ts';
-import { pcmReader } from './live-decoder.ts';
+import { alawByte, alawSamples, g711SampleRate, mulawByte, mulawSamples } from './g711.ts';
 
 /** The encodings as headers of WAV files state them. */
 const wavEncodings: Readonly<Record<AudioEncoding, { encoding: number; bitsPerSample: number }>> = {
@@ -57,5 +62,61 @@ export function encoderOpener(run: RunFilter): OpenEncoder {
     const resampler = new Resampler(pcmSampleRate, g711SampleRate, run);
     const toByte = encoding === 'mulaw' ? mulawByte : alawByte;
     return (bytes) => Uint8Array.from(resampler.process(read(bytes)), toByte);
+  };
+}
+
+/** Converts the audio of a live client to samples of 16 kHz. @param run resamples */
+export function decoderOpener(run: RunFilter): OpenDecoder {
+  return (encoding, sampleRate) => {
+    const read = readers[encoding]();
+    if (sampleRate === liveSampleRate) return read;
+    const resampler = new Resampler(sampleRate, liveSampleRate, run);
+    return (bytes) => resampler.process(read(bytes));
+  };
+}
+
+const readers: Readonly<Record<AudioEncoding, () => AudioDecoder>> = {
+  pcm16: pcmReader,
+  mulaw: () => (bytes) => Int16Array.from(bytes, (byte) => mulawSamples[byte] ?? 0),
+  alaw: () => (bytes) => Int16Array.from(bytes, (byte) => alawSamples[byte] ?? 0),
+};
+
+/** Little-endian. */
+function pcmReader(): AudioDecoder {
+  let half: number | undefined;
+  return (bytes) => {
+    const first = half === undefined ? 0 : 1;
+    const all = new Uint8Array(first + bytes.length);
+    if (half !== undefined) all[0] = half;
+    all.set(bytes, first);
+    half = all.length % 2 === 1 ? all.at(-1) : undefined;
+    return new Int16Array(all.buffer, 0, all.length >> 1);
+  };
+}
+
+/** PCM of 16 bits at 24 kHz, or G.711 at 8 kHz: mu-law or A-law. */
+export type UpstreamFormat = 'pcm' | 'pcmu' | 'pcma';
+
+/** Converts live speech to the audio that an upstream takes. */
+export interface UpstreamEncoder {
+  encode(samples: Int16Array): Uint8Array;
+  /** The rest. Call once, last. */
+  finish(): Uint8Array;
+}
+
+const writers: Readonly<Record<UpstreamFormat, (samples: Int16Array) => Uint8Array>> = {
+  pcm: littleEndianBytes,
+  pcmu: (samples) => Uint8Array.from(samples, mulawByte),
+  pcma: (samples) => Uint8Array.from(samples, alawByte),
+};
+
+/** Returns a function that opens an encoder for a turn. */
+export async function loadUpstreamEncoder(format: UpstreamFormat): Promise<() => UpstreamEncoder> {
+  const rate = format === 'pcm' ? pcmSampleRate : g711SampleRate;
+  const write = writers[format];
+  const run = await loadFilter();
+  return () => {
+    const resampler = new Resampler(liveSampleRate, rate, run);
+    return { encode: (samples) => write(resampler.process(samples)), finish: () => write(resampler.flush()) };
   };
 }

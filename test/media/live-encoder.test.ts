@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runInJavaScript } from '../../src/media/encoders/resample-filter.ts';
-import { decoderOpener } from '../../src/media/live-decoder.ts';
-import { encoderOpener } from '../../src/media/raw-audio.ts';
+import { decoderOpener, encoderOpener } from '../../src/media/raw-audio.ts';
 
 const liveDecoder = decoderOpener(runInJavaScript);
 const liveEncoder = encoderOpener(runInJavaScript);

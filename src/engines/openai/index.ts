@@ -1,6 +1,6 @@
 import type { VoiceList } from '../../core/entities/engine.ts';
 import { createDurationProbe } from '../../media/probing/probe.ts';
-import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/upstream-encoder.ts';
+import { loadUpstreamEncoder, type UpstreamFormat } from '../../media/raw-audio.ts';
 import { answerBytesMax } from '../answer-limits.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';

@@ -3,7 +3,7 @@ import type { RawData, WebSocket } from 'ws';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { wellFormedJson } from '../../../core/values/json.ts';
 import { OwnSignal } from '../../../core/values/signal.ts';
-import type { UpstreamEncoder, UpstreamFormat } from '../../../media/upstream-encoder.ts';
+import type { UpstreamEncoder, UpstreamFormat } from '../../../media/raw-audio.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { ConnectionError, malformedResponse } from '../errors.ts';
 import { settingsEvent, type UpstreamEvent, type UpstreamTurnEvent, upstreamEvent } from './events.ts';

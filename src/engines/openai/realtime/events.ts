@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { JsonScan } from '../../../codec/json-scan.ts';
 import { isObject } from '../../../core/values/json.ts';
-import type { UpstreamFormat } from '../../../media/upstream-encoder.ts';
+import type { UpstreamFormat } from '../../../media/raw-audio.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
 

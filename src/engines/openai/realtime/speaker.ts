@@ -9,7 +9,7 @@ import {
   type Samples,
 } from '../../../core/entities/live.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
-import type { UpstreamEncoder } from '../../../media/upstream-encoder.ts';
+import type { UpstreamEncoder } from '../../../media/raw-audio.ts';
 import { KeptSpeech } from '../../kept-speech.ts';
 import { timeUp } from '../errors.ts';
 import { Connection, type RelayDeps, type RelayedTurn } from './connection.ts';
