@@ -4,7 +4,8 @@ import { accountOrders, accountStates } from '../../src/core/entities/account.ts
 import { entrySections } from '../../src/core/entities/configuration.ts';
 import { audioFormats } from '../../src/core/entities/engine.ts';
 import { adminScopes, scopes } from '../../src/core/entities/key.ts';
-import { checkedKinds, modelTypes } from '../../src/core/entities/server.ts';
+import { modelTypes } from '../../src/core/entities/model.ts';
+import { checkedKinds } from '../../src/core/entities/server.ts';
 import { operations, recordStates, topMeasures, totalDimensions } from '../../src/core/entities/usage.ts';
 import { bounds } from '../../src/core/values/bounds.ts';
 

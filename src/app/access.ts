@@ -7,7 +7,7 @@ import { People, ruleId } from '../core/access/people.ts';
 import { Sessions } from '../core/access/sessions.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
 import { Rates } from '../core/entities/rates.ts';
-import type { RequestObserver } from '../core/entities/request-observer.ts';
+import type { RequestObserver } from '../core/entities/usage.ts';
 import type { SignIn } from '../transports/rest/sign-in-routes.ts';
 import type { Base } from './base.ts';
 

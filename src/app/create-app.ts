@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
-import type { RequestObserver } from '../core/entities/request-observer.ts';
 import type { Store } from '../core/entities/store.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
+import type { RequestObserver } from '../core/entities/usage.ts';
 import type { Services } from '../core/services.ts';
 import type { PageFiles } from '../transports/rest/page-routes.ts';
 import { openAccess } from './access.ts';

@@ -4,7 +4,7 @@
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { RequestObserver } from '../core/entities/request-observer.ts';
+import type { RequestObserver } from '../core/entities/usage.ts';
 import { returnFreedMemory } from '../store/sqlite/freed-memory.ts';
 
 /**

@@ -9,7 +9,7 @@ import { DialectOperations } from '../core/chat/dialect.ts';
 import { ReasoningSeal } from '../core/chat/reasoning.ts';
 import { ChatOperations } from '../core/chat/service.ts';
 import { completions } from '../core/completions/dialect.ts';
-import type { Guard } from '../core/entities/guard.ts';
+import type { Guard } from '../core/entities/engine.ts';
 import type { ServerFacts } from '../core/entities/server.ts';
 import { Idempotency } from '../core/idempotency/idempotency.ts';
 import { messages } from '../core/messages/dialect.ts';

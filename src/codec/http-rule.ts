@@ -1,6 +1,16 @@
 /** The REST path of an RPC, from its `google.api.http` option. */
-import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf';
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodUnary,
+  getOption,
+  hasOption,
+  type JsonValue,
+  type MessageShape,
+} from '@bufbuild/protobuf';
 import { http } from '../../gen/google/api/annotations_pb.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import { jsonCodec } from './codec.ts';
 
 export interface HttpRule {
   readonly verb: 'GET' | 'POST';
@@ -27,4 +37,27 @@ export function httpRule(method: DescMethod): HttpRule {
     return rest ? '*' : `:${field}`;
   });
   return { verb: pattern.case === 'get' ? 'GET' : 'POST', path, pathFields, body, responseBody };
+}
+
+interface ResponseBodyCodec<T> {
+  /** @throws `internal_error` if the field that is the body is not set */
+  encode(response: T): JsonValue;
+}
+
+export function responseBodyCodec<O extends DescMessage>(
+  method: DescMethodUnary<DescMessage, O>,
+): ResponseBodyCodec<MessageShape<O>> {
+  const { responseBody } = httpRule(method);
+  const { output } = method;
+  if (responseBody === '') return jsonCodec(output);
+  const field = output.fields.find(({ name }) => name === responseBody);
+  if (field?.fieldKind !== 'message') throw new Error(`${output.typeName} has no message ${responseBody}`);
+  const codec = jsonCodec(field.message);
+  return {
+    encode: (response) => {
+      const member: unknown = Reflect.get(response, field.localName);
+      if (member === undefined) throw new ParleyError('internal_error');
+      return codec.encode(member as MessageShape<DescMessage>);
+    },
+  };
 }

@@ -1,9 +1,7 @@
 import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { AlertObserver } from '../core/entities/alert.ts';
-import type { EndedEngineRequest, EngineRequests } from '../core/entities/engine-requests.ts';
-import type { RequestObserver } from '../core/entities/request-observer.ts';
-import type { ProgramState } from '../core/entities/server.ts';
-import type { RecordEnd, RecordStart } from '../core/entities/usage.ts';
+import type { EndedEngineRequest, EngineRequests, ProgramState } from '../core/entities/server.ts';
+import type { RecordEnd, RecordStart, RequestObserver } from '../core/entities/usage.ts';
 import {
   durationBuckets,
   firstOutputBuckets,

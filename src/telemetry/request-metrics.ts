@@ -1,6 +1,5 @@
 import { Counter, Gauge, type Metric, type Registry } from 'prom-client';
-import type { RequestObserver } from '../core/entities/request-observer.ts';
-import type { Operation, RecordEnd, RecordStart } from '../core/entities/usage.ts';
+import type { Operation, RecordEnd, RecordStart, RequestObserver } from '../core/entities/usage.ts';
 import { type NanoCredits, nanoCreditsPerCredit } from '../core/values/money.ts';
 
 export const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];

@@ -14,7 +14,7 @@ import { Unsettled } from '../../src/core/billing/unsettled.ts';
 import type { Count } from '../../src/core/entities/count.ts';
 import type { Scope } from '../../src/core/entities/key.ts';
 import { Rates } from '../../src/core/entities/rates.ts';
-import type { RequestObserver } from '../../src/core/entities/request-observer.ts';
+import type { RequestObserver } from '../../src/core/entities/usage.ts';
 import { toParleyError } from '../../src/core/values/errors.ts';
 import { newRequestId } from '../../src/core/values/ids.ts';
 import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/values/money.ts';

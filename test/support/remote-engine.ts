@@ -1,7 +1,7 @@
 /** Another Parley as an engine, and its messages to the operator. */
 import { create } from '@bufbuild/protobuf';
 import { type ChatCompletionParams, ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { remoteEngine } from '../../src/config/schema/remote-engine.ts';
+import { remoteEngine } from '../../src/config/schema/upstream-engine.ts';
 import type { SpeechEngine, TranscriptionEngine } from '../../src/core/entities/engine.ts';
 import { createOpenAiEngine, type OpenAiSettings } from '../../src/engines/openai/index.ts';
 import { inMessages, type MessageChat } from './message-chat.ts';

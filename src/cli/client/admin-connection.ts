@@ -16,7 +16,7 @@ import { dataFolderError, folderIsMissing } from './data-folder.ts';
 import { withAdvice } from './failed-call.ts';
 import { readServerFile } from './server-file.ts';
 
-export { responseBodyCodec } from '../../codec/response-body.ts';
+export { responseBodyCodec } from '../../codec/http-rule.ts';
 export { adminMethods } from '../../core/services.ts';
 
 export interface AdminConnectionOptions {

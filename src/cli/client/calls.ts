@@ -5,7 +5,7 @@ export { TranscriptionService } from '../../../gen/parley/audio/v1/transcription
 export { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 export { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 export { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
-export { responseBodyCodec } from '../../codec/response-body.ts';
+export { responseBodyCodec } from '../../codec/http-rule.ts';
 export { clientServer } from './chosen-server.ts';
 export { openLiveAudio } from './live-audio.ts';
 export { openSpeaker } from './speaker.ts';

@@ -5,11 +5,16 @@
 
 import { type CountedAmount, fairUseCount, type UnitAmounts } from '../entities/count.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
-import type { RequestObserver } from '../entities/request-observer.ts';
+import { ratedTokens } from '../entities/rates.ts';
 import type { Hold, LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
-import { ratedTokens } from '../entities/shared-rates.ts';
 import type { Store } from '../entities/store.ts';
-import { answered, type RecordEnd, type RecordStart, type TokenUsage } from '../entities/usage.ts';
+import {
+  answered,
+  type RecordEnd,
+  type RecordStart,
+  type RequestObserver,
+  type TokenUsage,
+} from '../entities/usage.ts';
 import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import { limitError } from '../limits/refusals.ts';

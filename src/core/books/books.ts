@@ -3,8 +3,7 @@
  * PostgreSQL. The rules check everything first, then change the rows.
  */
 import type { Count, CountedAmount } from '../entities/count.ts';
-import type { Meter } from '../entities/rates.ts';
-import type { RateUse } from '../entities/shared-rates.ts';
+import type { Meter, RateUse } from '../entities/rates.ts';
 import type { AccountId } from '../values/ids.ts';
 
 /** The credits of an account. */

@@ -1,7 +1,6 @@
 /** Rates in the form that the rules of money read and change. */
-import type { Meter } from '../entities/rates.ts';
+import type { Meter, RatedOwner, RateUse, SharedRate, WantedRates } from '../entities/rates.ts';
 import type { LimitReached } from '../entities/reservation.ts';
-import type { RatedOwner, RateUse, SharedRate, WantedRates } from '../entities/shared-rates.ts';
 import { type Books, none } from './books.ts';
 
 /** The rates of all servers before a request. */

@@ -1,7 +1,7 @@
 /** Ends requests: their spending, and the release of their reservations. */
 import type { CountedAmount } from '../entities/count.ts';
 import type { LedgerEntry } from '../entities/ledger.ts';
-import { ratedTokens } from '../entities/shared-rates.ts';
+import { ratedTokens } from '../entities/rates.ts';
 import type { Operation, RecordEnd, RecordStart } from '../entities/usage.ts';
 import { debitEntryId } from '../values/ids.ts';
 import { nanoCredits } from '../values/money.ts';

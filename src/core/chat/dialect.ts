@@ -1,7 +1,14 @@
 /** Other forms of a chat: an API converts its parameters to those of a chat, and builds its answer from the chunks. */
-import type { Message } from '@bufbuild/protobuf';
-import type { ChatCompletionChunk, ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { create, type Message } from '@bufbuild/protobuf';
+import {
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  type ChatCompletionParams,
+  type ChatMessage,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
+import type { ChatAnswer } from '../entities/chat-answer.ts';
+import { contentText } from '../entities/chat-text.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { AnswerForm, Idempotency } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';
@@ -9,7 +16,6 @@ import { ParleyError, toParleyError } from '../values/errors.ts';
 import type { Labels } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import { breathe } from '../values/soon.ts';
-import { asChunk } from './answer-as-chunk.ts';
 import { placeOf, systemFirst } from './chat-messages.ts';
 import { AnswerReasoning, type OpenReasoning, type ReasoningSeal } from './reasoning.ts';
 import type { ChatOperations } from './service.ts';
@@ -189,4 +195,30 @@ export type OperationsOf<D> =
 function named<Params extends Asked>(params: Params | undefined): Params {
   if (params?.model !== undefined) return params;
   throw new ParleyError('missing_model', { param: 'model' });
+}
+
+/** A plain answer as the only chunk of a stream. */
+export function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
+  const { model, usage, serviceTier, choices } = completion;
+  return create(ChatCompletionChunkSchema, {
+    model,
+    usage,
+    serviceTier,
+    choices: choices.map(({ index, message, logprobs, finishReason, other }) => ({
+      index,
+      logprobs,
+      finishReason,
+      other,
+      delta: message && deltaOf(message),
+    })),
+  });
+}
+
+function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
+  return {
+    content: contentText(content),
+    refusal,
+    other,
+    toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
+  };
 }

@@ -4,7 +4,7 @@
  */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Affordable } from '../limits/affordable.ts';
-import { contextLengthExceeded } from '../values/context-length.ts';
+import { contextLengthExceeded } from '../values/errors.ts';
 import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
 import { leastLimit } from './output-limit.ts';

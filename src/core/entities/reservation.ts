@@ -1,9 +1,10 @@
+import type { ReachedLimit } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
 import type { NanoCredits, Price } from '../values/money.ts';
 import type { Soon } from '../values/soon.ts';
 import type { Count, CountedAmount, CountedUnit } from './count.ts';
 import type { ClaimEnd } from './idempotency.ts';
-import type { SharedRate, WantedRates } from './shared-rates.ts';
+import type { SharedRate, WantedRates } from './rates.ts';
 import type { RecordEnd, RecordStart } from './usage.ts';
 
 /** Credits that a chat request holds while it runs, and the prices at its start. */
@@ -22,23 +23,14 @@ export interface Reservation {
   readonly policyVersion?: bigint | undefined;
 }
 
-/** The limit that a request does not fit into. */
-export interface LimitReached {
+/** The limit that a request does not fit into. Its owner may be a key before its first rotation; its period is set for counts only. */
+export interface LimitReached extends ReachedLimit {
   readonly kind: 'limit_reached';
-  /** The id of an account, or that of a key before its first rotation. */
-  readonly owner: string;
   /**
    * `balance` is the credits of the account, `credits` a budget. `requests` and `tokens` are per minute, `running` is
    * the number at once.
    */
   readonly unit: CountedUnit | 'balance' | 'requests' | 'running' | 'tokens';
-  /** Set for counts only. */
-  readonly period?: string;
-  /** The amount that the request needs. */
-  readonly amount: bigint;
-  readonly limit: bigint;
-  /** Amount that others have used and reserved. */
-  readonly taken: bigint;
 }
 
 /** The reason why nothing was reserved. `policy_changed`: the key holder is outdated, and its rights must be checked again. */

@@ -1,7 +1,8 @@
 import type { Diagnostic } from '../values/diagnostics.ts';
+import type { ErrorCode } from '../values/errors.ts';
 import type { Price } from '../values/money.ts';
 import type { ConfigurationEditor } from './configuration.ts';
-import type { EngineRequests } from './engine-requests.ts';
+import type { CatalogModel } from './model.ts';
 
 /** A program that Parley starts and ends. */
 export interface ProgramState {
@@ -86,13 +87,10 @@ export interface CheckedEngine {
   readonly kind: (typeof checkedKinds)[number];
   readonly url: string;
   readonly apiKey: string | undefined;
-  readonly models: readonly { readonly name: string; readonly type: ModelType }[];
+  readonly models: readonly { readonly name: string; readonly type: CatalogModel['type'] }[];
   /** Whether to ask chat models for one token. */
   readonly asksChat: boolean;
 }
-
-export const modelTypes = ['speech', 'transcription', 'chat'] as const;
-type ModelType = (typeof modelTypes)[number];
 
 export interface CheckedEngineFindings {
   readonly diagnostics: readonly ServerDiagnostic[];
@@ -113,4 +111,37 @@ export interface ServerFacts {
   readonly editor?: ConfigurationEditor | undefined;
   /** Checks the engines, the database and the machine. Takes at most 10 seconds and costs nothing. */
   diagnose(): Promise<readonly ServerDiagnostic[]>;
+}
+
+/** `refused`: for something in the request; `cancelled`: its client left. */
+export type EngineOutcome = 'ok' | 'failed' | 'refused' | 'cancelled';
+
+export interface EndedEngineRequest {
+  readonly engine: string;
+  readonly model: string;
+  readonly outcome: EngineOutcome;
+  /** From the request to the first part of the answer; undefined without output. */
+  readonly firstOutputMs: number | undefined;
+  /** From the request to the end of the answer, including waits for a slow client. */
+  readonly durationMs: number;
+}
+
+export interface EngineFailure {
+  readonly atMs: number;
+  readonly model: string;
+  readonly code: ErrorCode;
+  /** For operators, as in the log. */
+  readonly reason: string;
+}
+
+/** The running requests of an engine, and those that ended a short time ago. */
+export interface EngineRequests {
+  readonly running: number;
+  readonly ended: number;
+  /** Those of `ended` that failed. */
+  readonly failed: number;
+  /** Times of those of `ended` that have output; undefined if there is none. */
+  readonly firstOutputMs: { readonly median: number; readonly p95: number } | undefined;
+  /** Undefined if none has failed since the server started. */
+  readonly lastFailure: EngineFailure | undefined;
 }

@@ -1,6 +1,6 @@
 import { errorTable, type ReachedLimit } from '../values/errors.ts';
 import type { AccountId, KeyId, RequestId } from '../values/ids.ts';
-import type { NanoCredits } from '../values/money.ts';
+import type { NanoCredits, TokenCounts } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/parameters.ts';
 import type { Signal } from '../values/signal.ts';
 import type { AuditEntry } from './audit.ts';
@@ -106,14 +106,7 @@ export interface RecordedLimit extends Omit<ReachedLimit, 'owner'> {
   readonly owner: 'account' | 'key' | 'end_user';
 }
 
-export interface TokenUsage {
-  readonly promptTokens: number;
-  /** The part of the prompt that the upstream read from its cache; undefined if it does not report it. */
-  readonly cachedTokens?: number | undefined;
-  /** Another part of the prompt, which the upstream wrote to its cache. */
-  readonly cacheWriteTokens?: number | undefined;
-  /** Includes reasoning tokens. */
-  readonly completionTokens: number;
+export interface TokenUsage extends TokenCounts {
   readonly totalTokens: number;
   readonly source: 'reported' | 'estimated';
 }
@@ -259,4 +252,18 @@ export interface UsageStore {
   prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned>;
   /** Removes old counts of the next end users. Returns the place to go on from, or undefined at the end. */
   pruneEndUsers(cut: EndUserCut): Promise<string | undefined>;
+}
+
+/** Observes requests for metrics. Runs within each request, so it must be fast and must not throw. */
+export interface RequestObserver {
+  /** A request with a valid key has arrived. */
+  began(start: RecordStart): void;
+  /** The request holds credits. */
+  held(amount: NanoCredits): void;
+  /** The request has ended and its record is written. `held` is the released hold. */
+  ended(start: RecordStart, end: RecordEnd, held: NanoCredits | undefined): void;
+  /** A turn of live speech has its text, this long after its last audio. */
+  recognised(delayMs: number): void;
+  /** A request without a valid key was refused. */
+  refusedKey(wire: Wire): void;
 }

@@ -3,9 +3,15 @@
 import { rateExcess, tokensExcess } from '../books/rates.ts';
 import { type Count, type CountedAmount, countedAmounts, type UnitAmounts } from '../entities/count.ts';
 import type { Limited, Limits } from '../entities/limits.ts';
-import { type Meter, minuteMs, type Rates } from '../entities/rates.ts';
+import {
+  type Meter,
+  minuteMs,
+  type RatedOwner,
+  type Rates,
+  type SharedRate,
+  type WantedRates,
+} from '../entities/rates.ts';
 import type { LimitReached } from '../entities/reservation.ts';
-import type { RatedOwner, SharedRate, WantedRates } from '../entities/shared-rates.ts';
 import type { Operation } from '../entities/usage.ts';
 import { isWithinAddresses } from '../values/addresses.ts';
 import type { Clock } from '../values/clock.ts';
@@ -258,11 +264,7 @@ function tokensReached({ owner, limit, left }: Rate, needed: number): LimitReach
 
 /** The rate of a unit with the smallest rest. */
 export function tightest(rates: readonly Rate[], unit: Rate['unit']): Rate | undefined {
-  let least: Rate | undefined;
-  for (const rate of rates) {
-    if (rate.unit === unit && (least === undefined || rate.left < least.left)) least = rate;
-  }
-  return least;
+  return leastLeft(rates.filter((rate) => rate.unit === unit));
 }
 
 function leastLeft<T extends { readonly left: number | bigint }>(all: readonly T[]): T | undefined {

@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { ChatCompletionParamsSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import type { Guard, GuardedChat } from '../../core/entities/guard.ts';
+import type { Guard, GuardedChat } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { briefError } from '../../core/values/failure-log.ts';
 import { isObject, wellFormedJson } from '../../core/values/json.ts';

@@ -1,5 +1,5 @@
 /** Generates text with llama.cpp: several answers in turns, each in a sequence of its own. */
-import { contextLengthExceeded } from '../../core/values/context-length.ts';
+import { contextLengthExceeded } from '../../core/values/errors.ts';
 import { OneAtATime } from '../model-server.ts';
 import type { Addon, Context, Sampler, Weights } from './addon.ts';
 

@@ -1,7 +1,7 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChunkLayout } from '../../codec/spliced-chunk.ts';
-import { asChunk } from '../../core/chat/answer-as-chunk.ts';
 import { checkWhole } from '../../core/chat/checks.ts';
+import { asChunk } from '../../core/chat/dialect.ts';
 import { type ChatAnswer, type ChatChunk, messageChunk } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
 import { StreamChoices } from '../../core/entities/stream-choices.ts';

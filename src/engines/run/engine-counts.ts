@@ -3,7 +3,7 @@ import type {
   EngineFailure,
   EngineOutcome,
   EngineRequests,
-} from '../../core/entities/engine-requests.ts';
+} from '../../core/entities/server.ts';
 import type { Clock } from '../../core/values/clock.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { briefError } from '../../core/values/failure-log.ts';

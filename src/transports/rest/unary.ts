@@ -14,11 +14,9 @@ import {
 } from '@bufbuild/protobuf';
 import { jsonCodec } from '../../codec/codec.ts';
 import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
-import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
-import { responseBodyCodec } from '../../codec/response-body.ts';
+import { type HttpRule, httpRule, responseBodyCodec } from '../../codec/http-rule.ts';
 import { notAField, refuseUnknownMembers, unknownField } from '../../codec/unknown-fields.ts';
-import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
-import { isStrict } from '../../core/rpcs.ts';
+import { type AdminRpc, isStrict, type UnaryRpc } from '../../core/rpcs.ts';
 import { invalid } from '../../core/values/parameters.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { refuseNonFinite } from '../refusals.ts';

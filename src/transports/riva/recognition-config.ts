@@ -1,8 +1,7 @@
 /** Reads the configuration of audio that a client of Riva sends. */
 import type { RecognitionConfig } from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
 import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
-import type { AudioEncoding as RawEncoding } from '../../core/entities/live.ts';
-import type { RawForm } from '../../core/entities/raw-audio.ts';
+import type { AudioEncoding as RawEncoding, RawForm } from '../../core/entities/live.ts';
 import { sampleRateOf } from '../../core/realtime/transcribe-request.ts';
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { invalidInput } from '../../core/values/parameters.ts';

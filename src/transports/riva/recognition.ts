@@ -15,7 +15,7 @@ import {
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { ListModelsRequestSchema } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from '../../core/access/call.ts';
-import type { RawAudio } from '../../core/entities/raw-audio.ts';
+import type { RawAudio } from '../../core/entities/live.ts';
 import type { Services } from '../../core/services.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { checkedConfig, inOwnTerms, languageOf, rawEncodingOf, rawFormOf } from './recognition-config.ts';

@@ -4,7 +4,7 @@
  */
 import { RivaSpeechRecognition } from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
 import { RivaSpeechSynthesis } from '../../../gen/nvidia/riva/tts/riva_tts_pb.ts';
-import type { RawAudio } from '../../core/entities/raw-audio.ts';
+import type { RawAudio } from '../../core/entities/live.ts';
 import { type Rpc, session, unary } from '../../core/rpcs.ts';
 import type { Services } from '../../core/services.ts';
 import { singly } from '../../core/values/batches.ts';

@@ -10,7 +10,7 @@ import {
 import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
 import type { RequestId } from '../../../gen/nvidia/riva/riva_common_pb.ts';
 import type { Call } from '../../core/access/call.ts';
-import type { RawAudio, RawForm } from '../../core/entities/raw-audio.ts';
+import type { RawAudio, RawForm } from '../../core/entities/live.ts';
 import type { LiveSession } from '../../core/realtime/live-session.ts';
 import type { SessionReport } from '../../core/realtime/reports.ts';
 import { checkedAudio, feed, sampleRateOf, toDetection } from '../../core/realtime/transcribe-request.ts';

@@ -12,7 +12,7 @@ import {
 import { ListSpeechModelsRequestSchema, type Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import type { Call } from '../../core/access/call.ts';
-import type { RawAudio } from '../../core/entities/raw-audio.ts';
+import type { RawAudio } from '../../core/entities/live.ts';
 import { sampleRateOf } from '../../core/realtime/transcribe-request.ts';
 import type { Services } from '../../core/services.ts';
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';

@@ -1,6 +1,5 @@
 /** Finds out whether an upstream refuses a prompt because it is too long. Servers say so in many ways. */
-import { contextLengthExceeded } from '../../../core/values/context-length.ts';
-import type { ErrorDetails, ParleyError } from '../../../core/values/errors.ts';
+import { contextLengthExceeded, type ErrorDetails, type ParleyError } from '../../../core/values/errors.ts';
 
 /** Names of the error in its `code` or `type`: of OpenAI and its like, and of llama.cpp. */
 const names = /"(context_length_exceeded|exceed_context_size_error)"/;

@@ -3,8 +3,7 @@
 import type { Amounts, Books, Funds, HeldAmounts } from '../../../core/books/books.ts';
 import type { Count, CountedAmount } from '../../../core/entities/count.ts';
 import type { LedgerEntry } from '../../../core/entities/ledger.ts';
-import { Meter } from '../../../core/entities/rates.ts';
-import type { RateUse } from '../../../core/entities/shared-rates.ts';
+import { Meter, type RateUse } from '../../../core/entities/rates.ts';
 import type { RecordEnd } from '../../../core/entities/usage.ts';
 import type { AccountId, LedgerEntryId, RequestId } from '../../../core/values/ids.ts';
 import type { NanoCredits } from '../../../core/values/money.ts';
