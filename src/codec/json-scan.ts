@@ -14,7 +14,6 @@ export interface ElementLimits {
   readonly membersMax?: number;
 }
 
-/** Limits on the request of an RPC. */
 export interface RequestLimits extends ElementLimits {
   /** Whether to refuse a field that the schema does not have. */
   readonly isStrict: boolean;

@@ -37,7 +37,6 @@ export function isAlwaysPresent(field: DescField): boolean {
   return hasOption(field, alwaysPresent);
 }
 
-/** The only field of a `list` message. */
 export function onlyField(message: DescMessage): DescField {
   const [field] = message.fields;
   if (field === undefined) throw new Error(`${message.typeName} has no field`);

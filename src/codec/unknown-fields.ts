@@ -38,7 +38,6 @@ export function refuseUnknownMembers(
 
 type MessageIn = readonly [step: string, { readonly message: DescMessage; readonly json: JsonValue }];
 
-/** The messages in the value of a field. */
 function messagesIn(field: DescField, json: JsonValue): readonly MessageIn[] {
   const { message } = field;
   if (message === undefined) return [];

@@ -51,7 +51,6 @@ export interface LoadedConfig {
   readonly file: string | undefined;
   /** Whole sentences about settings that have no effect. */
   readonly warnings: readonly string[];
-  /** The source of the value of a setting. */
   sourceOf(path: SettingPath): Source;
 }
 

@@ -222,7 +222,6 @@ function audioRpcs({ speech, transcription, realtime, clientSecrets }: Services)
   };
 }
 
-/** All RPCs of the table. */
 export function allRpcs({ admin, ...others }: RpcTable): readonly Rpc[] {
   return [...Object.values(others), ...Object.values(admin)];
 }

@@ -41,7 +41,6 @@ export const adminMethods: {
   readonly [K in AdminMethod]: DescMethodUnary<AdminInput<K>, AdminOutput<K>>;
 } = AdminService.method;
 
-/** One function for each admin RPC. */
 export type AdminFunctions = {
   readonly [K in AdminMethod]: (
     request: MessageShape<AdminInput<K>>,

@@ -21,7 +21,6 @@ interface Fvad {
 
 interface Shared {
   readonly fvad: Fvad;
-  /** Address of each frame. */
   readonly frameAt: number;
 }
 

@@ -48,7 +48,6 @@ export class WasmInstance {
     return new Int16Array(this.#memory.buffer, pointer, count).slice();
   }
 
-  /** The C string at `pointer`. */
   textAt(pointer: number): string {
     const { bytes } = this;
     return Buffer.from(bytes.subarray(pointer, bytes.indexOf(0, pointer))).toString('utf8');

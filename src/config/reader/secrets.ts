@@ -22,7 +22,6 @@ export class Secret {
 export interface Secrets {
   /** The API keys of engines, by the name of the engine. */
   readonly engineKeys: Readonly<Record<string, Secret>>;
-  /** The API key of the guard. */
   readonly guardKey: Secret | undefined;
   /** An admin key that the server accepts besides those of its database. */
   readonly adminKey: Secret | undefined;

@@ -12,7 +12,6 @@ export function pathText(path: SettingPath): string {
   }, '');
 }
 
-/** The path of an issue of the schema. */
 export function issuePath(issue: { readonly path: readonly PropertyKey[] }): SettingPath {
   return issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
 }

@@ -70,7 +70,6 @@ const builtinEngine = group({
   'The engine inside Parley: flite speech, transcription by Moonshine or pocketsphinx, and an ELIZA chat. It needs no network.',
 );
 
-/** All kinds of engines. */
 const engineKinds = [
   anthropicEngine,
   builtinEngine,

@@ -5,7 +5,6 @@
 import * as z from 'zod';
 import { readNetwork } from '../../core/values/addresses.ts';
 
-/** A whole number from `min` to `max`. */
 export function wholeNumber(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, { error }).max(max, { error });
@@ -30,7 +29,6 @@ export const network = z
   .string({ error: networkAllowed })
   .refine((text) => readNetwork(text) !== undefined, { error: networkAllowed });
 
-/** One of a few words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, { error: `one of ${words.join(', ')}` });
 }

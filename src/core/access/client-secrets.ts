@@ -24,7 +24,6 @@ const sessionBytesMax = 4_096;
 const sealedCharactersMax = 8_192;
 
 interface Sealed {
-  /** The key. */
   readonly secret: string;
   readonly expiresAtMs: number;
   readonly session: JsonObject | undefined;

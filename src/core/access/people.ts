@@ -46,7 +46,6 @@ interface PeopleDeps {
 interface Admitted {
   readonly key: Key;
   readonly secret: string;
-  /** Identifies the rule. */
   readonly rule: string;
 }
 

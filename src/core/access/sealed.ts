@@ -60,7 +60,6 @@ export function unseal<Content extends { readonly secret: string }>(
   return content && hashKey(content.secret) === hash ? content : undefined;
 }
 
-/** Prefix of a sealed secret. */
 const sealedPrefix = 'sealed_';
 
 /**

@@ -69,7 +69,6 @@ async function enter(
   return accountNow(deps, account.id);
 }
 
-/** Statements: the credits of an account in a month. */
 export function statementFunctions(deps: AccountsDeps) {
   return {
     async getStatement(request: pb.GetStatementRequest | ownPb.GetStatementRequest, call: AnyCall) {

@@ -20,7 +20,6 @@ const firstRetryMs = 15_000;
 const retryMsMax = 4 * 3_600_000;
 /** Age at which an alert is given up after a failed attempt. */
 const triedMsMax = 3 * 86_400_000;
-/** Concurrent attempts. */
 const attemptsAtOnce = 16;
 
 export interface AlertsDeps extends SendingDeps {

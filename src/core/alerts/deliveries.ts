@@ -25,7 +25,6 @@ export interface SendingDeps {
   readonly log: Log;
   readonly observer: AlertObserver;
   readonly sender: WebhookSender;
-  /** Undefined if the server sends no mail. */
   readonly mail: MailSender | undefined;
   readonly seal: SecretSeal;
 }

@@ -93,7 +93,6 @@ export interface DestinationRules extends AddressRules {
   readonly mail: { readonly holdersMaySet: boolean } | undefined;
 }
 
-/** A destination as a caller wants it. */
 interface WantedDestination {
   readonly destination: Destination;
   /** The URL of Slack, or the access token of Matrix. Undefined if it is kept or made. */

@@ -22,7 +22,6 @@ import { quote } from '../values/quote.ts';
 import type { Catalog } from './catalog.ts';
 import { describeModel, listVoices } from './views.ts';
 
-/** Implements CatalogService. */
 export class CatalogOperations {
   readonly #catalog: Catalog;
   readonly #lists = new ModelLists();

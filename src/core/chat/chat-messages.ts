@@ -26,7 +26,6 @@ export function partsContent(items: ContentPart[]): MessageContent {
   return create(MessageContentSchema, { value: { case: 'parts', value: { items } } });
 }
 
-/** The output of a call. */
 export function toolMessage(toolCallId: string, content: MessageContent): ChatMessage {
   return create(ChatMessageSchema, { role: 'tool', toolCallId, content });
 }

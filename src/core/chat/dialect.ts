@@ -21,7 +21,6 @@ import { AnswerReasoning, type OpenReasoning, type ReasoningSeal } from './reaso
 import type { ChatOperations } from './service.ts';
 
 export interface Dialect<Params, Event, Answer> {
-  /** The form of a stored answer. */
   readonly form: AnswerForm<Answer>;
   /**
    * @param thinking how requests for thinking reach the model; undefined if there is none of that id

@@ -91,7 +91,6 @@ function within({ amount, tokens }: HoldPlan, affordable: Affordable): Affordabl
   };
 }
 
-/** Whether one of the reasons is that of the error. */
 export function isReason(error: ParleyError, reasons: ReadonlySet<FallbackReason> | undefined): boolean {
   const reason = reasonOf(error);
   return reason !== undefined && reasons?.has(reason) === true;

@@ -22,7 +22,6 @@ const carriedMembers: ReadonlySet<string> = new Set([
 const pieceTexts = ['text', 'summary', 'thinking'];
 
 export interface Reasoning {
-  /** Members of a message. */
   readonly members: JsonObject;
   /** Unknown members of calls, by the id of the call. */
   readonly calls: Readonly<Record<string, JsonObject>>;
@@ -64,7 +63,6 @@ export class ReasoningSeal {
   }
 }
 
-/** Collects the reasoning of an answer. */
 export class AnswerReasoning {
   readonly #seal: ReasoningSeal;
   readonly #accountId: AccountId;

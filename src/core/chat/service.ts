@@ -71,7 +71,6 @@ export interface ChatDeps {
   readonly guard?: Guard | undefined;
 }
 
-/** Implements ChatService. */
 export class ChatOperations {
   readonly #deps: ChatDeps;
   readonly #warnings: ReportWarnings;
@@ -96,7 +95,6 @@ export class ChatOperations {
     return this.stream(request.params, call);
   }
 
-  /** The model of that id, if there is one. */
   modelOf(id = ''): ChatModel | undefined {
     return this.#deps.catalog.chatModel(id);
   }

@@ -49,7 +49,6 @@ export function isSuspended(account: Pick<AccountFacts, 'suspendedAtMs' | 'delet
   return account.suspendedAtMs !== undefined || account.deletedAtMs !== undefined;
 }
 
-/** Accounts and their subscriptions. */
 export interface AccountStore {
   /** False if the name is taken. */
   create(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
@@ -66,7 +65,6 @@ export interface AccountStore {
   suspend(id: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
   /** Frees the name, revokes the keys and removes the kept answers. Cannot be undone. */
   delete(id: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
-  /** Replaces the limits of an account. */
   setLimits(id: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   /** Sets the plan of an account, in place of an earlier one. */
   setPlan(id: AccountId, period: Period, audit: AuditEntry): Promise<void>;

@@ -14,7 +14,6 @@ export type Destination =
       readonly kind: 'webhook' | 'slack' | 'matrix';
       /** Of Slack only the origin, as its path is a secret; of Matrix that of the homeserver. */
       readonly url: string;
-      /** Of Matrix. */
       readonly roomId?: string;
     };
 
@@ -205,7 +204,6 @@ export interface AlertStore {
   turnOff(due: DueAlert, atMs: number, failure: string): Promise<void>;
 }
 
-/** Number of alerts kept per account. */
 export const alertsKept = 1_000;
 
 /** A request to an address that a customer chose. */

@@ -64,7 +64,6 @@ export class OutputReader implements ChatOutput {
     }
   }
 
-  /** Adds all strings of a value. */
   addValue(value: JsonValue | undefined, name = ''): void {
     if (typeof value === 'string') this.#addString(value, name);
     else if (typeof value === 'number') this.hasOutput ||= !isLabel(name);

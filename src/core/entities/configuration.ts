@@ -55,7 +55,6 @@ export interface FileChangeResult {
 }
 
 export interface ConfigurationEditor {
-  /** The path of the file. */
   readonly path: string;
   read(): EditableFile;
   /**

@@ -28,7 +28,6 @@ export function isSameCount(one: Count, other: Count): boolean {
   return one.owner === other.owner && one.unit === other.unit && one.period === other.period;
 }
 
-/** The counted amounts of a request, by unit. */
 export type UnitAmounts = Readonly<Partial<Record<LimitedUnit, bigint>>>;
 
 /** The counts of a request for one owner. */
@@ -72,9 +71,7 @@ export function periodEndMs(period: string, atMs: number): number | undefined {
 /** The latest day, cached because most requests fall on the same one. */
 let latest = { number: 0, day: '1970-01-01', month: '1970-01' };
 
-/** A UTC day, such as `2026-11-22`. */
 const dayOf = (atMs: number) => textsOf(atMs).day;
-/** A UTC month, such as `2026-11`. */
 const monthOf = (atMs: number) => textsOf(atMs).month;
 
 function textsOf(atMs: number): typeof latest {

@@ -79,7 +79,6 @@ export interface TranscriptionRequest {
   readonly words?: boolean;
   /** Whether the answer is useless without speakers. Default: false. */
   readonly needsSpeakers?: boolean;
-  /** Default: none. */
   readonly knownSpeakers?: readonly KnownSpeaker[];
   /** How a model that identifies speakers divides the audio: `auto`, or JSON of the upstream's settings. Default: `auto`. */
   readonly chunkingStrategy?: string | undefined;
@@ -118,7 +117,6 @@ export interface TranscriptSegment {
   readonly avgLogprob: number | undefined;
   /** Who speaks; undefined if the engine identifies no speakers. */
   readonly speaker?: string | undefined;
-  /** Default: none. */
   readonly details?: SegmentDetails;
 }
 

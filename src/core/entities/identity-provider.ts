@@ -3,7 +3,6 @@
 /** Statements of the provider about a person. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** A person as the provider names them. */
 export interface Person {
   /** For people who read the audit trail: a name that may change, and the provider's permanent id. */
   readonly label: string;
@@ -16,7 +15,6 @@ export interface Person {
 /** A logout at the provider: of a person, or of one session. */
 export interface ProviderLogout {
   readonly of: 'subject' | 'session';
-  /** As in `Person`. */
   readonly id: string;
   /** Later sessions continue. */
   readonly startedBeforeMs: number;

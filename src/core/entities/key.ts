@@ -94,10 +94,8 @@ export interface KeyStore {
    * before, or if it goes on for a while and would be one of more than `liveMax`, as for `create`.
    */
   rotate(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
-  /** Replaces the limits of a key. */
   setLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   revoke(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
-  /** Revokes the keys of sessions of people. */
   endSessions(logout: ProviderLogout, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }
 

@@ -4,11 +4,8 @@ import { present } from '../values/json.ts';
 import type { NanoCredits } from '../values/money.ts';
 
 export interface Budgets {
-  /** Credits per day (UTC). */
   readonly day?: NanoCredits | undefined;
-  /** Credits per month (UTC). */
   readonly month?: NanoCredits | undefined;
-  /** Credits in total. */
   readonly total?: NanoCredits | undefined;
 }
 
@@ -35,7 +32,6 @@ export interface Limits {
 
 /** A key or an account. */
 export interface Limited {
-  /** Undefined for no limits. */
   readonly limits?: Limits | undefined;
 }
 

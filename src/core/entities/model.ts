@@ -61,7 +61,6 @@ export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
 /** The models of a conversation, which is not a model of the catalog itself. */
 export interface ConversationModel {
   readonly id: string;
-  /** Ids of models. */
   readonly chat: string;
   readonly speech: string;
   /** Undefined: the default of the speech model. */

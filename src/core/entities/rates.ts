@@ -13,7 +13,6 @@ export interface MinuteRates {
 
 /** The rates of one key or account. */
 export class Meter {
-  /** Number of running requests. */
   running = 0;
   requests = 0;
   /** Tokens used and reserved. */
@@ -94,11 +93,9 @@ export interface SharedRate extends MinuteRates {
 /** The part of a running request in the rates of a key or an account. */
 export interface RateUse {
   readonly owner: string;
-  /** The minute of its tokens. */
   readonly minute: number;
   /** Reserved tokens. */
   readonly tokens: number;
-  /** As in `WantedRates`. */
   readonly running?: 0 | 1;
 }
 

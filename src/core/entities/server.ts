@@ -94,7 +94,6 @@ export interface CheckedEngine {
 
 export interface CheckedEngineFindings {
   readonly diagnostics: readonly ServerDiagnostic[];
-  /** The models that the server lists. */
   readonly models: readonly string[];
 }
 

@@ -2,7 +2,6 @@
 export interface EndedSession {
   /** The id of its key. */
   readonly owner: string;
-  /** The id of the session. */
   readonly session: string;
   /** The normal end of the session. */
   readonly untilMs: number;

@@ -25,7 +25,6 @@ export const recordStates = [
 
 export type RecordState = (typeof recordStates)[number];
 
-/** Error codes that a record can have. */
 export const recordCodes: readonly string[] = [...Object.keys(errorTable), 'deadline_exceeded'].sort();
 
 /** The facts of a request at its start. */
@@ -83,7 +82,6 @@ export function answered<Start extends Pick<RecordStart, 'model'>>(
 export interface RecordCause {
   /** The engines that worked on it, in their order, if one of them failed. */
   readonly attempts?: readonly RecordedAttempt[] | undefined;
-  /** The limit that refused it. */
   readonly limit?: RecordedLimit | undefined;
   /** Units of fair use that were reserved and not spent. */
   readonly returnedUnits?: number | undefined;
@@ -130,7 +128,6 @@ export interface RecordFilter {
   readonly engine?: string | undefined;
   readonly httpStatus?: number | undefined;
   readonly endUser?: string | undefined;
-  /** One of the tags. */
   readonly tag?: string | undefined;
   readonly id?: RequestId | undefined;
   /** Ends the search. */
@@ -179,7 +176,6 @@ export interface Top {
 export interface TotalsQuery {
   /** Undefined: all accounts. */
   readonly accountId: AccountId | undefined;
-  /** Undefined: all keys. */
   readonly keyId?: string | undefined;
   /** The start of a day (UTC), like `untilMs`. Undefined: no bound. */
   readonly fromMs: number | undefined;

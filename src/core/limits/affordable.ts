@@ -5,7 +5,6 @@ import type { NanoCredits } from '../values/money.ts';
 export interface Affordable {
   /** The smallest of the available credits and the rest of each budget. */
   readonly credits: NanoCredits;
-  /** Undefined: no limit of tokens. */
   readonly tokens?: { readonly limit: number; readonly left: number };
   /** @param needed the credits of the shortest answer */
   creditsError(needed: NanoCredits): ParleyError;

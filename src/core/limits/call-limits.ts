@@ -221,7 +221,6 @@ export class CallLimits {
     for (const { meter } of this.#owners) if (meter.minute === this.#minute) meter.tokens += more;
   }
 
-  /** Ends the request. */
   end(usedTokens: number): void {
     this.useTokens(usedTokens);
     if (this.#runs) for (const { meter } of this.#owners) meter.running -= this.#running;

@@ -62,7 +62,6 @@ export class Blocks {
     this.#send();
   }
 
-  /** Ends all blocks. */
   close(): void {
     this.#carry();
     for (const block of this.#list) block.isEnded = true;

@@ -25,7 +25,6 @@ export interface ConversationSettings {
 /** Why an event of the client has no effect. */
 export type ResponseRefusal = Extract<ResponseEffect, { readonly do: 'refuse' }>['why'];
 
-/** The id of the item of a turn. */
 export function itemOf(turn: TurnNumber): string {
   return `item_${turn}`;
 }

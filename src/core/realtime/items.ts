@@ -175,7 +175,6 @@ export function playedText(clauses: readonly SpokenClause[], playedMs: number): 
   return text;
 }
 
-/** The item as the input of a response. */
 export function toInput(item: Item): MessageInitShape<typeof ResponseItemSchema> {
   switch (item.type) {
     case 'message':

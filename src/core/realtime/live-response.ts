@@ -28,12 +28,10 @@ export interface ResponseDeps {
   readonly turns: Turns;
   readonly chat: ChatOperations;
   readonly speech: SpeechOperations;
-  /** Ids of the models. */
   readonly models: { readonly chat: string; readonly speech: string };
   readonly openEncoder: OpenEncoder;
   readonly history: History;
   readonly reports: Reports;
-  /** The account. */
   readonly owner: string;
   /** Bytes of items, as JSON, that the chat model takes. */
   promptBytesMax(): number;

@@ -48,7 +48,6 @@ export type ResponseEnd =
 
 interface OutputReport {
   readonly responseId: string;
-  /** Index of the item in the response. */
   readonly index: number;
   readonly item: Item;
   /** The id of the item before it; undefined if it is not part of the conversation. */

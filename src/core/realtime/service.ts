@@ -72,7 +72,6 @@ export interface OfferedConversation {
   readonly transcription: string;
 }
 
-/** A running session. */
 export interface OpenSession {
   readonly session: LiveSession;
   /** Undefined in a session that only transcribes. */
@@ -231,7 +230,6 @@ export class RealtimeOperations {
   }
 }
 
-/** Undefined for a report that has no message. */
 function toResponse(report: SessionReport): StreamTranscribeResponse | undefined {
   const event = toEvent(report);
   return event && create(StreamTranscribeResponseSchema, { event });

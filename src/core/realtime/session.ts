@@ -19,7 +19,6 @@ export interface SessionState {
   readonly open: OpenTurn | undefined;
   /** Committed turns without a text yet, oldest first. */
   readonly pending: readonly TurnNumber[];
-  /** Number of turns so far. */
   readonly turns: number;
   /**
    * Whether silence or the length limit has committed a turn since the client's last commit. Then the client's next

@@ -30,7 +30,6 @@ export interface AudioDeps {
   readonly idempotency: Idempotency;
 }
 
-/** Implements SpeechService. */
 export class SpeechOperations {
   readonly #catalog: Catalog;
   readonly #fairUse: FairUseRules;

@@ -72,10 +72,8 @@ export const transcriptionBytesMax = 4_194_304;
 const uploadMessagesMax = 65_536;
 
 const granularities: readonly string[] = ['word', 'segment'];
-/** Values of a list, such as `keywords`. */
 export const listValuesMax = 1_000;
 
-/** Implements TranscriptionService. */
 export class TranscriptionOperations {
   readonly #catalog: Catalog;
   readonly #fairUse: FairUseRules;

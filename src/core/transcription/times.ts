@@ -8,7 +8,6 @@ import { ParleyError } from '../values/errors.ts';
 interface TranscriptNeeds {
   /** The parameter that asks for segment times; undefined if none does. */
   readonly segments: 'response_format' | 'timestamp_granularities' | undefined;
-  /** Times of words. */
   readonly words: boolean;
   /** The parameter that asks for speakers; undefined if none does. */
   readonly speakers: 'response_format' | 'speakers' | 'known_speaker_names' | undefined;

@@ -4,7 +4,6 @@
  */
 export type Batches<Part> = AsyncIterable<readonly Part[]>;
 
-/** Batches of one part each. */
 export async function* singly<Part>(parts: AsyncIterable<Part>): AsyncGenerator<readonly Part[], void, void> {
   for await (const part of parts) yield [part];
 }

@@ -40,7 +40,6 @@ export const firstRequestId = (nowMs: number): string => `req_${timeDigits(nowMs
 /** The same bound for the ids of ledger entries. */
 export const firstLedgerEntryId = (nowMs: number): string => `led_${timeDigits(nowMs)}`;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
-/** The time of any id. */
 export const timeOfId = (id: string): number => Number.parseInt(id.slice(4, 16), 16);
 /** The id of a request's debit. A request has at most one. */
 export const debitEntryId = (id: RequestId): LedgerEntryId => `led${id.slice(3)}` as LedgerEntryId;

@@ -1,4 +1,3 @@
-/** JSON values. */
 import type { JsonObject } from '@bufbuild/protobuf';
 
 /** `JSON.stringify` for other servers, of which many cannot read lone surrogates: U+FFFD is in their place. */

@@ -6,7 +6,6 @@ declare const nanoCreditsBrand: unique symbol;
 /** An amount in units of 10^-9 credit. Negative amounts are adjustments that remove credits. */
 export type NanoCredits = bigint & { readonly [nanoCreditsBrand]: never };
 
-/** Decimals of an amount. */
 export const creditDecimals = 9;
 export const nanoCreditsPerCredit = 1_000_000_000n;
 /** Number of tokens to which a price refers. */

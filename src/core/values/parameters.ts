@@ -39,7 +39,6 @@ export function namedLanguage(language: string | undefined): string | undefined 
   return language?.toLowerCase() === 'auto' ? undefined : language;
 }
 
-/** The fields of a request for a page. */
 export interface PageFields {
   readonly pageSize?: number | undefined;
   readonly pageToken?: string | undefined;

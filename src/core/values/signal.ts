@@ -25,7 +25,6 @@ export function mayHaveRun({ error, firstOutputMs }: EngineAttempt): boolean {
 /** The part of an AbortSignal that work needs to stop in time. */
 export interface Signal {
   readonly aborted: boolean;
-  /** The reason of the abort. */
   readonly reason: unknown;
   /** The account that the work is for. Shared threads are divided fairly among accounts. */
   readonly owner?: string | undefined;
@@ -134,7 +133,6 @@ export class TimedSignal extends OwnSignal {
     if (outer?.aborted) this.#follow();
   }
 
-  /** The work has ended. */
   end(): void {
     this.#running.delete(this);
     this.#outer?.removeEventListener('abort', this.#follow);

@@ -46,7 +46,6 @@ async function diagnoseHearing(): Promise<Diagnostic[]> {
   }
 }
 
-/** The runtime of Moonshine. */
 async function compileRuntime(): Promise<void> {
   await WebAssembly.compile(await readMoonshine('ort.wasm'));
 }

@@ -74,7 +74,6 @@ export class Resampler {
   }
 }
 
-/** Filters by their rates. */
 const filters = new Map<string, PolyphaseFilter>();
 const filtersMax = 16;
 

@@ -71,7 +71,6 @@ function endsSentence(word: string, next = ''): boolean {
   return !titles.has(bare.slice(0, -1));
 }
 
-/** Adds the pieces of one sentence. */
 function cutSentence(words: readonly Word[], pieces: TextPiece[]): void {
   for (let start = 0; start < words.length; ) {
     const max = pieceLengths[pieces.length] ?? pieceLengthMax;

@@ -122,7 +122,6 @@ class MoonshineTurn extends KeptTurn {
     this.#onEnd();
   }
 
-  /** The words so far. */
   async #wordsBy(group: TaskGroup<MoonshineTask, Words>): Promise<Words> {
     const samples = joinSamples(this.parts);
     try {
