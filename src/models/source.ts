@@ -1,11 +1,10 @@
 /** Opens the sources of model files. Every hop needs https, and a redirect cannot lead to a private address. */
-import { lookup } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import { open } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import type { LookupFunction } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
+import { literalAddress, mayReach, permittedLookup } from '../core/alerts/webhook-address.ts';
 import { isWithinAddresses } from '../core/values/addresses.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
 import { ModelError } from './manifest.ts';
@@ -150,18 +149,11 @@ function request(
   });
 }
 
-/** Only public addresses, so that no other is connected to, whatever the name resolves to later. */
-const lookUpPublic: LookupFunction = (name, { all }, done) => {
-  lookup(name, { all: true }, (error, addresses) => {
-    if (error) return done(error, '', 0);
-    const open = addresses.filter(({ address }) => mayReach(address, 'https', publicOnly));
-    const [first] = open;
-    if (first === undefined)
-      return done(new ModelError(`${name} is redirected to, but has no public address.`), '', 0);
-    if (all) done(null, open);
-    else done(null, first.address, first.family);
-  });
-};
+const lookUpPublic = permittedLookup(
+  (name) => lookup(name, { all: true }),
+  (address) => mayReach(address, 'https', publicOnly),
+  (name) => new ModelError(`${name} is redirected to, but has no public address.`),
+);
 
 function networkError(error: unknown, host: string): unknown {
   if (error instanceof ModelError) return error;

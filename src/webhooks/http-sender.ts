@@ -1,17 +1,19 @@
 /** Sends alerts over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
-import type { LookupFunction } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
-import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
+import {
+  type AddressRules,
+  literalAddress,
+  mayReach,
+  permittedLookup,
+} from '../core/alerts/webhook-address.ts';
 import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/alert.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
 const tooManyRequests = 429;
 const bodyBytesMax = 4_096;
-
-type Scheme = 'http' | 'https';
 
 export interface SenderOptions {
   readonly rules: AddressRules;
@@ -66,32 +68,16 @@ export class HttpSender implements WebhookSender {
   }
 
   #connectorFor(build: typeof buildConnector, url: URL, signal: AbortSignal): buildConnector.connector {
-    const scheme: Scheme = url.protocol === 'https:' ? 'https' : 'http';
+    const scheme = url.protocol === 'https:' ? 'https' : 'http';
     const literal = literalAddress(url);
-    const connect = build({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme, signal) });
+    const isPermitted = (address: string) => mayReach(address, scheme, this.#options.rules);
+    const lookup = permittedLookup((name) => this.#resolve(name, signal), isPermitted, refusal);
+    const connect = build({ timeout: this.#attemptMsMax, lookup });
     return (options, done) => {
       // An address in place of a name is not looked up.
-      if (literal !== undefined && !this.#mayReach(literal, scheme)) done(refusal(), null);
+      if (literal !== undefined && !isPermitted(literal)) done(refusal(), null);
       else connect(options, done);
     };
-  }
-
-  /** Only permitted addresses, so that no other is connected to, whatever the name resolves to later. */
-  #lookupFor(scheme: Scheme, signal: AbortSignal): LookupFunction {
-    return (name, options, done) => {
-      const use = (addresses: readonly LookupAddress[]) => {
-        const open = addresses.filter(({ address }) => this.#mayReach(address, scheme));
-        const [first] = open;
-        if (first === undefined) done(refusal(), '', 0);
-        else if (options.all === true) done(null, open);
-        else done(null, first.address, first.family);
-      };
-      this.#resolve(name, signal).then(use, (error) => done(error, '', 0));
-    };
-  }
-
-  #mayReach(address: string, scheme: Scheme): boolean {
-    return mayReach(address, scheme, this.#options.rules);
   }
 }
 

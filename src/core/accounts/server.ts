@@ -17,7 +17,7 @@ import {
 import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { present } from '../values/json.ts';
-import { type Price, priceTexts } from '../values/money.ts';
+import { priceTexts } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { checkText } from './checks.ts';
 import type { AccountsDeps } from './deps.ts';
@@ -120,18 +120,16 @@ function readChecked({ kind, url, apiKey, models, chat }: pb.CheckEngineRequest)
 }
 
 function describeFile({ path, changed, problem }: ConfigurationFile) {
-  return { path, changed: changed.slice(0, changedMax), ...(problem !== undefined && { problem }) };
+  return { path, changed: changed.slice(0, changedMax), ...present({ problem }) };
 }
 
 function describeDiagnostic({ advice, ...diagnostic }: ServerDiagnostic) {
-  return { ...diagnostic, ...(advice !== undefined && { advice }) };
+  return { ...diagnostic, ...present({ advice }) };
 }
 
 function engineState(server: ServerFacts, name: string) {
-  return server
-    .state()
-    .engines.filter((engine) => engine.name === name)
-    .map(describeEngine)[0];
+  const engine = server.state().engines.find((one) => one.name === name);
+  return engine && describeEngine(engine);
 }
 
 function describeEngine({ isUp, program, fileBytes, requests, ...engine }: EngineState) {
@@ -145,39 +143,31 @@ function describeEngine({ isUp, program, fileBytes, requests, ...engine }: Engin
 }
 
 function describeRequests({ firstOutputMs, lastFailure, ...counts }: EngineRequests) {
-  const times = firstOutputMs && {
-    firstOutputMsMedian: Math.round(firstOutputMs.median),
-    firstOutputMsP95: Math.round(firstOutputMs.p95),
+  const { median = 0, p95 = 0 } = firstOutputMs ?? {};
+  const { atMs = 0, ...failure } = lastFailure ?? {};
+  return {
+    ...counts,
+    ...(firstOutputMs && { firstOutputMsMedian: Math.round(median), firstOutputMsP95: Math.round(p95) }),
+    ...(lastFailure && { lastFailure: { ...failure, at: timestampFromMs(atMs) } }),
   };
-  if (lastFailure === undefined) return { ...counts, ...times };
-  const { atMs, model, code, reason } = lastFailure;
-  return { ...counts, ...times, lastFailure: { at: timestampFromMs(atMs), model, code, reason } };
 }
 
 function describeProgram({ memoryBytes, lastUsedAtMs, ...state }: ProgramState) {
-  const used = lastUsedAtMs === undefined ? {} : { lastUsedAt: timestampFromMs(lastUsedAtMs) };
+  const used = lastUsedAtMs !== undefined && { lastUsedAt: timestampFromMs(lastUsedAtMs) };
   return { ...state, ...used, memoryBytes: BigInt(memoryBytes) };
 }
 
 function describeModel({ engines, reason, price, fallback, ...model }: ModelState) {
+  const prices: Partial<ReturnType<typeof priceTexts>> = price ? priceTexts(price) : {};
+  const { input: inputPrice, output: outputPrice } = prices;
+  const { cachedInput: cachedInputPrice, cacheWrite: cacheWritePrice } = prices;
   return {
     ...model,
     engines: [...engines],
     fallback: [...fallback],
     available: reason === undefined,
-    ...(reason !== undefined && { reason }),
-    ...(price && describePrice(price)),
+    ...present({ reason, inputPrice, outputPrice, cachedInputPrice, cacheWritePrice }),
   };
-}
-
-function describePrice(price: Price) {
-  const { input, output, cachedInput, cacheWrite } = priceTexts(price);
-  return present({
-    inputPrice: input,
-    outputPrice: output,
-    cachedInputPrice: cachedInput,
-    cacheWritePrice: cacheWrite,
-  });
 }
 
 /** @throws `engine_unavailable` for a command on the data folder */

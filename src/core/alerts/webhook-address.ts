@@ -1,5 +1,6 @@
 /** The addresses that alerts may reach over HTTP: public ones, and networks that the operator allows. */
-
+import type { LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import { isWithinAddresses, plainAddress } from '../values/addresses.ts';
 import { bounds, hasLength } from '../values/bounds.ts';
 import { invalid } from '../values/parameters.ts';
@@ -32,6 +33,28 @@ export function mayReach(
   if (isWithinAddresses(allowedNetworks, address)) return true;
   if (scheme === 'http') return false;
   return isWithinAddresses(publicNetworks, address) && !isWithinAddresses(closedNetworks, address);
+}
+
+/**
+ * Looks names up for a connection, and gives only permitted addresses, so that no other is connected to, whatever the name resolves
+ * to later.
+ * @param refusal the error for a name without any
+ */
+export function permittedLookup(
+  resolve: (name: string) => Promise<readonly LookupAddress[]>,
+  isPermitted: (address: string) => boolean,
+  refusal: (name: string) => Error,
+): LookupFunction {
+  return (name, { all }, done) => {
+    const use = (addresses: readonly LookupAddress[]) => {
+      const open = addresses.filter(({ address }) => isPermitted(address));
+      const [first] = open;
+      if (first === undefined) done(refusal(name), '', 0);
+      else if (all === true) done(null, open);
+      else done(null, first.address, first.family);
+    };
+    resolve(name).then(use, (error) => done(error, '', 0));
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ChatChunk } from '../entities/chat-answer.ts';
 import type { Batches } from '../values/batches.ts';
 import { toParleyError } from '../values/errors.ts';
-import { OwnSignal, type Signal } from '../values/signal.ts';
+import { OwnSignal, type Signal, untilAborted } from '../values/signal.ts';
 
 /** Maximum time that an answer is read for its usage after the client has left. The limit of its tokens bounds it, too. */
 const readOnMsMax = 60_000;
@@ -64,7 +64,7 @@ export class DetachableChunks {
     const pings = new Pings(this.#pingMs);
     try {
       for (;;) {
-        const next = this.#isDetached ? orAborted(this.#next(), this.#left) : this.#chunks.next();
+        const next = this.#isDetached ? untilAborted(this.#next(), this.#left) : this.#chunks.next();
         let step = await pings.until(next);
         for (; step === undefined; step = await pings.until(next)) yield [];
         if (step.done) return;
@@ -166,15 +166,4 @@ class Pings {
 /** Whether the client left, as opposed to the server's time limit. */
 export function hasLeft(signal: Signal): boolean {
   return signal.aborted && toParleyError(signal.reason).code === 'request_cancelled';
-}
-
-/** Rejects as soon as the signal aborts. The promise continues. */
-function orAborted<T>(promise: Promise<T>, signal: Signal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    const end = () => signal.removeEventListener('abort', leave);
-    signal.addEventListener('abort', leave, { once: true });
-    if (signal.aborted) leave();
-    promise.then(resolve, reject).finally(end);
-  });
 }

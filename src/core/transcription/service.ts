@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import {
   type CreateTranscriptionRequest,
   CreateTranscriptionRequestSchema,
@@ -24,7 +24,6 @@ import type {
   TranscriptSegment as EngineSegment,
   TranscriptWord as EngineWord,
   KnownSpeaker,
-  SegmentDetails,
   TranscriptionEvent,
 } from '../entities/engine.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
@@ -32,6 +31,7 @@ import type { AudioDeps } from '../speech/service.ts';
 import { hasLength } from '../values/bounds.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
 import { ParleyError } from '../values/errors.ts';
+import { present } from '../values/json.ts';
 import { invalidInput, namedLanguage } from '../values/parameters.ts';
 import {
   checkNeeds,
@@ -271,26 +271,15 @@ function collect(
 }
 
 function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
+  const { avgLogprob, speaker, details: { tokens = [], ...measures } = {} } = segment;
   return create(TranscriptSegmentSchema, {
     id,
     start: segment.startMs / 1000,
     end: segment.endMs / 1000,
     text: segment.text,
-    ...(segment.avgLogprob !== undefined && { avgLogprob: segment.avgLogprob }),
-    ...(segment.speaker !== undefined && { speaker: segment.speaker }),
-    ...toDetails(segment.details),
-  });
-}
-
-function toDetails(details: SegmentDetails = {}): MessageInitShape<typeof TranscriptSegmentSchema> {
-  const { seek, tokens = [], temperature, compressionRatio, noSpeechProb } = details;
-  return {
     tokens: [...tokens],
-    ...(seek !== undefined && { seek }),
-    ...(temperature !== undefined && { temperature }),
-    ...(compressionRatio !== undefined && { compressionRatio }),
-    ...(noSpeechProb !== undefined && { noSpeechProb }),
-  };
+    ...present({ avgLogprob, speaker, ...measures }),
+  });
 }
 
 function toWord({ word, startMs, endMs }: EngineWord): TranscriptWord {

@@ -38,30 +38,10 @@ export function createEncoderPool(options: { readonly threads: number }): Encode
         throw new ParleyError('internal_error', { cause });
       }
       if (passesThrough(format, sampleRate)) return passThrough(format, source, signal);
-      return encodeOnThread(() => new ThreadEncoder(pool.openSession(), format, sampleRate), source, signal);
+      return encodeOnThread(() => pool.openSession(), format, source, signal);
     },
     close: () => pool.close(),
   };
-}
-
-/** One file in a thread. Await each result before the next call. */
-class ThreadEncoder {
-  readonly #session: Session<EncodeTask, OwnedBytes>;
-
-  constructor(session: Session<EncodeTask, OwnedBytes>, format: ComputedFormat, sampleRate: number) {
-    this.#session = session;
-    // A failure to open is reported by the first `encode`.
-    session.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
-  }
-
-  /** Transfers the samples. Resolves with the complete bytes, perhaps none. */
-  encode(samples: Int16Array<ArrayBuffer>, isLast: boolean): Promise<Uint8Array> {
-    return this.#session.run({ kind: 'encode', samples, isLast }, [samples.buffer]);
-  }
-
-  close(): void {
-    this.#session.close();
-  }
 }
 
 /**
@@ -69,31 +49,37 @@ class ThreadEncoder {
  * header leaves with the first samples, so that nothing has been sent when an engine fails before them.
  */
 function encodeOnThread(
-  open: () => ThreadEncoder,
+  open: () => Session<EncodeTask, OwnedBytes>,
+  format: ComputedFormat,
   source: PcmSource,
   signal: Signal,
 ): AsyncIterable<Uint8Array> {
   const pcm = new PcmReader(source);
-  let opened: ThreadEncoder | undefined;
+  const { sampleRate } = source;
+  let session: Session<EncodeTask, OwnedBytes> | undefined;
   return new InterruptibleStream(signal, {
     async *run(wait) {
       // Opened before the first chunk, so that the thread loads its codec while the engine works.
-      const encoder = open();
-      opened = encoder;
-      const slicer = new PcmSlicer(source.sampleRate);
+      const opened = open();
+      session = opened;
+      // A failure to open is reported by the first slice.
+      opened.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
+      const encode = (samples: Int16Array<ArrayBuffer>, isLast: boolean) =>
+        opened.run({ kind: 'encode', samples, isLast }, [samples.buffer]);
+      const slicer = new PcmSlicer(sampleRate);
       for (let chunk = await wait(pcm.next()); chunk !== undefined; chunk = await wait(pcm.next())) {
         slicer.push(chunk);
         for (let slice = slicer.take(); slice !== undefined; slice = slicer.take()) {
-          const bytes = await wait(encoder.encode(slice, false));
+          const bytes = await wait(encode(slice, false));
           if (bytes.length > 0) yield bytes;
         }
       }
-      const end = await wait(encoder.encode(slicer.rest(), true));
+      const end = await wait(encode(slicer.rest(), true));
       if (end.length > 0) yield end;
     },
     release() {
       pcm.close();
-      opened?.close();
+      session?.close();
     },
   });
 }
