@@ -8,7 +8,7 @@
 import { createMoonshine } from '../../src/engines/builtin/moonshine/recogniser.ts';
 import { createPocketsphinx } from '../../src/engines/builtin/pocketsphinx/index.ts';
 import { createFilePool } from '../../src/engines/recordings/file-pool.ts';
-import { hearingModule } from '../../src/media/hearing-modules.ts';
+import { hearingModule } from '../../src/media/wasm-instance.ts';
 import { cpuUsed, serveParent } from './parent.ts';
 
 const [, , name] = process.argv;

@@ -4,9 +4,8 @@
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
-import { audioFormats } from '../../src/core/entities/engine.ts';
+import { audioFormats, contentType } from '../../src/core/entities/engine.ts';
 import type { Operation } from '../../src/core/entities/usage.ts';
-import { contentType } from '../../src/core/speech/content-type.ts';
 import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { ref, text } from './rest-schemas.ts';
 

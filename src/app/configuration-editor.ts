@@ -3,8 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Config, ConfigError, checkReload } from '../config/config.ts';
-import { entriesOf, inWrittenForm, isOpenEntry, withEntries } from '../config/file-entries.ts';
-import { lineDiff } from '../config/line-diff.ts';
+import { entriesOf, inWrittenForm, isOpenEntry, lineDiff, withEntries } from '../config/file-entries.ts';
 import { findingWords } from '../config/reader/finding.ts';
 import type {
   ConfigurationEditor,

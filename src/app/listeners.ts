@@ -4,7 +4,7 @@ import { sessionLimits } from '../core/realtime/session-timers.ts';
 import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
 import { basePath } from '../core/values/base-path.ts';
-import { requestTimeLimit } from '../core/values/deadline.ts';
+import { requestTimeLimit } from '../core/values/signal.ts';
 import { rawAudio } from '../engines/live-media.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { meantForRpcs } from '../transports/connect/wrong-path.ts';

@@ -167,7 +167,7 @@ function givePromised(choice: JsonObject, member: TextMember): void {
   if (isObject(text)) giveDefaults(text, promised[member].text);
 }
 
-/** The same output that core/entities/chat-text.ts finds in a message. */
+/** The same output that core/entities/chat-output.ts finds in a message. */
 function outputOf(choices: readonly JsonObject[], member: TextMember): ChatOutput {
   const output = new OutputReader();
   for (const { [member]: members, text, logprobs } of choices) {

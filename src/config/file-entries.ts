@@ -1,4 +1,6 @@
 /** Engines, models and conversations as entries of the text of parley.yaml. Comments and the order of settings stay. */
+
+import { diff } from 'node:util';
 import {
   type Document,
   isMap,
@@ -98,4 +100,12 @@ function textOf(node: Node): string {
   const copy = node.clone() as Node;
   if (isMap(copy)) copy.flow = false;
   return stringify(copy, { lineWidth: 0 });
+}
+
+/** The lines that differ, after `- ` and `+ `. Empty lines do not count. */
+export function lineDiff(before: string, after: string): string[] {
+  const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+  return diff(linesOf(before), linesOf(after)).flatMap(([step, line]) =>
+    step === 0 ? [] : [`${step > 0 ? '-' : '+'} ${line}`],
+  );
 }

@@ -35,7 +35,6 @@ import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/resp
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { AdminCall, Call } from './access/call.ts';
-import { adminRpcScopes } from './admin-scopes.ts';
 import type { ChatAnswer } from './entities/chat-answer.ts';
 import type { AdminScope } from './entities/key.ts';
 import type { Operation } from './entities/usage.ts';
@@ -309,3 +308,49 @@ export const strictOperations: ReadonlySet<Operation> = new Set(['account', 'man
 export function isStrict(rpc: Rpc): boolean {
   return strictOperations.has(rpc.kind === 'admin' ? 'admin' : rpc.operation);
 }
+
+/** The scope that each admin RPC needs. The metrics need `server:read`. */
+export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
+  createAccount: 'accounts:write',
+  listAccounts: 'accounts:read',
+  getAccount: 'accounts:read',
+  startTrial: 'accounts:write',
+  activatePlan: 'accounts:write',
+  endPlan: 'accounts:write',
+  renameAccount: 'accounts:write',
+  suspendAccount: 'accounts:write',
+  resumeAccount: 'accounts:write',
+  deleteAccount: 'accounts:write',
+  setAccountLimits: 'accounts:write',
+  getAlertSettings: 'alerts:read',
+  setAlertSettings: 'alerts',
+  listAlerts: 'alerts:read',
+  sendTestAlert: 'alerts',
+  sendMailConfirmation: 'alerts',
+  confirmMailAddress: 'alerts',
+  loadCredits: 'credits:load',
+  adjustCredits: 'credits:load',
+  listLedgerEntries: 'accounts:read',
+  getStatement: 'accounts:read',
+  createKey: 'keys',
+  listKeys: 'keys',
+  createAdminKey: 'keys',
+  listAdminKeys: 'keys',
+  rotateKey: 'keys',
+  setKeyLimits: 'keys',
+  revokeKey: 'keys',
+  listUsageRecords: 'usage:read',
+  getUsageTotals: 'usage:read',
+  listNames: 'usage:read',
+  pruneUsageRecords: 'server',
+  listAuditEntries: 'audit:read',
+  getServerState: 'server:read',
+  listNodes: 'server:read',
+  diagnoseServer: 'server:read',
+  loadEngine: 'server',
+  unloadEngine: 'server',
+  checkEngine: 'server',
+  getConfiguration: 'configuration',
+  changeConfiguration: 'configuration',
+  undoConfigurationChange: 'configuration',
+};

@@ -2,6 +2,7 @@
  * Instances of WebAssembly modules without a system: no files, network or clock. They see only the memory that they are
  * given.
  */
+import { readModule } from './hearing-files.ts';
 
 /** WASI's code for a file that is not open: there are no files. */
 const noFile = 8;
@@ -56,3 +57,20 @@ export class WasmInstance {
 
 /** Answers every system call. After `proc_exit` a module runs into the trap that compilers put there. */
 const noSystem = new Proxy<Record<string, () => number>>({}, { get: () => () => noFile });
+
+type ModuleName = 'decoder' | 'recogniser';
+
+const compiled = new Map<ModuleName, Promise<WebAssembly.Module>>();
+
+/**
+ * The module of the recogniser or decoder, compiled at its first use. Threads get it by message and share its code.
+ * Rejects while its file is missing; a later call tries again.
+ */
+export function hearingModule(name: ModuleName): Promise<WebAssembly.Module> {
+  const known = compiled.get(name);
+  if (known !== undefined) return known;
+  const compiling = readModule(name).then((bytes) => WebAssembly.compile(bytes));
+  compiled.set(name, compiling);
+  compiling.catch(() => compiled.delete(name));
+  return compiling;
+}

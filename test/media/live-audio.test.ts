@@ -2,8 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import { Resampler } from '../../src/media/encoders/resample.ts';
 import { loadFilter } from '../../src/media/encoders/resample-filter.ts';
-import { alawByte, mulawByte } from '../../src/media/g711.ts';
-import { decoderOpener, loadUpstreamEncoder, type UpstreamFormat } from '../../src/media/raw-audio.ts';
+import {
+  alawByte,
+  decoderOpener,
+  loadUpstreamEncoder,
+  mulawByte,
+  type UpstreamFormat,
+} from '../../src/media/raw-audio.ts';
 
 const openDecoder = decoderOpener(await loadFilter());
 

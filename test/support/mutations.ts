@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { createFilePool, type FilePool } from '../../src/engines/recordings/file-pool.ts';
 import type { MediaContainer } from '../../src/media/formats/file-format.ts';
-import { hearingModule } from '../../src/media/hearing-modules.ts';
+import { hearingModule } from '../../src/media/wasm-instance.ts';
 import { encode } from './audio-files.ts';
 import type { Random } from './random.ts';
 

@@ -6,7 +6,7 @@ import {
   ChatCompletionChunkSchema,
   type ChatCompletionParams,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { contentText } from '../../src/core/entities/chat-text.ts';
+import { contentText } from '../../src/core/entities/chat-output.ts';
 import type { SpeechRequest } from '../../src/core/entities/engine.ts';
 import type { Signal } from '../../src/core/values/signal.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';

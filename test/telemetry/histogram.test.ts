@@ -1,7 +1,7 @@
 /** Our histograms read as those of prom-client. */
 import { Histogram as Reference, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { Histogram } from '../../src/telemetry/request-metrics.ts';
+import { Histogram } from '../../src/telemetry/metrics.ts';
 
 const [name, help, buckets] = ['waits_seconds', 'Waits.', [0.1, 0.5, 1]];
 const observed = [

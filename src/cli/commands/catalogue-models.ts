@@ -1,6 +1,6 @@
 /** The parts of a pull and a removal of a model that change runtimes and parley.yaml. */
 import { existsSync, readFileSync } from 'node:fs';
-import { lineDiff } from '../../config/line-diff.ts';
+import { lineDiff } from '../../config/file-entries.ts';
 import { replaceFile, unwritableReason } from '../../files/replace-file.ts';
 import type { CatalogueEntry } from '../../models/catalogue.ts';
 import { bytesOf } from '../../models/manifest.ts';

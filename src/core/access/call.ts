@@ -1,9 +1,8 @@
 /** The request that an RPC function serves, without its message. */
 
 import type { Metering } from '../billing/metering.ts';
-import type { AccountFacts } from '../entities/account.ts';
+import type { AccountFacts, Entitlement } from '../entities/account.ts';
 import type { Key } from '../entities/key.ts';
-import type { Entitlement } from '../entities/subscription.ts';
 import type { Operation, Wire } from '../entities/usage.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import type { KeyId, RequestId } from '../values/ids.ts';

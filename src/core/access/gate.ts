@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps, type MeteringOptions, type Rights } from '../billing/metering.ts';
-import { type AccountFacts, isSuspended } from '../entities/account.ts';
+import { type AccountFacts, entitlementAt, isEntitled, isSuspended } from '../entities/account.ts';
 import {
   type AdminScope,
   hasAdminScope,
@@ -13,7 +13,6 @@ import {
 } from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
 import type { Store } from '../entities/store.ts';
-import { entitlementAt, isEntitled } from '../entities/subscription.ts';
 import type { Operation, RecordStart, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
 import { ParleyError, toParleyError } from '../values/errors.ts';

@@ -12,12 +12,11 @@ import {
   AuditEntrySchema,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { unitsPerMonth } from '../billing/fair-use.ts';
-import type { Account, AccountTotals } from '../entities/account.ts';
+import { type Account, type AccountTotals, entitlementAt } from '../entities/account.ts';
 import type { AuditEntry } from '../entities/audit.ts';
 import { fairUseCount, nextMonthMs } from '../entities/count.ts';
 import type { LedgerEntry } from '../entities/ledger.ts';
 import type { Limits } from '../entities/limits.ts';
-import { entitlementAt } from '../entities/subscription.ts';
 import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';

@@ -1,10 +1,10 @@
 /** Decides which alerts are due for an account, by its usage and the end of its trial or plan. */
 
 import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
+import { entitlementAt, type Period } from '../entities/account.ts';
 import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
 import { nextMonthMs, periodEndMs, periodOf } from '../entities/count.ts';
 import { budgetNames, type Limits } from '../entities/limits.ts';
-import { entitlementAt, type Period } from '../entities/subscription.ts';
 import { formatCredits, nanoCredits } from '../values/money.ts';
 
 /** How long before the end of a trial or plan its alert is raised, and how long after it the alert is still useful. */

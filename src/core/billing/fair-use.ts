@@ -1,4 +1,4 @@
-import type { Entitlement } from '../entities/subscription.ts';
+import type { Entitlement } from '../entities/account.ts';
 
 /** The monthly allowance (UTC) of an account, shared by speech and transcription. */
 export interface FairUseRules {

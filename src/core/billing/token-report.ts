@@ -1,7 +1,9 @@
 import { create, type JsonValue } from '@bufbuild/protobuf';
 import { PromptTokensDetailsSchema, type Usage, UsageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { TokenUsage } from '../entities/usage.ts';
+import type { Clock } from '../values/clock.ts';
 import { present } from '../values/json.ts';
+import type { Log } from '../values/log.ts';
 
 /** Members under which the lenient decoder stores a count that is not a whole number. */
 const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
@@ -108,4 +110,59 @@ function readCache({ promptTokens, promptTokensDetails: details, other }: Usage)
 
 function isCount(value: JsonValue | undefined): value is number | undefined {
   return value === undefined || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0);
+}
+
+const everyMs = 60_000;
+
+interface Reporting {
+  readonly model: { readonly id: string };
+  readonly call: { readonly id: string };
+  readonly bounds: TokenBounds;
+}
+
+interface Warned {
+  readonly atMs: number;
+  /** Number of later reports that were not logged. */
+  unlogged: number;
+}
+
+/**
+ * Logs impossible token reports, at most one per minute and model, as a model with wrong settings may send one with
+ * each chat.
+ */
+export class ReportWarnings {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #warned = new Map<string, Warned>();
+
+  constructor(log: Log, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  /** The report, bounded and logged if it is impossible, as the operator may have to correct the model's settings. */
+  believed(
+    { model, call, bounds }: Reporting,
+    reported: TokenUsage | undefined,
+    counted: TokenUsage,
+  ): TokenUsage | undefined {
+    if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
+    this.#warn(model.id, { requestId: call.id, reported, counted, bounds });
+    return boundedReport(reported, bounds, counted);
+  }
+
+  #warn(model: string, facts: object): void {
+    const nowMs = this.#clock.now();
+    const last = this.#warned.get(model);
+    if (last && Math.abs(nowMs - last.atMs) < everyMs) {
+      last.unlogged++;
+      return;
+    }
+    this.#warned.set(model, { atMs: nowMs, unlogged: 0 });
+    const fields = { model, ...facts, unlogged: last?.unlogged ?? 0 };
+    this.#log.warn(
+      fields,
+      'the model reports more tokens than it can have used; charging the most that it can have used',
+    );
+  }
 }

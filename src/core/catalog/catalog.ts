@@ -1,6 +1,7 @@
 /** The configured models, and the models that a caller can call now. */
 
 import type { Caller } from '../access/call.ts';
+import { isEntitled } from '../entities/account.ts';
 import type {
   CatalogModel,
   ChatModel,
@@ -8,7 +9,6 @@ import type {
   SpeechModel,
   TranscriptionModel,
 } from '../entities/model.ts';
-import { isEntitled } from '../entities/subscription.ts';
 import { ParleyError } from '../values/errors.ts';
 
 export class Catalog {

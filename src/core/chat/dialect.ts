@@ -8,7 +8,7 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { ChatAnswer } from '../entities/chat-answer.ts';
-import { contentText } from '../entities/chat-text.ts';
+import { contentText } from '../entities/chat-output.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { AnswerForm, Idempotency } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';

@@ -6,8 +6,7 @@ import type { Affordable } from '../limits/affordable.ts';
 import { type ParleyError, toParleyError } from '../values/errors.ts';
 import type { Price } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
-import { type HoldPlan, planHold } from './hold.ts';
-import type { PromptFacts } from './prompt-facts.ts';
+import { type HoldPlan, type PromptFacts, planHold } from './hold.ts';
 
 /** A model that may answer, with the price that the client pays for its tokens. */
 export interface Candidate {

@@ -9,11 +9,10 @@ import {
   type Usage,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
-import { isPossible, largerTokens, readReport, usageOf } from '../billing/token-report.ts';
+import { isPossible, largerTokens, ReportWarnings, readReport, usageOf } from '../billing/token-report.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
-import type { ChatOutput } from '../entities/chat-output.ts';
-import { promptText } from '../entities/chat-text.ts';
+import { type ChatOutput, promptText } from '../entities/chat-output.ts';
 import type { Guard, TokenCounter } from '../entities/engine.ts';
 import type { LedgerStore } from '../entities/ledger.ts';
 import type { ChatModel } from '../entities/model.ts';
@@ -33,11 +32,10 @@ import { systemFirst } from './chat-messages.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
 import { type Candidate, type Candidates, candidatesFor, planAll, type Runnable } from './fallback.ts';
+import { PromptFacts } from './hold.ts';
 import { ChatJob, type ParamsFor } from './job.ts';
 import { takeLimit } from './output-limit.ts';
-import { PromptFacts } from './prompt-facts.ts';
 import { referencesOf } from './references.ts';
-import { ReportWarnings } from './report-warnings.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 
 /** Attempts to reserve while other requests compete for the credits, budgets and tokens. */

@@ -3,7 +3,6 @@ import type { NanoCredits } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/parameters.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Limited, Limits } from './limits.ts';
-import type { Period, Subscription } from './subscription.ts';
 
 /** The part of an account that only administrators change. */
 export interface AccountFacts extends Limited {
@@ -70,4 +69,39 @@ export interface AccountStore {
   setPlan(id: AccountId, period: Period, audit: AuditEntry): Promise<void>;
   /** Ends plan and trial at `atMs`, unless they end earlier. */
   endSubscription(id: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
+}
+
+/** 14 days: the trial length of the contract. */
+export const trialMs = 14 * 24 * 60 * 60 * 1000;
+
+export interface Period {
+  readonly startsAtMs: number;
+  readonly endsAtMs: number;
+}
+
+/** The account's only trial and its latest plan period, if any. */
+export interface Subscription {
+  readonly trial: Period | undefined;
+  readonly plan: Period | undefined;
+}
+
+export type Entitlement =
+  | { readonly state: 'none' }
+  | { readonly state: 'trial' | 'active' | 'ended'; readonly period: Period };
+
+export function entitlementAt(subscription: Subscription, nowMs: number): Entitlement {
+  const { trial, plan } = subscription;
+  if (plan && covers(plan, nowMs)) return { state: 'active', period: plan };
+  if (trial && covers(trial, nowMs)) return { state: 'trial', period: trial };
+  const last = plan ?? trial;
+  return last ? { state: 'ended', period: last } : { state: 'none' };
+}
+
+/** Whether speech and transcription may be used. */
+export function isEntitled(entitlement: Entitlement): boolean {
+  return entitlement.state === 'trial' || entitlement.state === 'active';
+}
+
+function covers(period: Period, nowMs: number): boolean {
+  return period.startsAtMs <= nowMs && nowMs < period.endsAtMs;
 }

@@ -2,8 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { numberOf } from '../values/long-integers.ts';
-import type { ChatOutput } from './chat-output.ts';
-import { chunkOutput, completionOutput } from './chat-text.ts';
+import { type ChatOutput, chunkOutput, completionOutput } from './chat-output.ts';
 
 /** The members that every answer and chunk begins with. */
 export interface AnswerHead {

@@ -8,13 +8,17 @@ import type { Call } from '../access/call.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from '../billing/fair-use.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { voicesOf } from '../catalog/views.ts';
-import { type AudioFormat, audioFormats, type SpeechRequest } from '../entities/engine.ts';
+import {
+  type AudioFormat,
+  audioFormats,
+  contentType as contentTypeOf,
+  type SpeechRequest,
+} from '../entities/engine.ts';
 import type { SpeechModel } from '../entities/model.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { bounds } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { quote } from '../values/quote.ts';
-import { contentType as contentTypeOf } from './content-type.ts';
 
 /** Bytes of audio in one part, so that every transport's messages stay small. */
 const partBytesMax = 64 * 1024;

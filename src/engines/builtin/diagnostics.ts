@@ -1,6 +1,6 @@
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { hasMoonshine, missingHearing, readMoonshine } from '../../media/hearing-files.ts';
-import { hearingModule } from '../../media/hearing-modules.ts';
+import { hearingModule } from '../../media/wasm-instance.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 import { compileFlite } from './flite/module.ts';
 import { FliteProgram } from './flite/program.ts';

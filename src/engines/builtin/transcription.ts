@@ -14,7 +14,7 @@ import type { Signal } from '../../core/values/signal.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
 import { hasMoonshine, missingHearing } from '../../media/hearing-files.ts';
-import { hearingModule } from '../../media/hearing-modules.ts';
+import { hearingModule } from '../../media/wasm-instance.ts';
 import { shareOf } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
 import { createFilePool, type FileCut, type FilePool } from '../recordings/file-pool.ts';

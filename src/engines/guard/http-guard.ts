@@ -4,8 +4,8 @@ import { ChatCompletionParamsSchema } from '../../../gen/parley/chat/v1/chat_pb.
 import { jsonCodec } from '../../codec/codec.ts';
 import type { Guard, GuardedChat } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { briefError } from '../../core/values/failure-log.ts';
 import { isObject, wellFormedJson } from '../../core/values/json.ts';
+import { briefError } from '../../core/values/log.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { Upstream, type UpstreamDeps } from '../openai/calls/upstream.ts';
 import { malformedResponse } from '../openai/errors.ts';

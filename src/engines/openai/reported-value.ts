@@ -1,7 +1,6 @@
 import type { Availability } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { briefError } from '../../core/values/failure-log.ts';
-import type { Log } from '../../core/values/log.ts';
+import { briefError, type Log } from '../../core/values/log.ts';
 import type { Signal } from '../../core/values/signal.ts';
 
 /** The wait before the second reading while no value is known; it doubles each time, up to `everyMs`. */

@@ -1,11 +1,11 @@
-import type {
-  AudioFormat,
-  SpeechEngine,
-  SpeechOutput,
-  SpeechRequest,
-  VoiceList,
+import {
+  type AudioFormat,
+  contentType,
+  type SpeechEngine,
+  type SpeechOutput,
+  type SpeechRequest,
+  type VoiceList,
 } from '../../core/entities/engine.ts';
-import { contentType } from '../../core/speech/content-type.ts';
 import { wellFormedJson } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { readWavHead, type WavHead, withUnknownLength } from '../../media/encoders/wav.ts';

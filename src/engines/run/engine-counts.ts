@@ -6,7 +6,7 @@ import type {
 } from '../../core/entities/server.ts';
 import type { Clock } from '../../core/values/clock.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
-import { briefError } from '../../core/values/failure-log.ts';
+import { briefError } from '../../core/values/log.ts';
 import type { EngineAttempt } from '../../core/values/signal.ts';
 
 /** An upstream answers these where something in the request is wrong. Others, such as 401 or 429, are for the operator. */

@@ -1,7 +1,6 @@
 /** A program that serves one model of sherpa-onnx by the OpenAI API, for the engine that supervises it. */
 import { basename, dirname } from 'node:path';
-import { audioFormats, type TranscriptSegment } from '../../core/entities/engine.ts';
-import { contentType } from '../../core/speech/content-type.ts';
+import { audioFormats, contentType, type TranscriptSegment } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import { createModelServer, type Handle } from '../model-server.ts';

@@ -1,7 +1,7 @@
 import type { TranscriptSegment } from '../../core/entities/engine.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
-import { hearingModule } from '../../media/hearing-modules.ts';
+import { hearingModule } from '../../media/wasm-instance.ts';
 import { OneAtATime } from '../model-server.ts';
 import { createFilePool } from '../recordings/file-pool.ts';
 import { type RecognisedWord, toSegments } from '../recordings/transcript.ts';

@@ -1,6 +1,6 @@
 import { createThreadPool, siblingWorker } from '../../threads/pool.ts';
 import type { MediaContainer } from '../formats/file-format.ts';
-import { hearingModule } from '../hearing-modules.ts';
+import { hearingModule } from '../wasm-instance.ts';
 import type { ProbeTask } from './probe-worker.ts';
 
 /** CPU time. A good file takes some milliseconds. */

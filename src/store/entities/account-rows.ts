@@ -1,8 +1,7 @@
 /** Accounts with their subscriptions, as rows and as the core knows them. */
 import { sql } from 'kysely';
-import type { Account, AccountFacts } from '../../core/entities/account.ts';
+import type { Account, AccountFacts, Period } from '../../core/entities/account.ts';
 import { limitsFromText } from '../../core/entities/limits.ts';
-import type { Period } from '../../core/entities/subscription.ts';
 import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import { type AccountRow, optionalNumber, type SubscriptionKind } from '../sql/schema.ts';

@@ -1,12 +1,16 @@
 import { type RawBuilder, sql, type Updateable } from 'kysely';
-import type { Account, AccountFilter, AccountOrder, AccountStore } from '../../core/entities/account.ts';
+import type {
+  Account,
+  AccountFilter,
+  AccountOrder,
+  AccountStore,
+  Period,
+} from '../../core/entities/account.ts';
 import { limitsToText } from '../../core/entities/limits.ts';
-import type { Period } from '../../core/entities/subscription.ts';
 import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import { idList } from '../sql/dialect.ts';
-import type { Executor } from '../sql/executor.ts';
-import { pageOf } from '../sql/executor.ts';
+import { type Executor, pageOf } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import type { Database, SubscriptionKind } from '../sql/schema.ts';
 import { containing, query, statement } from '../sql/statement.ts';

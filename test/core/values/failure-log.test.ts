@@ -104,7 +104,7 @@ it('a refusal is not logged', async () => {
 
 it('the log has the stack of an internal failure, and of no other', () => {
   const log = new URL('../../../src/app/log.ts', import.meta.url);
-  const failureLog = new URL('../../../src/core/values/failure-log.ts', import.meta.url);
+  const failureLog = new URL('../../../src/core/values/log.ts', import.meta.url);
   const errors = new URL('../../../src/core/values/errors.ts', import.meta.url);
   const script = `
     import { createLog } from '${log}';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Decoder } from '../../../src/media/decoding/decoder.ts';
 import { detectContainer } from '../../../src/media/formats/file-format.ts';
 import { missingHearing } from '../../../src/media/hearing-files.ts';
-import { hearingModule } from '../../../src/media/hearing-modules.ts';
+import { hearingModule } from '../../../src/media/wasm-instance.ts';
 import {
   decodeByHand,
   encode,

@@ -7,7 +7,7 @@ import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } fr
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import type { Gate } from '../../../src/core/access/gate.ts';
 import { noTracer } from '../../../src/core/entities/tracer.ts';
-import { requestTimeLimit } from '../../../src/core/values/deadline.ts';
+import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { ByteBudget } from '../../../src/transports/byte-budget.ts';
 import { createConnectHandler } from '../../../src/transports/connect/routes.ts';

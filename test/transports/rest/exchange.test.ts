@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Gate, type GateDeps } from '../../../src/core/access/gate.ts';
 import { noTracer } from '../../../src/core/entities/tracer.ts';
 import { systemClock } from '../../../src/core/values/clock.ts';
-import { requestTimeLimit } from '../../../src/core/values/deadline.ts';
+import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { ByteBudget } from '../../../src/transports/byte-budget.ts';
 import { Exchange } from '../../../src/transports/rest/exchange.ts';
 import { ServedCall } from '../../../src/transports/run-call.ts';

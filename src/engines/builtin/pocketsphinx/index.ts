@@ -1,5 +1,5 @@
 /** The threads of pocketsphinx. A turn of live speech is a file. */
-import { hearingModule } from '../../../media/hearing-modules.ts';
+import { hearingModule } from '../../../media/wasm-instance.ts';
 import { createThreadPool, siblingWorker } from '../../../threads/pool.ts';
 import type { RecognisedWord } from '../../recordings/transcript.ts';
 import type { Recogniser } from '../recogniser.ts';

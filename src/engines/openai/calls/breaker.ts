@@ -1,5 +1,4 @@
-import { briefError } from '../../../core/values/failure-log.ts';
-import type { Log } from '../../../core/values/log.ts';
+import { briefError, type Log } from '../../../core/values/log.ts';
 import { ConnectionError } from '../errors.ts';
 
 interface BreakerOptions {
