@@ -137,7 +137,7 @@ export class Gate {
     startedAtMs: number,
     part: SessionPart | undefined,
   ): Soon<Call> {
-    const { id, operation, wire, signal, idempotencyKey, authorization } = arrival;
+    const { operation } = arrival;
     const { key, account } = holder;
     const limits = this.#limitsOf(holder);
     if (limits && arrival.answer) arrival.answer.limits = limits;
@@ -163,21 +163,8 @@ export class Gate {
         throw error;
       });
     }
-    return {
-      id,
-      operation,
-      wire,
-      signal,
-      idempotencyKey,
-      authorization,
-      caller,
-      startedAtMs,
-      metering,
-      requestBytes: 0,
-      answerForm: undefined,
-      isReplay: false,
-      turns: undefined,
-    };
+    const begun = { requestBytes: 0, answerForm: undefined, isReplay: false, turns: undefined };
+    return { ...arrival, caller, startedAtMs, metering, ...begun };
   }
 
   #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {

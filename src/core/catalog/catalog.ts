@@ -10,6 +10,7 @@ import type {
   TranscriptionModel,
 } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
+import { quote } from '../values/quote.ts';
 
 export class Catalog {
   #models: ReadonlyMap<string, CatalogModel> = new Map();
@@ -83,6 +84,16 @@ export class Catalog {
   callableBy(caller: Caller): CatalogModel[] {
     return [...this.#models.values()].filter((model) => isCallable(model, caller));
   }
+}
+
+/** The error of a request for a model of this type that is not in the catalog. */
+export function unknownModel(type: 'chat' | 'speech', id: string): ParleyError {
+  const message = `There is no ${type} model ${quote(id)}.`;
+  return new ParleyError('unknown_model', {
+    message,
+    advice: { kind: 'choose_model', type },
+    param: 'model',
+  });
 }
 
 function isCallable(model: CatalogModel, caller: Caller): boolean {

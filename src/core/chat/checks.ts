@@ -1,11 +1,10 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { Catalog } from '../catalog/catalog.ts';
+import { type Catalog, unknownModel } from '../catalog/catalog.ts';
 import type { ChatAnswer } from '../entities/chat-answer.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { invalid } from '../values/parameters.ts';
-import { quote } from '../values/quote.ts';
 import { takeChoices } from './output-limit.ts';
 
 /**
@@ -17,13 +16,7 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
   checkMessages(params);
   if (params.model.trim() === '') throw invalid('model', '`model` is blank. Send the id of a model.');
   const model = catalog.chatModel(params.model);
-  if (model === undefined) {
-    throw new ParleyError('unknown_model', {
-      message: `There is no chat model ${quote(params.model)}.`,
-      advice: { kind: 'choose_model', type: 'chat' },
-      param: 'model',
-    });
-  }
+  if (model === undefined) throw unknownModel('chat', params.model);
   takeChoices(params);
   checkLimit('max_tokens', params.maxTokens);
   checkLimit('max_completion_tokens', params.maxCompletionTokens);
@@ -53,8 +46,8 @@ function checkMessages({ messages }: ChatCompletionParams): void {
   }
 }
 
-/** 0 and negative numbers mean no limit, as on some servers. */
-function checkLimit(name: string, value: number | undefined): void {
+/** 0 and negative numbers mean no limit, as on some servers. @throws `invalid_parameter` */
+export function checkLimit(name: string, value: number | undefined): void {
   if (value === undefined || Number.isSafeInteger(value)) return;
   throw invalid(name, `\`${name}\` must be a whole number.`);
 }

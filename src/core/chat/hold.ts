@@ -16,7 +16,7 @@ import { contextLengthExceeded } from '../values/errors.ts';
 import { cost, highestPrice, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
 import { leastLimit } from './output-limit.ts';
-import { type Reference, referencesOf, withoutImages } from './references.ts';
+import { referencesOf, withoutImages } from './references.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
 const templateTokensPerMessage = 8;
@@ -135,10 +135,10 @@ async function refuseTooLong(facts: PromptFacts): Promise<void> {
  */
 function roomForAnswer(facts: PromptFacts): Soon<number> {
   const { params } = facts;
-  const refers = facts.references.length > 0;
+  const refers = facts.references().length > 0;
   const { contextTokens, outputTokensMax } = facts.model;
   // Uses the bytes of the text, not of the request, so that the limit is the same on every wire.
-  const bytes = facts.textBytes + templateBound(params);
+  const bytes = facts.textBytes() + templateBound(params);
   const afterBytes = contextTokens - bytes;
   const isSmall = afterBytes >= outputTokensMax || bytes * smallPromptShare <= contextTokens;
   if (!refers && isSmall) return Math.max(1, afterBytes);
@@ -150,7 +150,7 @@ function roomForAnswer(facts: PromptFacts): Soon<number> {
 
 /** Bounds the prompt. One that refers to more than images can be as long as the model's context. @param tokens those of its text */
 function promptBound({ model, references }: PromptFacts, tokens: number): number {
-  return references.reduce(
+  return references().reduce(
     (sum, { tokens: more }) => Math.min(model.contextTokens, sum + more),
     Math.min(model.contextTokens, tokens),
   );
@@ -158,7 +158,7 @@ function promptBound({ model, references }: PromptFacts, tokens: number): number
 
 /** No tokenizer makes more tokens than bytes. */
 function textBound({ requestBytes, references }: PromptFacts): number {
-  return references.reduce((left, { bytes }) => left - bytes, requestBytes);
+  return references().reduce((left, { bytes }) => left - bytes, requestBytes);
 }
 
 function withMargin(tokens: number, params: ChatCompletionParams): number {
@@ -195,71 +195,48 @@ interface KnownFacts {
   readonly requestedLimit: number;
   /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
-  readonly count: CountTokens;
 }
+
+export type PromptFacts = ReturnType<typeof promptFacts>;
 
 /**
  * Facts about a prompt for its hold, for all attempts to hold credits. Most requests need few of them, so each is found at its first
  * use.
  */
-export class PromptFacts {
-  readonly model: ChatModel;
-  readonly price: Price;
-  readonly params: ChatCompletionParams;
-  readonly requestedLimit: number;
-  readonly requestBytes: number;
-  readonly #count: CountTokens;
-  #textBytes: number | undefined;
-  #references: readonly Reference[] | undefined;
-  #requestTokens: Promise<number> | undefined;
-  #textTokens: Promise<number> | undefined;
-  #roomTokens: Promise<number> | undefined;
+export function promptFacts(known: KnownFacts, count: CountTokens) {
+  const { params, model } = known;
+  const textBytes = once(() => promptBytes(params) + Buffer.byteLength(formText(params)));
+  const references = once(() => referencesOf(params, model.imageTokens));
+  const countMessages = once(() => count(promptText({ ...params, tools: [] })));
+  return {
+    ...known,
+    /** Bytes of the prompt's text, its tools and the form of its answer. */
+    textBytes,
+    /** Content whose tokens cannot be counted here: images, and content of unknown length. */
+    references,
+    /** Counts the tokens of the whole request, but those of its images. For a prompt whose bound by bytes is not affordable. */
+    countRequest: once(() => {
+      const texts = references().length === 0 ? params : withoutImages(params);
+      return count(toJsonString(ChatCompletionParamsSchema, texts));
+    }),
+    /** Upstreams shorten tools in their own ways, so only the messages tell that a prompt is too long. */
+    countMessages,
+    /** Counts all that takes room in the context. For a prompt that may not leave room for the longest answer. */
+    countRoom: once(async () => {
+      const definitions = promptText({ ...params, messages: [] }) + formText(params);
+      if (definitions === '') return countMessages();
+      const [text, more] = await Promise.all([countMessages(), count(definitions)]);
+      return text + more;
+    }),
+  };
+}
 
-  constructor({ model, price, params, requestedLimit, requestBytes, count }: KnownFacts) {
-    this.model = model;
-    this.price = price;
-    this.params = params;
-    this.requestedLimit = requestedLimit;
-    this.requestBytes = requestBytes;
-    this.#count = count;
-  }
-
-  /** Bytes of the prompt's text, its tools and the form of its answer. */
-  get textBytes(): number {
-    this.#textBytes ??= promptBytes(this.params) + Buffer.byteLength(formText(this.params));
-    return this.#textBytes;
-  }
-
-  /** Content whose tokens cannot be counted here: images, and content of unknown length. */
-  get references(): readonly Reference[] {
-    this.#references ??= referencesOf(this.params, this.model.imageTokens);
-    return this.#references;
-  }
-
-  /** Counts the tokens of the whole request, but those of its images. For a prompt whose bound by bytes is not affordable. */
-  countRequest(): Promise<number> {
-    const { params, references } = this;
-    const texts = references.length === 0 ? params : withoutImages(params);
-    this.#requestTokens ??= this.#count(toJsonString(ChatCompletionParamsSchema, texts));
-    return this.#requestTokens;
-  }
-
-  /** Upstreams shorten tools in their own ways, so only the messages tell that a prompt is too long. */
-  countMessages(): Promise<number> {
-    this.#textTokens ??= this.#count(promptText({ ...this.params, tools: [] }));
-    return this.#textTokens;
-  }
-
-  /** Counts all that takes room in the context. For a prompt that may not leave room for the longest answer. */
-  countRoom(): Promise<number> {
-    const { params } = this;
-    const definitions = promptText({ ...params, messages: [] }) + formText(params);
-    this.#roomTokens ??=
-      definitions === ''
-        ? this.countMessages()
-        : Promise.all([this.countMessages(), this.#count(definitions)]).then(([text, more]) => text + more);
-    return this.#roomTokens;
-  }
+function once<T>(find: () => T): () => T {
+  let found: { readonly value: T } | undefined;
+  return () => {
+    found ??= { value: find() };
+    return found.value;
+  };
 }
 
 /** The form of the answer, and functions in their older form, as servers show them to the model. */

@@ -32,7 +32,7 @@ import { systemFirst } from './chat-messages.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
 import { type Candidate, type Candidates, candidatesFor, planAll, type Runnable } from './fallback.ts';
-import { PromptFacts } from './hold.ts';
+import { type PromptFacts, promptFacts } from './hold.ts';
 import { ChatJob, type ParamsFor } from './job.ts';
 import { takeLimit } from './output-limit.ts';
 import { referencesOf } from './references.ts';
@@ -243,7 +243,7 @@ export class ChatOperations {
     const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
     const count = (text: string) => this.#deps.tokens.count(text, bounds);
     const { requestBytes } = call;
-    return new PromptFacts({ model, price, params, requestedLimit, requestBytes, count });
+    return promptFacts({ model, price, params, requestedLimit, requestBytes }, count);
   }
 
   /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */

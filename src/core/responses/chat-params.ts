@@ -22,6 +22,7 @@ import {
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { partsContent, placed, placeOf, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { checkLimit } from '../chat/checks.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
 import { invalid, invalidInput, readOneOf } from '../values/parameters.ts';
@@ -48,7 +49,7 @@ const ownNames: ReadonlySet<string> = new Set([
 export function toChatParams(params: ResponseParams, open?: OpenReasoning): ChatCompletionParams {
   const { model, input, instructions, text, reasoning, toolChoice } = params;
   refuseStored(params);
-  checkLimit(params.maxOutputTokens);
+  checkLimit('max_output_tokens', params.maxOutputTokens);
   const tools = Tools.of(params.tools);
   const chatTools = tools.toChat();
   return create(ChatCompletionParamsSchema, {
@@ -100,11 +101,6 @@ function refuseStored({ previousResponseId, conversation, prompt, background }: 
 /** A `null` counts as absent. */
 function hasValue(value: Value | undefined): value is Value {
   return value !== undefined && value.kind.case !== undefined && value.kind.case !== 'nullValue';
-}
-
-function checkLimit(value: number | undefined): void {
-  if (value === undefined || Number.isSafeInteger(value)) return;
-  throw invalid('max_output_tokens', '`max_output_tokens` must be a whole number.');
 }
 
 /** Undefined for plain text, every model's default. */

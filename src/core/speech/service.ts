@@ -6,7 +6,7 @@ import {
 } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import type { Call } from '../access/call.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from '../billing/fair-use.ts';
-import type { Catalog } from '../catalog/catalog.ts';
+import { type Catalog, unknownModel } from '../catalog/catalog.ts';
 import { voicesOf } from '../catalog/views.ts';
 import {
   type AudioFormat,
@@ -18,7 +18,6 @@ import type { SpeechModel } from '../entities/model.ts';
 import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { bounds } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
-import { quote } from '../values/quote.ts';
 
 /** Bytes of audio in one part, so that every transport's messages stay small. */
 const partBytesMax = 64 * 1024;
@@ -35,33 +34,26 @@ export interface AudioDeps {
 }
 
 export class SpeechOperations {
-  readonly #catalog: Catalog;
-  readonly #fairUse: FairUseRules;
-  readonly #idempotency: Idempotency;
+  readonly #deps: AudioDeps;
 
-  constructor({ catalog, fairUse, idempotency }: AudioDeps) {
-    this.#catalog = catalog;
-    this.#fairUse = fairUse;
-    this.#idempotency = idempotency;
+  constructor(deps: AudioDeps) {
+    this.#deps = deps;
   }
 
   synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
     call.metering.noteModel(request.model);
     const repeatable = { answerForm: messageForm(SynthesizeSpeechResponseSchema), request, call };
-    return this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
+    return this.#deps.idempotency.runParts(repeatable, () => this.#speak(request, call));
   }
 
   async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
     const { metering, caller, signal } = call;
     const job = this.#check(request);
     await job.model.engine.check(job, signal);
-    await metering.reserve({
-      characters: job.characters,
-      fairUse: {
-        units: speechUnits(this.#fairUse, job.characters),
-        limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
-      },
-    });
+    const { fairUse } = this.#deps;
+    const units = speechUnits(fairUse, job.characters);
+    const limitUnits = unitsPerMonth(fairUse, caller.entitlement);
+    await metering.reserve({ characters: job.characters, fairUse: { units, limitUnits } });
     const output = job.model.engine.synthesize(job, signal);
     let contentType: string | undefined = contentTypeOf(job.format);
     for await (const bytes of output.audio) {
@@ -83,14 +75,8 @@ export class SpeechOperations {
     if (request.input === undefined) throw new ParleyError('missing_input', { param: 'input' });
     const { input } = request;
     refuseBlank(request);
-    const model = this.#catalog.speechModel(request.model);
-    if (model === undefined) {
-      throw new ParleyError('unknown_model', {
-        message: `There is no speech model ${quote(request.model)}.`,
-        advice: { kind: 'choose_model', type: 'speech' },
-        param: 'model',
-      });
-    }
+    const model = this.#deps.catalog.speechModel(request.model);
+    if (model === undefined) throw unknownModel('speech', request.model);
     const characters = countCharacters(input);
     const { maxLength } = bounds.speechInput;
     if (characters > maxLength) {

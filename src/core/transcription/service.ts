@@ -18,15 +18,14 @@ import {
   UploadTranscriptionResponseSchema,
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from '../access/call.ts';
-import { type FairUseRules, transcriptionUnits, unitsPerMonth } from '../billing/fair-use.ts';
-import type { Catalog } from '../catalog/catalog.ts';
+import { transcriptionUnits, unitsPerMonth } from '../billing/fair-use.ts';
 import type {
   TranscriptSegment as EngineSegment,
   TranscriptWord as EngineWord,
   KnownSpeaker,
   TranscriptionEvent,
 } from '../entities/engine.ts';
-import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
+import { messageForm } from '../idempotency/idempotency.ts';
 import type { AudioDeps } from '../speech/service.ts';
 import { hasLength } from '../values/bounds.ts';
 import { CollectedBytes } from '../values/collected-bytes.ts';
@@ -66,14 +65,10 @@ const granularities: readonly string[] = ['word', 'segment'];
 export const listValuesMax = 1_000;
 
 export class TranscriptionOperations {
-  readonly #catalog: Catalog;
-  readonly #fairUse: FairUseRules;
-  readonly #idempotency: Idempotency;
+  readonly #deps: AudioDeps;
 
-  constructor({ catalog, fairUse, idempotency }: AudioDeps) {
-    this.#catalog = catalog;
-    this.#fairUse = fairUse;
-    this.#idempotency = idempotency;
+  constructor(deps: AudioDeps) {
+    this.#deps = deps;
   }
 
   async createTranscription(
@@ -81,9 +76,9 @@ export class TranscriptionOperations {
     call: Call,
   ): Promise<CreateTranscriptionResponse> {
     const recording = checked(request);
-    call.metering.noteModel(this.#catalog.transcriptionModel()?.id);
+    call.metering.noteModel(this.#deps.catalog.transcriptionModel()?.id);
     const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
-    return this.#idempotency.run(repeatable, () => this.#transcribeWhole(recording, call));
+    return this.#deps.idempotency.run(repeatable, () => this.#transcribeWhole(recording, call));
   }
 
   /** Settles before the part with the whole transcript, which means success to the client. */
@@ -92,7 +87,7 @@ export class TranscriptionOperations {
     call: Call,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const recording = checked(transcription);
-    call.metering.noteModel(this.#catalog.transcriptionModel()?.id);
+    call.metering.noteModel(this.#deps.catalog.transcriptionModel()?.id);
     for await (const part of this.#transcribe(recording, call)) {
       if (part.event.case === 'transcript') await call.metering.settle();
       yield part;
@@ -104,7 +99,7 @@ export class TranscriptionOperations {
     call: Call,
   ): Promise<UploadTranscriptionResponse> {
     const recording = checked(await collectUpload(requests));
-    call.metering.noteModel(this.#catalog.transcriptionModel()?.id);
+    call.metering.noteModel(this.#deps.catalog.transcriptionModel()?.id);
     const { transcript } = await this.#transcribeWhole(recording, call);
     return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
   }
@@ -125,7 +120,7 @@ export class TranscriptionOperations {
     const { metering, signal } = call;
     const needs = needsOf(request, call.answerForm);
     const withWords = request.timestampGranularities.includes('word');
-    const model = this.#catalog.availableTranscriptionModel();
+    const model = this.#deps.catalog.availableTranscriptionModel();
     if (model.engine.reportsTimes === false) refuseWithoutTimes(needs);
     if (model.engine.reportsSpeakers === false) refuseWithoutSpeakers(needs);
     if (model.engine.reportsSpeakers === true) refuseWords(needs);
@@ -169,10 +164,9 @@ export class TranscriptionOperations {
   }
 
   #units(durationMs: number, { caller }: Call): { units: number; limitUnits: number } {
-    return {
-      units: transcriptionUnits(this.#fairUse, durationMs),
-      limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
-    };
+    const { fairUse } = this.#deps;
+    const limitUnits = unitsPerMonth(fairUse, caller.entitlement);
+    return { units: transcriptionUnits(fairUse, durationMs), limitUnits };
   }
 }
 
