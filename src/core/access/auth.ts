@@ -9,7 +9,6 @@ import { keyFlaw } from './key-flaws.ts';
 
 export interface AuthDeps {
   readonly store: Pick<Store, 'keys'>;
-  /** The time by which keys and subscriptions end. */
   readonly accessClock: Clock;
   /** The admin key that the server was given at its start, if any. */
   readonly givenAdmin: KeyHolder | undefined;

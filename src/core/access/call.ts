@@ -1,5 +1,3 @@
-/** The request that an RPC function serves, without its message. */
-
 import type { Metering } from '../billing/metering.ts';
 import type { AccountFacts, Entitlement } from '../entities/account.ts';
 import type { Key } from '../entities/key.ts';

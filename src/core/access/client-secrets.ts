@@ -31,7 +31,6 @@ interface Sealed {
 
 export interface ClientSecretDeps {
   readonly store: Pick<Store, 'keys'>;
-  /** The time by which keys end. */
   readonly accessClock: Clock;
 }
 

@@ -56,7 +56,6 @@ export class Sessions {
     this.#deps = deps;
   }
 
-  /** Begins a session of a key that has just been checked. */
   begin(key: Key, secret: string, isSecure: boolean, rule?: string): SealedSession {
     const nowMs = this.#deps.accessClock.now();
     const times = { signedInAtMs: nowMs, expiresAtMs: nowMs + sessionIdleMs };

@@ -7,10 +7,8 @@ import type { Clock } from '../values/clock.ts';
 export interface AccountsDeps extends AccountOfCallDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** The time by which keys and subscriptions end. */
   readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
-  /** Maximum number of keys of an account that are neither revoked nor expired. */
   readonly keysPerAccountMax: number;
   /** Undefined in a command on the data folder, which runs no server. */
   readonly server: ServerFacts | undefined;

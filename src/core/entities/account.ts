@@ -4,7 +4,6 @@ import type { Page, PageRequest } from '../values/parameters.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Limited, Limits } from './limits.ts';
 
-/** The part of an account that only administrators change. */
 export interface AccountFacts extends Limited {
   readonly id: AccountId;
   readonly name: string;
@@ -17,11 +16,9 @@ export interface AccountFacts extends Limited {
 }
 
 export interface Account extends AccountFacts {
-  /** Sum of the account's ledger entries. */
   readonly balance: NanoCredits;
   /** Sum of the holds of its running requests; never more than the balance. */
   readonly held: NanoCredits;
-  /** The last use of any of its keys, to the minute. */
   readonly lastUsedAtMs?: number | undefined;
 }
 

@@ -6,7 +6,6 @@ import type { AuditEntry } from './audit.ts';
 import type { Count } from './count.ts';
 import type { Limits } from './limits.ts';
 
-/** The receiver of an account's alerts. */
 export type Destination =
   /** Addresses that are confirmed. */
   | { readonly kind: 'mail'; readonly addresses: readonly string[] }
@@ -46,7 +45,6 @@ export type AlertKind =
   | 'plan.ended'
   | 'test';
 
-/** The facts of an alert, with amounts as the API writes them. */
 export interface AlertDetails {
   readonly keyId?: string;
   readonly percent?: number;
@@ -68,7 +66,6 @@ export interface AlertDelivery {
   /** Set while the alert is pending. An attempt advances it when it begins. */
   readonly nextAttemptAtMs: number | undefined;
   readonly deliveredAtMs: number | undefined;
-  /** A sentence about the latest failed attempt. */
   readonly lastFailure: string | undefined;
 }
 
@@ -94,7 +91,6 @@ export interface AlertMark {
   readonly threshold: number;
 }
 
-/** Credits of an owner in a period. */
 export type CreditCount = Pick<Count, 'owner' | 'period'>;
 
 export interface WatchMoment {
@@ -158,7 +154,6 @@ export interface MailCode {
   readonly againAfterMs: number;
 }
 
-/** Settings of alerts, and raised alerts. */
 export interface AlertStore {
   settings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
   /**
@@ -210,7 +205,6 @@ export const alertsKept = 1_000;
 export interface WebhookRequest {
   readonly method: 'POST' | 'PUT';
   readonly url: string;
-  /** Names the receiver in failures. */
   readonly receiver: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -234,14 +228,12 @@ export interface WebhookSender {
   send(request: WebhookRequest, signal?: AbortSignal): Promise<WebhookOutcome>;
 }
 
-/** Counts alerts for metrics. */
 export interface AlertObserver {
   raised(kind: string): void;
   /** @param outcome of one attempt; after the last one, `given_up` */
   attempted(outcome: 'delivered' | 'failed' | 'given_up'): void;
 }
 
-/** A mail in plain text. */
 export interface Mail {
   /** The account whose rate counts it. */
   readonly accountId: AccountId;

@@ -1,7 +1,6 @@
 /** The configuration file of the running server, as operators change it. */
 export const entrySections = ['engines', 'models', 'realtime'] as const;
 
-/** An engine, a model or a conversation of the file. */
 export interface FileEntry {
   readonly section: (typeof entrySections)[number];
   /** The name of an engine, or the id of a model or conversation. */
@@ -21,7 +20,6 @@ export interface EditableFile {
   readonly canUndo: boolean;
 }
 
-/** A new text of an entry. */
 export interface EntryEdit extends FileEntry {
   /** A key for the engine, which goes to a file of its own. */
   readonly apiKey?: string | undefined;
@@ -38,7 +36,6 @@ export interface FileChange {
   readonly edits: readonly EntryEdit[] | 'undo';
 }
 
-/** A finding about the file as it would be. */
 export interface FileFinding {
   /** The setting, such as `models[0].price`; undefined if the finding concerns no single one. */
   readonly setting: string | undefined;

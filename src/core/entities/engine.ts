@@ -7,7 +7,6 @@ import type { Signal } from '../values/signal.ts';
 import type { ChatAnswer, ChatChunk } from './chat-answer.ts';
 import type { LiveSpeaker } from './live.ts';
 
-/** Whether an engine can work on this machine now. If not, `reason` says what to install or repair. */
 export type Availability =
   | { readonly available: true }
   | {
@@ -63,15 +62,12 @@ export interface TranscriptionRequest {
   readonly audio: Uint8Array;
   /** The client's file name, only a hint. */
   readonly fileName: string | undefined;
-  /** The language hint from the client. */
   readonly language: string | undefined;
   /** Languages that may be spoken, if the client names several. Default: none. */
   readonly languages?: readonly string[];
   /** Words and phrases that may be spoken. Default: none. */
   readonly keywords?: readonly string[];
-  /** The client's hint about words and style. */
   readonly prompt?: string | undefined;
-  /** The client's hint about randomness. */
   readonly temperature?: number | undefined;
   /** Whether the answer is useless without segment times. Default: false. */
   readonly needsSegments?: boolean;
@@ -137,7 +133,6 @@ export interface TranscriptionEngine extends Engine {
   readonly reportsSpeakers?: boolean | undefined;
   /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
   transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
-  /** Recognises speech while it is spoken. Default: each turn is transcribed as a file. */
   openSpeaker?(): LiveSpeaker;
 }
 

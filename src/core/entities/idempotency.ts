@@ -31,7 +31,6 @@ export type ClaimOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'kept'; readonly answer: Uint8Array };
 
-/** Idempotency records: claims on Idempotency-Keys, and stored answers. */
 export interface IdempotencyStore {
   /** Claims an Idempotency-Key for a request, or returns the state of the first request with it. */
   claim(claim: IdempotencyClaim): Promise<ClaimOutcome>;

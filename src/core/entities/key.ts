@@ -67,7 +67,6 @@ export interface KeyHolder {
 /** Revoked at once and permanently, or expiring later. */
 export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: number };
 
-/** API keys of accounts, and admin keys. */
 export interface KeyStore {
   /**
    * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never

@@ -23,7 +23,6 @@ export interface StatementPeriod {
   readonly untilMs: number;
 }
 
-/** A sum of entries. */
 export interface StatementLine {
   readonly kind: LedgerEntry['kind'];
   /** Undefined unless the line has debits of one model. */
@@ -40,7 +39,6 @@ export interface Statement {
   readonly lines: readonly StatementLine[];
 }
 
-/** Credits that an administrator loads or adjusts. */
 export interface LedgerStore {
   /** The balance of an account less its holds. */
   available(accountId: AccountId): Promise<NanoCredits>;

@@ -23,7 +23,6 @@ export interface LiveText {
   readonly words: readonly LiveWord[];
 }
 
-/** A recogniser that is leased for one turn. */
 export interface LiveTurn {
   /** Takes the next samples, which it keeps. */
   add(samples: Int16Array<ArrayBuffer>): void;
@@ -44,7 +43,6 @@ export interface LiveTurnOptions {
   readonly attempts?: EngineAttempt[] | undefined;
 }
 
-/** One person who speaks in turns. */
 export interface LiveSpeaker {
   /** @throws `overloaded` if too many speak */
   listen(options: LiveTurnOptions): LiveTurn;

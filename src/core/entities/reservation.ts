@@ -63,7 +63,6 @@ export interface RequestStore {
    * Resolves with the end as it was recorded.
    */
   settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd>;
-  /** Writes the record of a request that ended without a reservation. */
   record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
   /**
    * Ends the requests and claims left open by a dead process: records become `interrupted`, at no cost, and keys are free.

@@ -4,7 +4,6 @@ import type { Price } from '../values/money.ts';
 import type { ConfigurationEditor } from './configuration.ts';
 import type { CatalogModel } from './model.ts';
 
-/** A program that Parley starts and ends. */
 export interface ProgramState {
   /**
    * `waiting`: for memory; `loading`: not ready yet; `busy`: ready, with calls; `failed`: not started again before a
@@ -13,7 +12,6 @@ export interface ProgramState {
   readonly state: 'stopped' | 'waiting' | 'loading' | 'ready' | 'busy' | 'stopping' | 'failed';
   /** As measured; 0 before the first measurement. */
   readonly memoryBytes: number;
-  /** Requests that wait until it is ready. */
   readonly waiting: number;
   readonly starts: number;
   /** The end of the last request; undefined before. */
@@ -52,7 +50,6 @@ export interface ModelState {
   readonly reason: string | undefined;
   /** Chat only. */
   readonly price: Price | undefined;
-  /** The models that it falls back to. */
   readonly fallback: readonly string[];
   /** Whether its operator has disabled it, or all of its engines. */
   readonly disabled: boolean;
@@ -82,7 +79,6 @@ export type ServerDiagnostic = Diagnostic & { readonly area: string };
 
 export const checkedKinds = ['openai', 'anthropic', 'remote'] as const;
 
-/** A server that may become an engine. */
 export interface CheckedEngine {
   readonly kind: (typeof checkedKinds)[number];
   readonly url: string;
@@ -97,7 +93,6 @@ export interface CheckedEngineFindings {
   readonly models: readonly string[];
 }
 
-/** The running server, as its operator sees it. */
 export interface ServerFacts {
   state(): ServerState;
   /** Starts the program of an engine. Resolves when it is ready. @throws `not_found`, `engine_unavailable` or `overloaded` */

@@ -27,7 +27,6 @@ export type RecordState = (typeof recordStates)[number];
 
 export const recordCodes: readonly string[] = [...Object.keys(errorTable), 'deadline_exceeded'].sort();
 
-/** The facts of a request at its start. */
 export interface RecordStart {
   readonly id: RequestId;
   readonly accountId: AccountId;
@@ -38,7 +37,6 @@ export interface RecordStart {
   readonly startedAtMs: number;
   /** Code points of speech input. */
   readonly characters: number | undefined;
-  /** The end user for whom the client sent it. */
   readonly endUser?: string | undefined;
   /** In alphabetical order, separated by commas. */
   readonly tags?: string | undefined;
@@ -46,7 +44,6 @@ export interface RecordStart {
   readonly live?: 'session' | 'turn' | undefined;
 }
 
-/** The facts of a request at its end. */
 export interface RecordEnd {
   readonly state: Exclude<RecordState, 'started'>;
   /** The model that answered, if it is not that of the start. Default: that of the start. */
@@ -130,7 +127,6 @@ export interface RecordFilter {
   readonly endUser?: string | undefined;
   readonly tag?: string | undefined;
   readonly id?: RequestId | undefined;
-  /** Ends the search. */
   readonly signal?: Signal | undefined;
 }
 
@@ -177,14 +173,12 @@ export interface TotalsQuery {
   /** Undefined: all accounts. */
   readonly accountId: AccountId | undefined;
   readonly keyId?: string | undefined;
-  /** The start of a day (UTC), like `untilMs`. Undefined: no bound. */
   readonly fromMs: number | undefined;
   readonly untilMs: number | undefined;
   readonly groupBy: readonly TotalDimension[];
   readonly totalsMax: number;
   /** Default: all accounts and keys have totals of their own. */
   readonly top?: Top | undefined;
-  /** Ends the sums. */
   readonly signal?: Signal | undefined;
 }
 
@@ -229,7 +223,6 @@ export interface Pruned extends Prunable {
   readonly isComplete: boolean;
 }
 
-/** Usage records, their totals and their removal. */
 export interface UsageStore {
   /** Newest first. */
   list(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
@@ -239,7 +232,6 @@ export interface UsageStore {
    * keys or end users to compare.
    */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
-  /** Counts what `prune` would remove. */
   countPrunable(cut: PruneCut): Promise<Prunable>;
   /**
    * Removes ended records and keeps their sums, in small transactions between the writes of requests. Stops after
