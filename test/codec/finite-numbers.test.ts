@@ -5,7 +5,7 @@ import { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts'
 import { pathOfNonFinite } from '../../src/codec/finite-numbers.ts';
 
 const pathIn = (init: Parameters<typeof create<typeof ChatCompletionParamsSchema>>[1]) =>
-  pathOfNonFinite(ChatCompletionParamsSchema, create(ChatCompletionParamsSchema, init));
+  pathOfNonFinite(create(ChatCompletionParamsSchema, init));
 
 describe('numbers that are not finite', () => {
   it('are found in fields, maps, lists and JSON, with their path', () => {
@@ -17,9 +17,7 @@ describe('numbers that are not finite', () => {
       case: 'listValue' as const,
       value: { values: [{ kind: { case: 'numberValue' as const, value: Number.NaN } }] },
     };
-    expect(pathOfNonFinite(ValueSchema, create(ValueSchema, { kind: list }))).toBe(
-      'listValue.values[0].numberValue',
-    );
+    expect(pathOfNonFinite(create(ValueSchema, { kind: list }))).toBe('list_value.values[0].number_value');
   });
 
   it('are not finite ones', () => {

@@ -1,6 +1,6 @@
 /** The APIs of a chat: chat completions, completions, responses and messages. They differ in their form alone. */
 import { create, type DescMessage, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
-import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
+import { pathOfNonFinite } from '../../codec/finite-numbers.ts';
 import { requestShape, type ServerStreamRpc, type UnaryRpc } from '../../core/rpcs.ts';
 import type { Batches } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
@@ -49,7 +49,7 @@ export function readStreamable<Params>(
     const limits = { bytesMax, elementsMax, ...requestShape };
     const json = await readJson(exchange, call, limits);
     const params = readParams(withoutStream(json), exchange);
-    refuseNonFinite(pathOfNonFiniteMember(json), 'invalid_parameter');
+    refuseNonFinite(pathOfNonFinite(json), 'invalid_parameter');
     return { params, isStreamed: readStream(json['stream']) };
   });
 }

@@ -13,7 +13,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { jsonCodec } from '../../codec/codec.ts';
-import { pathOfNonFiniteMember } from '../../codec/finite-numbers.ts';
+import { pathOfNonFinite } from '../../codec/finite-numbers.ts';
 import { type HttpRule, httpRule, responseBodyCodec } from '../../codec/http-rule.ts';
 import { notAField, refuseUnknownMembers, unknownField } from '../../codec/unknown-fields.ts';
 import { type AdminRpc, isStrict, type UnaryRpc } from '../../core/rpcs.ts';
@@ -83,7 +83,7 @@ function requestReader<I extends DescMessage>(
     if (refusesUnknown && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
     Object.assign(members, pathMembers(rule, parameters));
     const request = accept(codec.decode(members), () => 'invalid_parameter');
-    refuseNonFinite(pathOfNonFiniteMember(members), 'invalid_parameter');
+    refuseNonFinite(pathOfNonFinite(members), 'invalid_parameter');
     return request;
   };
 }

@@ -145,7 +145,7 @@ async function* manyOf(rpc: AnyRpc, sent: Sent): AsyncGenerator<Message> {
 }
 
 function finite(rpc: AnyRpc, message: Message): Message {
-  const path = pathOfNonFinite(rpc.method.input, message)?.replace(/^(params|transcription)\./, '');
+  const path = pathOfNonFinite(message)?.replace(/^(params|transcription)\./, '');
   const isAudio = 'operation' in rpc && (rpc.operation === 'transcription' || rpc.operation === 'speech');
   refuseNonFinite(path, isAudio ? 'invalid_input' : 'invalid_parameter');
   return message;
