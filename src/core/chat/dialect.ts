@@ -1,14 +1,8 @@
 /** Other forms of a chat: an API converts its parameters to those of a chat, and builds its answer from the chunks. */
-import { create, type Message } from '@bufbuild/protobuf';
-import {
-  type ChatCompletionChunk,
-  ChatCompletionChunkSchema,
-  type ChatCompletionParams,
-  type ChatMessage,
-} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Message } from '@bufbuild/protobuf';
+import type { ChatCompletionChunk, ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../access/call.ts';
-import type { ChatAnswer } from '../entities/chat-answer.ts';
-import { contentText } from '../entities/chat-output.ts';
+import { asChunk } from '../entities/chat-output.ts';
 import type { ChatModel } from '../entities/model.ts';
 import type { AnswerForm, Idempotency } from '../idempotency/idempotency.ts';
 import { isNews } from '../values/batches.ts';
@@ -111,7 +105,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
       return sent;
     };
     try {
-      return answer.whole(asChunk(await this.#deps.chat.complete(paramsFor(), call, paramsFor)));
+      return answer.whole(asChunk((await this.#deps.chat.complete(paramsFor(), call, paramsFor)).message));
     } catch (error) {
       throw this.#errorOf(error, sent);
     }
@@ -194,30 +188,4 @@ export type OperationsOf<D> =
 function named<Params extends Asked>(params: Params | undefined): Params {
   if (params?.model !== undefined) return params;
   throw new ParleyError('missing_model', { param: 'model' });
-}
-
-/** A plain answer as the only chunk of a stream. */
-export function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
-  const { model, usage, serviceTier, choices } = completion;
-  return create(ChatCompletionChunkSchema, {
-    model,
-    usage,
-    serviceTier,
-    choices: choices.map(({ index, message, logprobs, finishReason, other }) => ({
-      index,
-      logprobs,
-      finishReason,
-      other,
-      delta: message && deltaOf(message),
-    })),
-  });
-}
-
-function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
-  return {
-    content: contentText(content),
-    refusal,
-    other,
-    toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
-  };
 }

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { numberOf } from '../values/long-integers.ts';
-import { type ChatOutput, chunkOutput, completionOutput } from './chat-output.ts';
+import { asChunk, type ChatOutput, chunkOutput } from './chat-output.ts';
 
 /** The members that every answer and chunk begins with. */
 export interface AnswerHead {
@@ -40,7 +40,7 @@ export type ChatAnswer = ChatForm<ChatCompletion>;
 export type ChatChunk = ChatForm<ChatCompletionChunk>;
 
 export function messageAnswer(completion: ChatCompletion): ChatAnswer {
-  return new MessageForm(completion, completionOutput);
+  return new MessageForm(completion, (whole) => chunkOutput(asChunk(whole)));
 }
 
 export function messageChunk(chunk: ChatCompletionChunk): ChatChunk {

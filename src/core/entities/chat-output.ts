@@ -1,13 +1,13 @@
 /** The output of an answer, in whatever members a model sends it: its text, for counting tokens, and what cannot be counted. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import type {
-  ChatCompletion,
-  ChatCompletionChunk,
-  ChatCompletionParams,
-  ChatMessage,
-  ContentPart,
-  Tool,
-  ToolCall,
+import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import {
+  type ChatCompletion,
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  type ChatCompletionParams,
+  type ChatMessage,
+  type Tool,
+  type ToolCall,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 
 export interface ChatOutput {
@@ -142,16 +142,6 @@ export function promptBytes({ messages, tools }: ChatCompletionParams): number {
   return Math.max(0, bytes - 1);
 }
 
-export function completionOutput({ choices }: ChatCompletion): ChatOutput {
-  const output = new OutputReader();
-  for (const { message, logprobs } of choices) {
-    const before = output.text;
-    if (message) addMessage(output, message);
-    output.addTokens(logprobs?.content.map(({ token }) => token) ?? [], before);
-  }
-  return output;
-}
-
 export function chunkOutput({ choices }: ChatCompletionChunk): ChatOutput {
   const output = new OutputReader();
   for (const { delta, logprobs } of choices) {
@@ -167,30 +157,6 @@ export function chunkOutput({ choices }: ChatCompletionChunk): ChatOutput {
       );
   }
   return output;
-}
-
-function addMessage(output: OutputReader, { content, refusal, toolCalls, audio, other }: ChatMessage): void {
-  if (content?.value.case === 'text') output.addText(content.value.value);
-  const parts = content?.value.case === 'parts' ? content.value.value.items : [];
-  for (const [index, part] of parts.entries()) {
-    if (index > 0) output.text += '\n';
-    addPart(output, part);
-  }
-  output.addText(refusal);
-  addCalls(output, toolCalls);
-  output.addText(audio?.transcript);
-  output.addValue(audio?.data, 'data');
-  if (other) output.addMembers(other);
-}
-
-function addPart(
-  output: OutputReader,
-  { text, refusal, imageUrl, inputAudio, file, other }: ContentPart,
-): void {
-  output.addText(text);
-  output.addText(refusal);
-  if (imageUrl ?? inputAudio ?? file) output.addValue('media', 'data');
-  if (other) output.addMembers(other);
 }
 
 function addCalls(output: OutputReader, calls: readonly ToolCall[]): void {
@@ -225,4 +191,29 @@ function toolText(calls: readonly ToolCall[]): string {
 
 function callText({ function: called, custom }: ToolCall): string {
   return (called?.name ?? '') + (called?.arguments ?? '') + (custom?.name ?? '') + (custom?.input ?? '');
+}
+
+/** A plain answer as the only chunk of a stream. */
+export function asChunk({ model, usage, serviceTier, choices }: ChatCompletion): ChatCompletionChunk {
+  return create(ChatCompletionChunkSchema, {
+    model,
+    usage,
+    serviceTier,
+    choices: choices.map(({ index, message, logprobs, finishReason, other }) => ({
+      index,
+      logprobs,
+      finishReason,
+      other,
+      delta: message && deltaOf(message),
+    })),
+  });
+}
+
+function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
+  return {
+    content: contentText(content),
+    refusal,
+    other,
+    toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
+  };
 }

@@ -1,8 +1,8 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChunkLayout } from '../../codec/spliced-chunk.ts';
 import { checkWhole } from '../../core/chat/checks.ts';
-import { asChunk } from '../../core/chat/dialect.ts';
 import { type ChatAnswer, type ChatChunk, messageChunk } from '../../core/entities/chat-answer.ts';
+import { asChunk } from '../../core/entities/chat-output.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
 import { StreamChoices } from '../../core/entities/stream-choices.ts';
 import type { Signal } from '../../core/values/signal.ts';
@@ -134,7 +134,7 @@ export async function* chunksOf(
     }
     if (read.chunks.length > 0) yield read.chunks;
   }
-  if (json) return yield [messageChunk(asChunk(toAnswer(Buffer.concat(json))))];
+  if (json) return yield [messageChunk(asChunk(toAnswer(Buffer.concat(json)).message))];
   last ??= readChunks(reader.end(), reading);
   if (last.chunks.length > 0) yield last.chunks;
   if (last.failure) throw last.failure.reason;
