@@ -1,8 +1,7 @@
 /** The floor of speech: Parley's own engine in one worker thread, without encoding. */
 import { parentPort } from 'node:worker_threads';
-import { compileFlite } from '../../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../../src/engines/builtin/flite/pieces.ts';
-import { FliteProgram } from '../../src/engines/builtin/flite/program.ts';
+import { compileFlite, FliteProgram } from '../../src/engines/builtin/flite/program.ts';
 import { speakableText } from '../../src/engines/builtin/flite/speakable-text.ts';
 import { synthesizePiece } from '../../src/engines/builtin/flite/synthesis.ts';
 import { fliteVoices } from '../../src/engines/builtin/flite/voices.ts';

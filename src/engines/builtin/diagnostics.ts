@@ -2,8 +2,7 @@ import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { hasMoonshine, missingHearing, readMoonshine } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/wasm-instance.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
-import { compileFlite } from './flite/module.ts';
-import { FliteProgram } from './flite/program.ts';
+import { compileFlite, FliteProgram } from './flite/program.ts';
 import { fliteVoices } from './flite/voices.ts';
 
 /** Checks the modules of the models: flite for speech, the decoder and the recogniser for transcription. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileFlite } from '../../../src/engines/builtin/flite/module.ts';
-import { FliteProgram } from '../../../src/engines/builtin/flite/program.ts';
+import { compileFlite, FliteProgram } from '../../../src/engines/builtin/flite/program.ts';
 import { synthesizePiece } from '../../../src/engines/builtin/flite/synthesis.ts';
 import {
   BuiltLame,

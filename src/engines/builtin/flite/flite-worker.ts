@@ -1,7 +1,6 @@
 /** Worker thread of flite: takes a piece of text, returns its samples. Each thread compiles flite for itself. */
 import { serveTasks } from '../../../threads/serve-tasks.ts';
-import { compileFlite } from './module.ts';
-import { FliteProgram } from './program.ts';
+import { compileFlite, FliteProgram } from './program.ts';
 import { type SpokenPiece, synthesizePiece } from './synthesis.ts';
 
 let flite: FliteProgram | undefined;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { compileFlite } from '../../../../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../../../../src/engines/builtin/flite/pieces.ts';
-import { FliteProgram } from '../../../../src/engines/builtin/flite/program.ts';
+import { compileFlite, FliteProgram } from '../../../../src/engines/builtin/flite/program.ts';
 import { canBeSaid, speakableText } from '../../../../src/engines/builtin/flite/speakable-text.ts';
 import { threadCpuMs } from '../../../support/thread-cpu.ts';
 
