@@ -11,7 +11,6 @@ import {
   ListSpeechModelsResponseSchema,
   type ListVoicesRequest,
   type ListVoicesResponse,
-  type Model,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { VoiceList } from '../entities/engine.ts';
@@ -85,47 +84,40 @@ export class CatalogOperations {
 /** Lists differ by the key's scopes, its plan, the filter and the currently callable models. */
 const listsMax = 64;
 
-interface Description {
-  /** The engine's voices when the description was created. */
-  readonly offered: VoiceList | undefined;
-  /** The models that it falls back to, for this caller. */
-  readonly fallback: readonly string[];
-  readonly model: Model;
+interface KnownList {
+  readonly callable: readonly CatalogModel[];
+  /** The engines' voices when the list was made; undefined for other models. */
+  readonly offered: readonly (VoiceList | undefined)[];
+  readonly type: string | undefined;
+  readonly list: ListModelsResponse;
 }
-
-/** Descriptions of a model for callers that may call different ones of its fallbacks. */
-const descriptionsMax = 8;
 
 /**
  * Caches the answers of ListModels. Until something changes, returns the same object, so that a transport can cache its
  * bytes. Nobody may modify it.
  */
 export class ModelLists {
-  readonly #descriptions = new WeakMap<CatalogModel, readonly Description[]>();
-  #lists: ListModelsResponse[] = [];
+  #lists: readonly KnownList[] = [];
 
   /** @param type of the models to list. Default: all */
   of(callable: readonly CatalogModel[], type?: string): ListModelsResponse {
+    const offered = callable.map((model) => (model.type === 'speech' ? model.engine.voices() : undefined));
+    const isKnown = (one: KnownList) =>
+      one.type === type && isSame(one.callable, callable) && isSame(one.offered, offered);
+    const known = this.#lists.find(isKnown);
+    if (known) return known.list;
     const ids = new Set(callable.map(({ id }) => id));
     const wanted = type === undefined ? callable : callable.filter((model) => model.type === type);
-    const data = wanted.map((model) => this.#describe(model, ids));
-    const known = this.#lists.find((list) => isSame(list.data, data));
-    if (known) return known;
+    const data = wanted.map((model) => {
+      const others = (model.type === 'chat' && model.fallback?.models) || [];
+      return describeModel(
+        model,
+        others.filter((id) => ids.has(id)),
+      );
+    });
     const list = create(ListModelsResponseSchema, { object: 'list', data });
-    this.#lists = [list, ...this.#lists].slice(0, listsMax);
+    this.#lists = [{ callable, offered, type, list }, ...this.#lists].slice(0, listsMax);
     return list;
-  }
-
-  #describe(model: CatalogModel, callable: ReadonlySet<string>): Model {
-    const offered = model.type === 'speech' ? model.engine.voices() : undefined;
-    const others = (model.type === 'chat' && model.fallback?.models) || [];
-    const fallback = others.filter((id) => callable.has(id));
-    const known = (this.#descriptions.get(model) ?? []).filter((one) => one.offered === offered);
-    const same = known.find((one) => isSame(one.fallback, fallback));
-    if (same !== undefined) return same.model;
-    const description = { offered, fallback, model: describeModel(model, fallback) };
-    this.#descriptions.set(model, [description, ...known].slice(0, descriptionsMax));
-    return description.model;
   }
 }
 
