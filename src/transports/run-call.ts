@@ -15,7 +15,7 @@ import type { Clock } from '../core/values/clock.ts';
 import { ParleyError, toParleyError } from '../core/values/errors.ts';
 import { newRequestId, type RequestId } from '../core/values/ids.ts';
 import { type Log, logFailure } from '../core/values/log.ts';
-import { Deadline, mayHaveRun, type Signal, type TimeLimit } from '../core/values/signal.ts';
+import { mayHaveRun, type TimedSignal, type TimeLimit } from '../core/values/signal.ts';
 import { andThen, type Soon } from '../core/values/soon.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { CallTrace } from './call-trace.ts';
@@ -56,11 +56,12 @@ const admin: State = { kind: 'admin' };
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
   readonly id: RequestId;
+  /** Aborts when the client leaves or the time is up. Its reason is a ParleyError. */
+  readonly signal: TimedSignal;
   /** Set by the gate, even if it refuses the request. */
   limits: CallLimits | undefined;
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
-  readonly #deadline: Deadline;
   readonly #body: BufferedBody;
   #state: State = { kind: 'arrived' };
   #trace: CallTrace | undefined;
@@ -72,13 +73,8 @@ export class ServedCall {
     this.id = newRequestId(deps.clock.now());
     this.#head = head;
     this.#deps = deps;
-    this.#deadline = new Deadline(kind === 'session' ? deps.sessionTimeLimit : deps.timeLimit);
+    this.signal = (kind === 'session' ? deps.sessionTimeLimit : deps.timeLimit).begin();
     this.#body = deps.bytes.bodyOf(head.client.address);
-  }
-
-  /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */
-  get signal(): Signal {
-    return this.#deadline.signal;
   }
 
   /** Whether the connection or stream is gone. */
@@ -138,7 +134,8 @@ export class ServedCall {
     const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey, labels };
     const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
     return andThen<Call, State>(opening, (call) => {
-      this.#deadline.ownedBy(call.caller.account.id, call.metering.attempts);
+      this.signal.owner = call.caller.account.id;
+      this.signal.attempts = call.metering.attempts;
       return { kind: 'opened', call };
     });
   }
@@ -228,7 +225,7 @@ export class ServedCall {
   ): AsyncGenerator<readonly Part[], void, void> {
     const isOutput = (parts: readonly Part[]) => parts.some((part) => rpc.isOutput(part));
     const call = this.#begin();
-    this.#deadline.askFirst((reason) => call.cutShort?.(reason));
+    this.signal.askFirst = (reason) => call.cutShort?.(reason);
     const batches = meteredParts(call, rpc.run(request, call), isOutput);
     return this.#trace ? this.#trace.stream(batches) : batches;
   }
@@ -274,12 +271,12 @@ export class ServedCall {
 
   /** Aborts the call because the client has left or its own deadline has passed. */
   cancel(): void {
-    this.#deadline.cancel();
+    this.signal.abort(new ParleyError('request_cancelled'));
   }
 
   /** Marks the answer as complete. From then on nothing aborts the call. */
   finish(): void {
-    this.#deadline.stop();
+    this.signal.end();
   }
 
   /**
@@ -288,8 +285,8 @@ export class ServedCall {
    * @param hasLeft whether the client left before the whole answer was written
    */
   close(hasLeft: boolean): void {
-    if (hasLeft) this.#deadline.cancel();
-    this.#deadline.stop();
+    if (hasLeft) this.cancel();
+    this.signal.end();
     this.#isClosed = true;
     this.#body.close();
     if (this.#state.kind === 'keyless') this.#state.end();

@@ -106,10 +106,8 @@ export class TimeLimit {
         this.#timer = this.#checkIn(signal.endsAtMs - nowMs);
         return;
       }
-      signal.end();
-      const reason = this.#timeUp();
-      if (signal.onTimeUp) signal.onTimeUp(reason);
-      else signal.abort(reason);
+      this.#running.delete(signal);
+      signal.timeUp(this.#timeUp());
     }
   }
 }
@@ -117,11 +115,13 @@ export class TimeLimit {
 /** Aborts when its time is up or its outer signal aborts, unless the work ends first. */
 export class TimedSignal extends OwnSignal {
   readonly endsAtMs: number;
-  /** Called when the time is up. Default: the signal aborts. */
-  onTimeUp: ((reason: unknown) => void) | undefined;
+  /** Asked when the time is up: the signal aborts this many milliseconds later. Default: at once. */
+  askFirst: ((reason: unknown) => number | undefined) | undefined;
   readonly #running: Set<TimedSignal>;
   readonly #outer: Signal | undefined;
   readonly #follow = () => this.abort(this.#outer?.reason);
+  #hasEnded = false;
+  #ending: NodeJS.Timeout | undefined;
 
   constructor(running: Set<TimedSignal>, endsAtMs: number, outer?: Signal) {
     super();
@@ -133,9 +133,22 @@ export class TimedSignal extends OwnSignal {
     if (outer?.aborted) this.#follow();
   }
 
+  timeUp(reason: unknown): void {
+    const endingMs = this.askFirst?.(reason);
+    if (endingMs === undefined) this.abort(reason);
+    else this.#ending = setTimeout(() => this.abort(reason), endingMs).unref();
+  }
+
+  /** Ignored once the work has ended. */
+  override abort(reason: unknown): void {
+    if (!this.#hasEnded) super.abort(reason);
+  }
+
   end(): void {
+    this.#hasEnded = true;
     this.#running.delete(this);
     this.#outer?.removeEventListener('abort', this.#follow);
+    clearTimeout(this.#ending);
   }
 }
 
@@ -162,47 +175,4 @@ export function requestTimeLimit(requestMsMax: number): TimeLimit {
       retryAfterSeconds: 10,
     });
   return new TimeLimit(requestMsMax, timeUp);
-}
-
-/** Aborts a request when its time is up or its client has left. */
-export class Deadline {
-  readonly #signal: TimedSignal;
-  #isOver = false;
-  #ending: NodeJS.Timeout | undefined;
-
-  constructor(limit: TimeLimit) {
-    this.#signal = limit.begin();
-  }
-
-  /** The reason is a ParleyError. */
-  get signal(): Signal {
-    return this.#signal;
-  }
-
-  /** Sets the account of the request, once known, and the list of the engines that work on it. */
-  ownedBy(account: string, attempts: EngineAttempt[]): void {
-    this.#signal.owner = account;
-    this.#signal.attempts = attempts;
-  }
-
-  /** Aborts because the client has left, or its own deadline has passed. Ignored once the request has ended. */
-  cancel(): void {
-    if (!this.#isOver) this.#signal.abort(new ParleyError('request_cancelled'));
-  }
-
-  /** Asks `cut` when the time is up. If it returns a time in milliseconds, the signal aborts only after it. */
-  askFirst(cut: (reason: unknown) => number | undefined): void {
-    this.#signal.onTimeUp = (reason) => {
-      const endingMs = this.#isOver ? undefined : cut(reason);
-      const abort = () => this.#signal.abort(reason);
-      if (endingMs === undefined) abort();
-      else this.#ending = setTimeout(abort, endingMs).unref();
-    };
-  }
-
-  stop(): void {
-    this.#isOver = true;
-    this.#signal.end();
-    clearTimeout(this.#ending);
-  }
 }
