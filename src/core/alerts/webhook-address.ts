@@ -1,6 +1,4 @@
 /** The addresses that alerts may reach over HTTP: public ones, and networks that the operator allows. */
-import type { LookupAddress } from 'node:dns';
-import type { LookupFunction } from 'node:net';
 import { isWithinAddresses, plainAddress } from '../values/addresses.ts';
 import { bounds, hasLength } from '../values/bounds.ts';
 import { invalid } from '../values/parameters.ts';
@@ -35,18 +33,25 @@ export function mayReach(
   return isWithinAddresses(publicNetworks, address) && !isWithinAddresses(closedNetworks, address);
 }
 
+/** An address of a name, as Node looks it up. */
+interface FoundAddress {
+  readonly address: string;
+  readonly family: number;
+}
+type Found = (error: Error | null, found: string | FoundAddress[], family?: number) => void;
+
 /**
  * Looks names up for a connection, and gives only permitted addresses, so that no other is connected to, whatever the name resolves
  * to later.
  * @param refusal the error for a name without any
  */
 export function permittedLookup(
-  resolve: (name: string) => Promise<readonly LookupAddress[]>,
+  resolve: (name: string) => Promise<readonly FoundAddress[]>,
   isPermitted: (address: string) => boolean,
   refusal: (name: string) => Error,
-): LookupFunction {
-  return (name, { all }, done) => {
-    const use = (addresses: readonly LookupAddress[]) => {
+) {
+  return (name: string, { all }: { readonly all?: boolean | undefined }, done: Found): void => {
+    const use = (addresses: readonly FoundAddress[]) => {
       const open = addresses.filter(({ address }) => isPermitted(address));
       const [first] = open;
       if (first === undefined) done(refusal(name), '', 0);
