@@ -1,6 +1,14 @@
 /** Pages of accounts in every order and with every filter, against the same lists made by hand. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { type Account, type AccountFilter, type AccountOrder, accountOrders, accountStates, entitlementAt, type Period } from '../../src/core/entities/account.ts';
+import {
+  type Account,
+  type AccountFilter,
+  type AccountOrder,
+  accountOrders,
+  accountStates,
+  entitlementAt,
+  type Period,
+} from '../../src/core/entities/account.ts';
 import { newAccountId, newKeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { newStoreFolder } from '../support/store-folder.ts';

@@ -7,8 +7,8 @@ import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } fr
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import type { Gate } from '../../../src/core/access/gate.ts';
 import { noTracer } from '../../../src/core/entities/tracer.ts';
-import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
+import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { ByteBudget } from '../../../src/transports/byte-budget.ts';
 import { createConnectHandler } from '../../../src/transports/connect/routes.ts';
 import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
