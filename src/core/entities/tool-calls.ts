@@ -41,7 +41,7 @@ export class ToolCalls<Call extends CallSoFar = CallSoFar> {
     const { type, index, id: givenId = '', custom, function: called, other } = piece;
     const { name = '' } = custom ?? called ?? {};
     const delta = custom?.input ?? called?.arguments ?? '';
-    let call = this.all.findLast((open) => this.#isContinued(open, piece, name));
+    let call = this.all.findLast((open) => this.#isContinued(open, piece, { name, delta }));
     if (call === undefined) {
       const kind = custom || type === 'custom' ? 'custom' : 'function';
       call = this.#begin({ kind, index, givenId, name, text: '', other });
@@ -54,10 +54,17 @@ export class ToolCalls<Call extends CallSoFar = CallSoFar> {
     return { call, delta };
   }
 
-  /** Some servers number all calls 0, some none, so a call begins with its own id, or with a name after a whole call. */
-  #isContinued(open: Call, { index, id }: CallPiece, name: string): boolean {
+  /**
+   * Some servers number all calls 0, some none, and some give all the same id, so a call begins with its own id, or with a name after a
+   * whole call. Some repeat id and name at the end, without arguments.
+   */
+  #isContinued(
+    open: Call,
+    { index, id }: CallPiece,
+    { name, delta }: { name: string; delta: string },
+  ): boolean {
     if (index !== undefined && index !== open.index) return false;
-    if (id) return id === open.givenId;
+    if (id && (id !== open.givenId || delta.trim() === '')) return id === open.givenId;
     return name === '' || open.name === '' || !this.#ends.get(open)?.isReached;
   }
 }

@@ -49,6 +49,19 @@ describe('the pieces of calls', () => {
     expect(assembled(pieces)).toEqual(two);
   });
 
+  it('of one id are kept apart by a name after a whole call, unless that repeats it without arguments', () => {
+    const pieces: Piece[] = [
+      [undefined, 'a', 'time', '{"zone":'],
+      [undefined, 'a', 'time', '"UTC"}'],
+      [undefined, 'a', 'time', ''],
+      [undefined, 'a', 'time', '{"zone":"CET"}'],
+    ];
+    expect(assembled(pieces)).toEqual([
+      ['a', 'time', '{"zone":"UTC"}'],
+      ['a', 'time', '{"zone":"CET"}'],
+    ]);
+  });
+
   it('without ids are kept apart by a name after a whole call', () => {
     const pieces: Piece[] = [
       [0, undefined, 'weather', '{"city"'],

@@ -523,6 +523,48 @@ describe('a streamed answer', () => {
     expect(plain.choices[0].message).toMatchObject({ tool_calls: [call] });
   });
 
+  it.each([false, true])(
+    'has the text and the thinking of a content that is a list (stream: %s)',
+    async (isStream) => {
+      const think = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
+      const say = (text: string) => ({ type: 'text', text });
+      const parts = [
+        think('first'),
+        think(' this'),
+        say('then'),
+        ...Array.from({ length: 20 }, () => say(' that')),
+      ];
+      const sent = isStream
+        ? events([
+            ...parts.map((part) => chunk({ content: [part] })),
+            chunk({}, { finish_reason: 'model_length' }),
+          ])
+        : json(
+            completion('', {
+              choices: [{ index: 0, message: { role: 'assistant', content: parts }, finish_reason: 'stop' }],
+            }),
+          );
+      upstream.answer(path, sent);
+      const text = `then${' that'.repeat(20)}`;
+      if (!isStream) {
+        const { choices } = (await (await ask()).json()) as { choices: unknown };
+        expect(choices).toMatchObject([{ message: { content: text, reasoning_content: 'first this' } }]);
+      } else {
+        const { events: got, text: heard } = await readEvents(await stream());
+        const deltas = got.map(({ choices: [{ delta }] }) => delta);
+        expect([heard, deltas.map((delta) => delta.reasoning_content ?? '').join('')]).toEqual([
+          text,
+          'first this',
+        ]);
+        expect(got.at(-1)?.choices[0].finish_reason).toBe('length');
+      }
+      upstream.answer(path, sent);
+      const message = await parley.postJson('/messages', { ...question, max_tokens: 50, stream: false });
+      if (!isStream)
+        expect(await message.json()).toMatchObject({ content: [{ thinking: 'first this' }, { text }] });
+    },
+  );
+
   it('is refused if its choices have higher numbers than a request can have choices', async () => {
     const ofChoice = (index: number) => ({
       choices: [{ index, delta: { content: 'a' }, finish_reason: null }],

@@ -1,15 +1,47 @@
 /** Brings the choices of upstreams that write them in other forms into that of the OpenAI API. */
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { objectsOf, stringOf } from '../../../codec/shape.ts';
 import { isObject } from '../../../core/values/json.ts';
 
-/** Some servers send a single call without its list. Changes the JSON of an answer or a chunk. */
-export function listCalls(answer: JsonObject): void {
-  for (const { message, delta } of objectsOf(answer['choices'])) {
+/** Other names of the reason that a limit has ended the answer. */
+const lengthReasons: ReadonlySet<unknown> = new Set(['max_tokens', 'MAX_TOKENS', 'model_length']);
+
+/** Changes the JSON of an answer or a chunk: a call without its list, another API's reason, a message with thinking in its content. */
+export function usualForm(answer: JsonObject): void {
+  for (const choice of objectsOf(answer['choices'])) {
+    const { message, delta, finish_reason: reason } = choice;
+    if (lengthReasons.has(reason)) choice['finish_reason'] = 'length';
     for (const part of [message, delta]) {
-      if (isObject(part) && isObject(part['tool_calls'])) part['tool_calls'] = [part['tool_calls']];
+      if (!isObject(part)) continue;
+      if (isObject(part['tool_calls'])) part['tool_calls'] = [part['tool_calls']];
     }
+    if (isObject(message)) joinParts(message, false);
   }
+}
+
+/**
+ * @param isPiece whether the content must be a text. That of a message may have parts if none is thinking
+ * @returns whether it has changed
+ */
+function joinParts(part: JsonObject, isPiece: boolean): boolean {
+  const { content } = part;
+  if (!Array.isArray(content)) return false;
+  const parts = objectsOf(content);
+  const has = (kind: string) => parts.some(({ type }) => type === kind);
+  const isKnown =
+    parts.length === content.length && parts.every(({ type }) => type === 'text' || type === 'thinking');
+  if (!isKnown || !(isPiece || has('thinking'))) return false;
+  const textOf = (value: JsonValue | undefined): string =>
+    Array.isArray(value)
+      ? objectsOf(value)
+          .map(({ text }) => stringOf(text))
+          .join('')
+      : stringOf(value);
+  const all = (kind: string) =>
+    parts.map(({ type, [kind]: value }) => (type === kind ? textOf(value) : '')).join('');
+  part['content'] = all('text');
+  if (has('thinking')) part['reasoning_content'] ??= all('thinking');
+  return true;
 }
 
 interface ChoiceSoFar {
@@ -22,8 +54,8 @@ interface ChoiceSoFar {
 }
 
 /**
- * Chunks with `message` in place of `delta`: some servers send each piece so, others repeat the whole answer so at the end, which
- * must not be doubled.
+ * Chunks with a list of parts as content, or with `message` in place of `delta`: some servers send each piece so, others repeat the
+ * whole answer so at the end, which must not be doubled.
  */
 export class MessageChunks {
   readonly #choices = new Map<number, ChoiceSoFar>();
@@ -39,7 +71,10 @@ export class MessageChunks {
     for (const choice of objectsOf(chunk['choices'])) {
       const { index, delta, message } = choice;
       const soFar = this.#choiceOf(typeof index === 'number' ? index : 0);
-      if (isObject(delta)) noteMembers(delta, soFar.members);
+      if (isObject(delta)) {
+        if (joinParts(delta, true)) this.#areThere = true;
+        noteMembers(delta, soFar.members);
+      }
       if (!isObject(message)) continue;
       this.#areThere = true;
       delete choice['message'];

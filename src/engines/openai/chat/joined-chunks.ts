@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { objectsOf, setMember } from '../../../codec/shape.ts';
 import { isObject } from '../../../core/values/json.ts';
 import { CallNumbers } from './call-numbers.ts';
-import { listCalls, MessageChunks } from './choice-forms.ts';
+import { MessageChunks, usualForm } from './choice-forms.ts';
 import { readWhole } from './json.ts';
 import { doneData, eventBeginning, SseReader } from './sse.ts';
 
@@ -27,7 +27,7 @@ export function joinEvents(body: Buffer): JsonObject | undefined {
     if (!isObject(chunk)) return { error: data };
     if (chunk['error'] != null) return chunk;
     if (name === 'error') return { error: chunk };
-    listCalls(chunk);
+    usualForm(chunk);
     messages.give(chunk);
     numbers.give(chunk);
     const { choices: parts, ...members } = chunk;

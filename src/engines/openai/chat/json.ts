@@ -16,7 +16,7 @@ import { isObject, wellFormedJson } from '../../../core/values/json.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
 import { CallNumbers } from './call-numbers.ts';
-import { listCalls, MessageChunks } from './choice-forms.ts';
+import { MessageChunks, usualForm } from './choice-forms.ts';
 import type { LimitNames } from './limit-names.ts';
 import { applyParameters, type ChatParameters } from './operator-members.ts';
 
@@ -113,6 +113,6 @@ function checkAnswer(json: unknown, report: Report): JsonObject {
   if (Array.isArray(choices) && (choices.length > maximum || objectsOf(choices).some(isNone))) {
     throw malformedResponse(`the answer has more than ${maximum} choices`);
   }
-  listCalls(json);
+  usualForm(json);
   return json;
 }
