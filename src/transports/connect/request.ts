@@ -69,7 +69,7 @@ export function toUniversal(
     const encoding = encodingHeader(type);
     if (header.get(encoding) === compressionGzip.name) header.delete(encoding);
     header.delete('content-length');
-    if (timeout) header.set(...timeout.header);
+    if (timeout) header.set(...timeout);
     return { ...received, body: emptyBody(type, isStream) };
   } catch {
     return undefined;

@@ -9,7 +9,7 @@ import type { RequestId } from '../../core/values/ids.ts';
 /** The domain of every ErrorInfo; its reason is the string code. */
 const domain = 'parley';
 
-/** Numbers of google.rpc.Code, the same in gRPC and Connect. */
+/** Numbers of google.rpc.Code, the same in grpc-js and Connect. */
 const codeNumbers: Readonly<Record<GrpcCode, number>> = {
   CANCELLED: 1,
   INVALID_ARGUMENT: 3,

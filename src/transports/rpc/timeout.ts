@@ -26,14 +26,12 @@ const forms = {
   },
 } as const;
 
-/** The time that a call may take, as a header and in milliseconds. */
-export interface Timeout {
-  readonly header: readonly [name: string, value: string];
-  readonly ms: number;
-}
+/** A header: its name and its value. */
+export type Timeout = readonly [name: string, value: string];
 
 /**
- * The deadline, cut to the longest timers of Node and connect-node. Undefined for a call without a deadline.
+ * The header of the deadline, cut to the longest timers of grpc-js and connect-node. Undefined for a call without a
+ * deadline.
  * @throws `invalid_request_error` for a value that the protocol does not have, `request_cancelled` for a deadline that
  * has passed
  */
@@ -54,6 +52,5 @@ export function readTimeout({ wire, header }: RequestHead): Timeout | undefined 
       grpcCode: 'DEADLINE_EXCEEDED',
     });
   }
-  const ms = Number(digits) * (unitMs[unit] ?? 1);
-  return { header: [name, ms > timeoutMsMax ? longest : value], ms: Math.min(ms, timeoutMsMax) };
+  return [name, Number(digits) * (unitMs[unit] ?? 1) > timeoutMsMax ? longest : value];
 }

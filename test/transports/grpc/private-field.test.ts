@@ -1,8 +1,76 @@
-/** gRPC shares a connection with the other protocols. Checks also the internals of Node on which that relies. */
+/**
+ * Checks the internals of grpc-js and of Node on which the gRPC transport relies, so that an upgrade fails here first.
+ * grpc-js has no public way to serve a stream of a connection that it shares with other protocols.
+ */
 
+import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, createServer } from 'node:http2';
-import { afterAll, describe, expect, it } from 'vitest';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { requestTimeLimit } from '../../../src/core/values/deadline.ts';
+import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
+import { openRpcs } from '../../../src/transports/rpc/open-rpcs.ts';
 import { startConnected } from '../../support/connected-parley.ts';
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+function manifestOf(path: string): Manifest {
+  return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
+}
+
+describe('the version of grpc-js', () => {
+  const pinned = manifestOf('../../../package.json').dependencies['@grpc/grpc-js'];
+
+  it('is pinned exactly', () => {
+    expect(pinned).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+
+  it('is installed', () => {
+    expect(manifestOf('../../../node_modules/@grpc/grpc-js/package.json').version).toBe(pinned);
+  });
+});
+
+describe('grpc-js', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('keeps its HTTP/2 server in a private map, with one listener for streams', () => {
+    const server = new Server();
+    server.createConnectionInjector(ServerCredentials.createInsecure());
+    const servers: unknown = Reflect.get(server, 'http2Servers');
+    expect(servers).toBeInstanceOf(Map);
+    const [http2, ...others] = (servers as Map<unknown, unknown>).keys();
+    expect(others).toEqual([]);
+    expect(http2).toBeInstanceOf(EventEmitter);
+    const listeners = (http2 as EventEmitter).listeners('stream');
+    expect(listeners).toHaveLength(1);
+    expect(listeners[0]).toHaveLength(2);
+  });
+
+  it.each<[string, unknown]>([
+    ['has no such map', undefined],
+    ['has no server in it', new Map()],
+    ['has a server that listens to no streams', new Map([[new EventEmitter(), {}]])],
+  ])('is refused with advice if it %s', (_, servers) => {
+    vi.spyOn(Server.prototype, 'createConnectionInjector').mockImplementation(function (this: Server) {
+      Reflect.set(this, 'http2Servers', servers);
+      return { injectConnection: () => undefined, drain: () => undefined, destroy: () => undefined };
+    });
+    const deps = { timeLimit: requestTimeLimit(1000) } as Parameters<typeof createGrpcHandler>[2];
+    expect(() =>
+      createGrpcHandler(
+        openRpcs([], { whyNot: () => undefined, isStopping: false, onChange: () => undefined }),
+        { messageBytesMax: 1000, requestElementsMax: 100 },
+        deps,
+      ),
+    ).toThrow(/Install the pinned one/);
+  });
+});
 
 describe('Node', () => {
   it('turns streams into requests with one listener, added with the first one for requests', () => {
