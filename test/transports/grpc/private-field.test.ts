@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, createServer } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { requestTimeLimit } from '../../../src/core/values/deadline.ts';
+import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
 import { openRpcs } from '../../../src/transports/rpc/open-rpcs.ts';
 import { startConnected } from '../../support/connected-parley.ts';
