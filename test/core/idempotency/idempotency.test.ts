@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -241,6 +241,17 @@ describe.each(operations)('the same %s under the same key', (operation, ask, mod
     expect(await errorOf(response)).toMatchObject({ code: 'invalid_parameter', param: 'Idempotency-Key' });
     expect(await parley.recordOf(response)).toMatchObject({ state: 'refused', model });
   });
+});
+
+it('a key is free again once the end of its failed request can be written', async () => {
+  const target = { key: await newAccount(), name: newName() };
+  const settle = vi.spyOn(parley.app.store.requests, 'settle');
+  settle.mockRejectedValue(new ParleyError('overloaded'));
+  expect((await chat(target)).status).toBe(503);
+  settle.mockRestore();
+  await expect.poll(async () => (await chat(target)).status, soon).toBe(200);
+  expect(engine.runs).toBe(2);
+  expect(await spentBy(target.key)).toMatchObject({ held: 0 });
 });
 
 describe('the same request', () => {
