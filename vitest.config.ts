@@ -49,9 +49,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    // Each file starts servers, worker threads and children of its own; two cores run two of them well. Files of the first tier wait a
-    // third of the time, for limits of time and for children.
-    maxWorkers: isFirstTier ? 3 : 2,
+    // Two cores run three well: files wait a third of the time, for limits of time and for children.
+    maxWorkers: 3,
     // Files share their worker's modules: importing the server anew for each file costs most of a second.
     isolate: false,
     projects: [

@@ -4,8 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { isRelease } from '../support/tier.ts';
 
 const all = 'test/slow/**/*.test.ts';
-/** These tests measure memory and times. */
-const alone = 'test/slow/{bench,heap}.test.ts';
+/** These tests measure memory, or use every core and would only be slower beside others. */
+const alone = 'test/slow/{bench,connect-conformance,heap}.test.ts';
 /** The longest files, which mostly wait: all others run beside them. */
 const first = ['campaign', 'abuse'].map((name) => `/test/slow/${name}.test.ts`);
 
