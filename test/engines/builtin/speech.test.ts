@@ -63,7 +63,10 @@ describe('a run of flite', () => {
       ...fliteVoices.map(({ id: voice }) => ({ voice, text: 'Hello there.' })),
       ...[prose(100), 'x'.repeat(100)].map((text) => ({ voice: 'rms', text })),
     ];
-    const alone = pieces.map((piece) => ({ piece, samples: synthesizePiece(new FliteProgram(module), piece) }));
+    const alone = pieces.map((piece) => ({
+      piece,
+      samples: synthesizePiece(new FliteProgram(module), piece),
+    }));
     for (const { piece, samples } of [...alone, ...alone.toReversed()]) {
       expect(Buffer.compare(bytesOf(synthesizePiece(used, piece)), bytesOf(samples))).toBe(0);
     }
