@@ -73,18 +73,15 @@ export async function diagnoseAreas(
     area('TLS', ['tls'], () => diagnoseTls(config)),
     ...(config.alerts.smtp ? [area('mail', ['alerts'], () => diagnoseMail(config))] : []),
     area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config, pid)),
+    area('clock', ['dataDir'], async () => diagnoseClock(dataDir)),
   ]);
   // Reading the pages starts when no other check is waiting.
   if (checksPages) await Promise.all([engines, runtimes, machine]);
-  let newestRecordMs: number | undefined;
   const database = await area('database', ['dataDir', 'store'], async (signal) => {
     const onTable = (name: string, place: string) => onStep(`database, table ${name} (${place})`);
-    const found = await diagnoseStore(config, { signal, checksPages, onTable });
-    newestRecordMs = found.newestRecordMs;
-    return found.diagnostics;
+    return diagnoseStore(config, { signal, checksPages, onTable });
   });
-  const clock = await area('clock', ['dataDir', 'store'], async () => diagnoseClock(dataDir, newestRecordMs));
-  return [...(await engines), ...(await runtimes), database, ...(await machine), clock];
+  return [...(await engines), ...(await runtimes), database, ...(await machine)];
 }
 
 /** A model may be read from a slow disk. */

@@ -1,4 +1,3 @@
-import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { Copied, StoreKind } from '../../app/store-tools.ts';
 import { dataFolderError } from '../client/data-folder.ts';
@@ -58,7 +57,7 @@ async function copy(flags: CopyFlags): Promise<void> {
 }
 
 async function report({ from, to, tables }: Copied, { json }: JsonFlag): Promise<void> {
-  if (json) return printJson({ from, to, tables: tables.map(toJson) });
+  if (json) return printJson({ from, to, tables: tables.map((one) => ({ ...one })) });
   await printData(
     table(tables, [
       { title: 'TABLE', cell: (one) => one.table },
@@ -66,14 +65,7 @@ async function report({ from, to, tables }: Copied, { json }: JsonFlag): Promise
       { title: 'SHA-256', cell: (one) => one.sha256 },
     ]),
   );
-  printStatus(
-    `Everything of ${from} is in ${to}. Rows, sums and hashes are equal, and the accounts balance.`,
-  );
-}
-
-function toJson({ table, rows, sums, sha256 }: Copied['tables'][number]): JsonObject {
-  const texts = Object.entries(sums).map(([column, sum]) => [column, String(sum)]);
-  return { table, rows, sums: Object.fromEntries(texts), sha256 };
+  printStatus(`Everything of ${from} is in ${to}. Rows and hashes are equal, and the accounts balance.`);
 }
 
 interface MigrateFlags extends LocalFlags {

@@ -9,7 +9,7 @@ import { schemaState } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { damageOf, tableNames } from '../sqlite/database/damage.ts';
 import { queriesOf, Reader } from '../sqlite/database/reader.ts';
-import { diagnoseContents, type StoreDiagnostics } from './shared-diagnostics.ts';
+import { diagnoseContents } from './shared-diagnostics.ts';
 
 /** A check of a table cannot be interrupted, so larger databases are not checked. */
 const checkedBytesMax = 1024 ** 3;
@@ -27,31 +27,29 @@ export interface StoreDiagnosis {
 export async function diagnoseStore(
   dataDir: string,
   { signal, checksPages, onTable }: StoreDiagnosis,
-): Promise<StoreDiagnostics> {
+): Promise<Diagnostic[]> {
   const path = join(dataDir, databaseName);
   if (!existsSync(path)) {
     const found = `There is no ${path} yet. The first start creates it.`;
-    return { diagnostics: [ok('database', found)], newestRecordMs: undefined };
+    return [ok('database', found)];
   }
   try {
     const log = diagnoseLog(path);
     const connection = openReadOnly(path, busyMs);
     try {
       const schema = schemaState(connection);
-      connection.exec('begin');
       connection.defaultSafeIntegers(true);
       const contents = await diagnoseContents(schema, queriesOf(new Reader(connection)));
-      connection.exec('commit');
       const integrity = checksPages ? [await diagnosePages(connection, path, { signal, onTable })] : [];
       const readable = ok('database', `${path} can be read.`);
-      return { ...contents, diagnostics: [readable, ...contents.diagnostics, ...integrity, ...log] };
+      return [readable, ...contents, ...integrity, ...log];
     } finally {
       connection.close();
     }
   } catch (error) {
     const reason = error instanceof ParleyError ? error.cause : error;
     if (!(reason instanceof Sqlite.SqliteError)) throw error;
-    return { diagnostics: [unreadable(path, reason)], newestRecordMs: undefined };
+    return [unreadable(path, reason)];
   }
 }
 

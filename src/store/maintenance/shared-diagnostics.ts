@@ -1,38 +1,14 @@
-/** The checks of `parley doctor` that both databases share: schema, admin keys, newest record. */
+/** The checks of `parley doctor` that both databases share: schema and admin keys. */
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { liveAdminKeys } from '../entities/keys.ts';
 import { lastBefore, type SchemaState } from '../migrations/migrations.ts';
 import type { Queries } from '../sql/executor.ts';
-import { query, statement } from '../sql/statement.ts';
 
-export interface StoreDiagnostics {
-  readonly diagnostics: readonly Diagnostic[];
-  /** The time of the newest request or audit entry; undefined if there is none. */
-  readonly newestRecordMs: number | undefined;
-}
-
-/** Ids begin with their time: the last id is the newest. */
-const newestRequest = statement((_: object, dialect) =>
-  query.selectFrom('usage_records').select('started_at_ms as at').orderBy(dialect.idOrder, 'desc').limit(1),
-).map(({ at }) => Number(at));
-const newestChange = statement((_: object) =>
-  query.selectFrom('audit_entries').select('created_at_ms as at').orderBy('id', 'desc').limit(1),
-).map(({ at }) => Number(at));
-
-/**
- * Without a schema there are no other tables to read.
- * @param snapshot of one moment
- */
-export async function diagnoseContents(schema: SchemaState, snapshot: Queries): Promise<StoreDiagnostics> {
-  const { get } = snapshot;
-  const diagnostics = [diagnoseSchema(schema)];
-  if (schema.applied.length === 0) return { diagnostics, newestRecordMs: undefined };
-  diagnostics.push(diagnoseAdminKeys((await get(liveAdminKeys, { atMs: Date.now() })) ?? 0));
-  // An earlier schema may lack the column that sorts requests.
-  const request = schema.pending.length === 0 ? await get(newestRequest, {}) : undefined;
-  const times = [request, await get(newestChange, {})];
-  const known = times.filter((time) => time !== undefined);
-  return { diagnostics, newestRecordMs: known.length === 0 ? undefined : Math.max(...known) };
+/** Without a schema there are no tables to read. */
+export async function diagnoseContents(schema: SchemaState, { get }: Queries): Promise<Diagnostic[]> {
+  if (schema.applied.length === 0) return [diagnoseSchema(schema)];
+  const keys = (await get(liveAdminKeys, { atMs: Date.now() })) ?? 0;
+  return [diagnoseSchema(schema), diagnoseAdminKeys(keys)];
 }
 
 function diagnoseSchema({ applied, pending, tooNew, tooOld }: SchemaState): Diagnostic {

@@ -1,7 +1,7 @@
 /** Checks a PostgreSQL database for `parley doctor`, without writing to it. */
 import { type Client, DatabaseError } from 'pg';
 import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
-import { diagnoseContents, type StoreDiagnostics } from '../maintenance/shared-diagnostics.ts';
+import { diagnoseContents } from '../maintenance/shared-diagnostics.ts';
 import { newClient } from './database/connection.ts';
 import { queriesBy } from './database/executor.ts';
 import { DatabaseUnusableError } from './database/storage-failures.ts';
@@ -22,7 +22,7 @@ const probes = 5;
 /** Clocks that differ by more shift expiry dates and months. */
 const skewMsMax = 1_000;
 
-export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<StoreDiagnostics> {
+export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<Diagnostic[]> {
   const { url } = diagnosis;
   const client = newClient({ url, name: 'parley doctor' });
   client.on('error', () => undefined);
@@ -30,14 +30,12 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
     await client.connect();
   } catch (error) {
     const found = new DatabaseUnusableError(url, error).message;
-    return { diagnostics: [unreachable(found)], newestRecordMs: undefined };
+    return [unreachable(found)];
   }
   try {
     const schema = await schemaState(client);
     const queries = queriesBy(({ text, values = [] }) => client.query(text, [...values]));
-    await client.query('begin isolation level repeatable read read only');
     const contents = await diagnoseContents(schema, queries);
-    await client.query('commit');
     const facts: Facts = (await client.query(readFacts)).rows[0];
     const settings = new Map(Object.entries(facts.settings));
     const storage = settings.has('neon.timeline_id') ? 'Neon' : facts.aurora ? 'Aurora' : undefined;
@@ -51,10 +49,10 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
       diagnoseConnections(facts, diagnosis),
       await diagnoseDistance(client),
       await diagnoseSkew(client, diagnosis),
-      ...contents.diagnostics,
+      ...contents,
     ];
     if (schema.pending.length === 0) diagnostics.push(await diagnoseNodes(client));
-    return { diagnostics, newestRecordMs: contents.newestRecordMs };
+    return diagnostics;
   } finally {
     await client.end();
   }

@@ -33,7 +33,7 @@ const options = (url = database.url) => ({
 });
 
 async function found(subject: string, { url = database.url, now = Date.now, connectionsMax = 10 } = {}) {
-  const { diagnostics } = await diagnosePostgres({ url, connectionsMax, now });
+  const diagnostics = await diagnosePostgres({ url, connectionsMax, now });
   return diagnostics.find((one) => one.subject === subject);
 }
 

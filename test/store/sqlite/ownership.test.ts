@@ -110,7 +110,7 @@ describe('the owner of a database', () => {
 
   it('lets others read, and write for a moment', async () => {
     await owner();
-    const { diagnostics } = await diagnoseStore(dataDir, {
+    const diagnostics = await diagnoseStore(dataDir, {
       signal: AbortSignal.timeout(60_000),
       checksPages: true,
     });
