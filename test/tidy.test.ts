@@ -1,6 +1,6 @@
 /** Checks the order of the code: imports point one way, none run in a circle, and a small file is a thing of its own. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 /** A file with fewer lines belongs to the only file that imports it, unless it declares types alone. */
@@ -239,6 +239,8 @@ describe('the house', () => {
     }));
     const tooLong = pagesOfRooms.filter(({ text }) => text.trimEnd().split('\n').length > 16);
     expect(tooLong.map(({ folder }) => folder)).toEqual([]);
+    const untitled = pagesOfRooms.filter(({ folder, text }) => !text.startsWith(`# ${basename(folder)}\n`));
+    expect(untitled.map(({ folder }) => folder)).toEqual([]);
     const missing = pagesOfRooms.flatMap(({ folder, text }) =>
       pathsIn(text)
         .filter((path) => !existsSync(join(folder, path)) && !existsSync(path))
