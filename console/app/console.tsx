@@ -1,6 +1,7 @@
 /** Shows the sign-in page, or the pages for the signed-in key. */
 import { useEffect, useState } from 'preact/hooks';
 import { useConnectionLost } from './connection.ts';
+import { later } from './later.tsx';
 import { pagesFor } from './pages.tsx';
 import { usePath } from './router.ts';
 import { loadSession, type SignedIn, useSession } from './session.ts';
@@ -8,7 +9,13 @@ import { Shell } from './shell.tsx';
 import { SignInPage } from './sign-in-page.tsx';
 import { Loading } from './states.tsx';
 
+const InvitationPage = later(
+  'the invitation',
+  async () => (await import('./invitation-page.tsx')).InvitationPage,
+);
+
 export function Console() {
+  const isInvited = usePath() === '/invitation';
   const session = useSession();
   const [failure, setFailure] = useState<string>();
   const load = () => {
@@ -33,6 +40,7 @@ export function Console() {
       </main>
     );
   }
+  if (isInvited) return <InvitationPage />;
   return session.signed_in ? <Pages session={session} /> : <SignInPage session={session} />;
 }
 

@@ -82,6 +82,19 @@ export async function signIn(key: string): Promise<void> {
   set((await response.json()) as Session);
 }
 
+/**
+ * Exchanges an invitation for a key.
+ * @returns the key's secret, and a function that goes on to the person's pages
+ * @throws Error with the server's message; TypeError if it cannot be reached
+ */
+export async function acceptInvitation(secret: string) {
+  const headers = { authorization: `Bearer ${secret}` };
+  const response = await fetch(`${path}/accept`, { method: 'POST', headers });
+  if (!response.ok) throw new Error(await wordsOf(response));
+  const accepted = (await response.json()) as SignedIn & { readonly secret: string };
+  return { secret: accepted.secret, enter: () => set(accepted) };
+}
+
 export async function signOut(): Promise<void> {
   await fetch(`${path}/end`, { method: 'POST' });
   leave();

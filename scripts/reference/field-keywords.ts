@@ -137,6 +137,8 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.ListAccountsRequest.state': { enum: [...accountStates] },
   'parley.admin.v1.CreateAdminKeyRequest.name': bounds.name,
   'parley.admin.v1.CreateKeyRequest.name': bounds.name,
+  'parley.admin.v1.CreateInvitationRequest.name': bounds.name,
+  'parley.admin.v1.CreateInvitationRequest.mail_address': bounds.mailAddress,
   'parley.management.v1.CreateKeyRequest.name': bounds.name,
   'parley.admin.v1.LoadCreditsRequest.amount': bounds.creditsAboveZero,
   'parley.admin.v1.AdjustCreditsRequest.amount': bounds.creditsNotZero,
@@ -161,6 +163,10 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.CheckedModel.type': { enum: [...modelTypes] },
   'parley.admin.v1.CreateAdminKeyRequest.scopes': {
     items: { type: 'string', enum: [...adminScopes] },
+    minItems: 1,
+  },
+  'parley.admin.v1.CreateInvitationRequest.scopes': {
+    items: { type: 'string', enum: [...scopes, ...adminScopes] },
     minItems: 1,
   },
   'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },

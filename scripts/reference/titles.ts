@@ -71,6 +71,7 @@ export const operationTitles: Readonly<Record<string, string>> = {
   adminCreateKey: 'New key of an account',
   adminListAdminKeys: 'Admin keys',
   adminCreateAdminKey: 'New admin key',
+  adminCreateInvitation: 'Invitation of a person',
   adminRotateKey: 'Replacement of any key',
   adminSetKeyLimits: 'Limits of any key',
   adminRevokeKey: 'Revocation of any key',

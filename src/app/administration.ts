@@ -8,7 +8,7 @@ import type { AdminFunctions } from '../core/services.ts';
 import { systemClock } from '../core/values/clock.ts';
 import type { DatabaseUse } from '../store/sqlite/database/open-database.ts';
 import { openStore } from '../store/sqlite/open-store.ts';
-import { alertsWithoutServer } from './alerts.ts';
+import { alertsWithoutServer, mailSender } from './alerts.ts';
 
 export { type BackupFacts, backUp } from '../store/maintenance/backup.ts';
 export { restore } from '../store/maintenance/restore.ts';
@@ -30,7 +30,15 @@ export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<
   const accessClock = await steadyClock(systemClock, store);
   const clock = systemClock;
   const { keysPerAccountMax } = limits;
-  const deps = { store, clock, accessClock, fairUse, keysPerAccountMax, server: undefined };
+  const deps = {
+    store,
+    clock,
+    accessClock,
+    fairUse,
+    keysPerAccountMax,
+    mail: mailSender(config),
+    server: undefined,
+  };
   const admin = { ...accountsApi(deps), ...alertsApi(alertsWithoutServer(config, deps)) };
   return { admin, close: () => store.close() };
 }

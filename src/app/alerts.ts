@@ -4,7 +4,7 @@ import { SecretSeal } from '../core/access/sealed.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
 import type { AlertsApiDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
-import type { AlertObserver } from '../core/entities/alert.ts';
+import type { AlertObserver, MailSender } from '../core/entities/alert.ts';
 import type { Store } from '../core/entities/store.ts';
 import type { Clock } from '../core/values/clock.ts';
 import type { Log } from '../core/values/log.ts';
@@ -19,6 +19,8 @@ interface AlertsContext {
   readonly fairUse: FairUseRules;
   readonly log: Log;
   readonly observer: AlertObserver;
+  /** Undefined without a mail server. */
+  readonly mail: MailSender | undefined;
   /** Default: the resolver of this machine. */
   readonly resolve?: Resolve | undefined;
   /** Time between two checks of all accounts. Default: 5 seconds */
@@ -37,7 +39,7 @@ export function openAlerts(
   const deps = alertsWithoutServer(config, context);
   const { destinationRules: rules, seal } = deps;
   const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
-  const sending = new Alerts({ ...context, sender, mail: mailSender(config), seal }, intervalMs);
+  const sending = new Alerts({ ...context, sender, seal }, intervalMs);
   opened.defer(() => sending.close());
   return { ...deps, sending };
 }

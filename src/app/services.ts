@@ -19,7 +19,7 @@ import type { Services } from '../core/services.ts';
 import { SpeechOperations } from '../core/speech/service.ts';
 import { TranscriptionOperations } from '../core/transcription/service.ts';
 import { liveMedia } from '../engines/live-media.ts';
-import { openAlerts } from './alerts.ts';
+import { mailSender, openAlerts } from './alerts.ts';
 import type { Base } from './base.ts';
 import type { Offer } from './offer.ts';
 
@@ -43,7 +43,8 @@ export async function openServices(
   const { tokens, catalog, metrics } = offer;
   const { keysPerAccountMax, keptAnswerBytesPerAccountMax: bytesPerAccountMax } = config.limits;
   const guard = await openGuard(config, base);
-  const alerting = { store, clock, accessClock, fairUse, log, observer: metrics.alerts, ...alerts };
+  const mail = mailSender(config);
+  const alerting = { store, clock, accessClock, fairUse, log, observer: metrics.alerts, mail, ...alerts };
   const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
   const { streamPingMs } = config.server;
   const chat = new ChatOperations({
@@ -70,7 +71,7 @@ export async function openServices(
     completions: new DialectOperations(completions, dialectDeps),
     catalog: new CatalogOperations(catalog),
     accounts: {
-      ...accountsApi({ store, clock, accessClock, fairUse, server, keysPerAccountMax }),
+      ...accountsApi({ store, clock, accessClock, fairUse, server, keysPerAccountMax, mail }),
       ...alertsApi(openAlerts(config, alerting, opened)),
     },
   };

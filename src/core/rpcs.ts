@@ -335,6 +335,7 @@ export const adminRpcScopes: { readonly [K in AdminMethod]: AdminScope } = {
   createKey: 'keys',
   listKeys: 'keys',
   createAdminKey: 'keys',
+  createInvitation: 'keys',
   listAdminKeys: 'keys',
   rotateKey: 'keys',
   setKeyLimits: 'keys',

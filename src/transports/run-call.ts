@@ -5,8 +5,9 @@
 
 import type { AdminCall, AnyCall, Call } from '../core/access/call.ts';
 import type { Client, Gate } from '../core/access/gate.ts';
+import type { Accepted } from '../core/access/invitations.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
-import type { AdminScope, KeyHolder } from '../core/entities/key.ts';
+import type { AdminScope, Key, KeyHolder } from '../core/entities/key.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
 import type { CallLimits } from '../core/limits/call-limits.ts';
 import type { AdminRpc, Rpc } from '../core/rpcs.ts';
@@ -160,6 +161,11 @@ export class ServedCall {
    */
   identify(): Promise<KeyHolder> {
     return this.#deps.gate.identify(this.#arrival);
+  }
+
+  /** Exchanges an invitation for a key. @throws the errors of `Gate.accept` */
+  accept(kinds: readonly Key['kind'][]): Promise<Accepted> {
+    return this.#deps.gate.accept(this.#arrival, kinds);
   }
 
   /** Records a request for a path or method that is not served, and throws the error for it. */

@@ -99,7 +99,7 @@ const groups = {
   audit: ['export'],
   keys: ['list', 'create', 'limits', 'rotate', 'revoke', 'usage'],
   plan: ['start-trial', 'activate', 'end'],
-  key: ['create', 'list', 'rotate', 'limits', 'revoke'],
+  key: ['create', 'invite', 'list', 'rotate', 'limits', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['show', 'export', 'focus', 'totals'],
   alerts: ['show', 'set', 'confirm', 'list', 'test'],

@@ -272,6 +272,11 @@ const keysByAdmin: Case[] = [
   byAdmin('admin: an admin key is made', calling(admin.createAdminKey, { name: 'a' }), {
     answer: [{ key: { prefix: 'pa_' } }],
   }),
+  byAdmin(
+    'admin: an operator is invited',
+    calling(admin.createInvitation, { name: 'a', consoleUrl: 'https://parley.example.com' }),
+    { answer: [{ key: { prefix: 'pi_', invitation: true } }] },
+  ),
   byAdmin('admin: the admin keys', calling(admin.listAdminKeys, {}), {
     // Other cases make some at the same time.
     compare: (answer) => JSON.stringify(answer).includes('"prefix":"pa_"'),

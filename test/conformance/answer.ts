@@ -80,6 +80,7 @@ const chance: ReadonlySet<string> = new Set([
 
 const chanceTexts: readonly (readonly [RegExp, string])[] = [
   [/\b(acc|key|req|led|aud|alr)_[0-9a-f]{32}\b/g, '<$1>'],
+  [/\bpi_[0-9a-z]{57}\b/g, '<invitation>'],
   [/\bchatcmpl-[0-9a-f]{32}\b/g, '<chat>'],
   [/\bcmpl-[0-9a-f]{32}\b/g, '<completion>'],
   [/\b(resp|msg|rs|fc|call)_[0-9a-f]{32}(_\d+)?\b/g, '<$1>'],

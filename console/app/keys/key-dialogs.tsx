@@ -6,7 +6,7 @@ import { CallForm, Dialog } from '../dialog.tsx';
 import { Choice, Field } from '../fields.tsx';
 import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';
 import { Show, useLoaded } from '../states.tsx';
-import type { IssuedKey, KeyOwner } from './key-owner.ts';
+import type { Invited, IssuedKey, KeyOwner } from './key-owner.ts';
 
 interface Props {
   readonly owner: KeyOwner;
@@ -25,17 +25,79 @@ function ownKey({ ownId }: KeyOwner, keys: readonly Key[] = []): Pick<Key, 'limi
   return ownId === undefined ? undefined : (keys.find(({ id }) => id === ownId) ?? {});
 }
 
+/** @throws Error if the key could call nothing */
+function wantedOf(values: FormData, { isLimited }: KeyOwner) {
+  const scopes = values.getAll('scopes').map(String);
+  if (isLimited && scopes.length === 0) throw new Error('Choose what the key may call.');
+  const expires = text(values, 'expires_at');
+  const end = expires === '' ? {} : { expiresAt: timestampFromDate(new Date(expires)) };
+  return { name: text(values, 'name'), scopes, ...end };
+}
+
+function ScopeChecks({ owner }: Pick<Props, 'owner'>) {
+  return (
+    <fieldset class="checks">
+      <legend>{owner.isLimited ? 'The key may call' : 'Scopes (none: all that your key may do)'}</legend>
+      {owner.scopes.map((scope) => (
+        <label key={scope}>
+          <input
+            type="checkbox"
+            name="scopes"
+            value={scope}
+            defaultChecked={owner.isLimited && scope !== 'manage'}
+          />{' '}
+          {scope === 'manage' ? 'manage: create, limit, rotate and revoke keys' : scope}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+interface InviteProps extends Omit<Props, 'onDone'> {
+  readonly onInvited: (invited: Invited) => void;
+}
+
+export function InviteDialog({ owner, onClose, onInvited }: InviteProps) {
+  const send = async (values: FormData) => {
+    const mailAddress = text(values, 'mail_address');
+    const facts = { ...wantedOf(values, owner), ...(mailAddress !== '' && { mailAddress }) };
+    const invited = await owner.invite?.(facts);
+    if (invited) onInvited(invited);
+  };
+  return (
+    <Dialog title="Invite a person" onClose={onClose}>
+      <CallForm action="Make the link" onSubmit={send}>
+        <p>The link makes a key for the person, once, and signs them in to this console.</p>
+        <Field
+          label="Name"
+          name="name"
+          required
+          maxLength={100}
+          autocomplete="off"
+          hint="Their key gets it"
+        />
+        <ScopeChecks owner={owner} />
+        <Field label="The link ends on (UTC)" name="expires_at" type="date" hint="Empty: in 7 days" />
+        <Field
+          label="Mail it to"
+          name="mail_address"
+          type="email"
+          autocomplete="off"
+          hint="Needs a server that sends mail. Empty: copy the link"
+        />
+      </CallForm>
+    </Dialog>
+  );
+}
+
 interface NewProps extends Props {
   readonly keys: readonly Key[] | undefined;
 }
 
 export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
   const make = async (values: FormData) => {
-    const scopes = values.getAll('scopes').map(String);
-    if (owner.isLimited && scopes.length === 0) throw new Error('Choose what the key may call.');
-    const [expires, limits] = [text(values, 'expires_at'), limitsOf(values)];
-    const end = expires === '' ? {} : { expiresAt: timestampFromDate(new Date(expires)) };
-    onDone(await owner.create({ name: text(values, 'name'), scopes, ...end, ...(limits && { limits }) }));
+    const limits = limitsOf(values);
+    onDone(await owner.create({ ...wantedOf(values, owner), ...(limits && { limits }) }));
   };
   return (
     <Dialog title={owner.isLimited ? 'New key' : 'New admin key'} onClose={onClose}>
@@ -48,20 +110,7 @@ export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
           autocomplete="off"
           hint="The person or program that uses it"
         />
-        <fieldset class="checks">
-          <legend>{owner.isLimited ? 'The key may call' : 'Scopes (none: all that your key may do)'}</legend>
-          {owner.scopes.map((scope) => (
-            <label key={scope}>
-              <input
-                type="checkbox"
-                name="scopes"
-                value={scope}
-                defaultChecked={owner.isLimited && scope !== 'manage'}
-              />{' '}
-              {scope === 'manage' ? 'manage: create, limit, rotate and revoke keys' : scope}
-            </label>
-          ))}
-        </fieldset>
+        <ScopeChecks owner={owner} />
         <Field
           label="Expires on (UTC)"
           name="expires_at"

@@ -11,5 +11,7 @@ export function endOf({ revokedAt, expiresAt }: Key): string | undefined {
 
 export function lifeOf(key: Key): string {
   const { expiresAt } = key;
-  return endOf(key) ?? (expiresAt === undefined ? 'live' : `expires ${spanText(timestampDate(expiresAt))}`);
+  const end =
+    endOf(key) ?? (expiresAt === undefined ? 'live' : `expires ${spanText(timestampDate(expiresAt))}`);
+  return key.invitation ? `invitation, ${end}` : end;
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { Dialog } from '../dialog.tsx';
 import { Empty, type Loaded, Show, useLoaded } from '../states.tsx';
-import { LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
+import { InviteDialog, LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyFacts } from './key-facts.tsx';
 import type { IssuedKey, KeyOwner, KeyStep } from './key-owner.ts';
 import { KeyTable } from './key-table.tsx';
@@ -23,9 +23,16 @@ export function KeyList({ owner, isDeleted = false }: Props) {
       <div class="title">
         <h2>Keys</h2>
         {!isDeleted && (
-          <button type="button" onClick={() => setStep({ what: 'make' })}>
-            {owner.isLimited ? 'New key' : 'New admin key'}
-          </button>
+          <>
+            {owner.invite && (
+              <button type="button" onClick={() => setStep({ what: 'invite' })}>
+                Invite a person
+              </button>
+            )}
+            <button type="button" onClick={() => setStep({ what: 'make' })}>
+              {owner.isLimited ? 'New key' : 'New admin key'}
+            </button>
+          </>
         )}
       </div>
       <Show of={keys} what="the keys">
@@ -68,6 +75,22 @@ function Step({ step, owner, keys, onStep }: StepProps) {
           onClose={() => done()}
         >
           Copy it now. It is shown only once: the server stores only its hash.
+        </SecretDialog>
+      );
+    case 'invite':
+      return (
+        <InviteDialog
+          owner={owner}
+          onClose={close}
+          onInvited={(invited) => onStep({ what: 'invited', invited })}
+        />
+      );
+    case 'invited':
+      return (
+        <SecretDialog title="The invitation" secret={step.invited.url} onClose={() => done()}>
+          {step.invited.mailFailure === undefined
+            ? 'Send this link to the person alone. It is shown only once.'
+            : `The mail was not sent: ${step.invited.mailFailure} Send the link yourself. It is shown only once.`}
         </SecretDialog>
       );
     case 'facts':

@@ -20,9 +20,17 @@ export interface IssuedKey {
   readonly secret: string;
 }
 
+/** An invitation of a person, who makes their own key by it. */
+export interface Invited {
+  /** The link. */
+  readonly url: string;
+  readonly mailFailure?: string | undefined;
+}
+
 /** What a person does with keys at the moment. */
 export type KeyStep =
-  | { readonly what: 'make' }
+  | { readonly what: 'make' | 'invite' }
+  | { readonly what: 'invited'; readonly invited: Invited }
   | { readonly what: 'facts' | 'limits' | 'rotate' | 'revoke'; readonly key: Key }
   | { readonly what: 'made'; readonly issued: IssuedKey };
 
@@ -39,6 +47,8 @@ export interface KeyOwner {
   /** Link to the usage of a key. */
   readonly usageOf?: (key: Key) => string;
   readonly create: (key: NewKey) => Promise<IssuedKey>;
+  /** For operators. */
+  readonly invite?: (facts: NewKey & { readonly mailAddress?: string }) => Promise<Invited>;
   readonly setLimits: (keyId: string, limits: WantedLimits | undefined) => Promise<unknown>;
   readonly rotate: (keyId: string, overlapSeconds: number) => Promise<IssuedKey>;
   readonly revoke: (keyId: string) => Promise<unknown>;
@@ -82,6 +92,7 @@ export function keysOfAccount(accountId: string): KeyOwner {
     list: (signal) => allKeys((page) => admin.listKeys({ accountId, ...page }, { signal })),
     usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
     create: (key) => admin.createKey({ accountId, ...key }),
+    invite: (facts) => admin.createInvitation({ accountId, ...facts, consoleUrl: location.origin }),
   };
 }
 
@@ -95,5 +106,6 @@ export function adminKeys(scopes: readonly string[], ownId: string): KeyOwner {
     list: (signal) => allKeys((page) => admin.listAdminKeys(page, { signal })),
     create: ({ name, scopes: wanted, expiresAt }) =>
       admin.createAdminKey({ name, scopes: wanted, ...(expiresAt && { expiresAt }) }),
+    invite: (facts) => admin.createInvitation({ ...facts, consoleUrl: location.origin }),
   };
 }

@@ -1,11 +1,11 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { spanText } from '../format.tsx';
+import { Day, spanText } from '../format.tsx';
 import { LimitMeter } from '../limits/limit-meters.tsx';
 import { countTitle, usedShare } from '../limits/limit-names.ts';
 import { type DataColumn, DataTable } from '../table/data-table.tsx';
 import { KeyState, KeyText, scopesText } from './key-facts.tsx';
-import { endOf } from './key-life.ts';
+import { endOf, lifeOf } from './key-life.ts';
 import type { KeyOwner, KeyStep } from './key-owner.ts';
 
 interface Props {
@@ -63,9 +63,21 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
         </>
       ),
     },
-    { title: 'May call', form: 'scopes', rank: 5, cell: scopesText },
+    { title: 'May call', form: 'scopes', rank: 5, order: scopesText, cell: scopesText },
     ...(owner.isLimited ? used : []),
-    { title: 'State', rank: 3, isSecond: true, cell: (key) => <KeyState of={key} /> },
+    {
+      title: 'Made',
+      rank: 7,
+      order: ({ createdAt }) => createdAt?.seconds,
+      cell: ({ createdAt }) => createdAt && <Day at={createdAt} />,
+    },
+    {
+      title: 'Expires',
+      rank: 6,
+      order: ({ expiresAt }) => expiresAt?.seconds,
+      cell: ({ expiresAt }) => (expiresAt ? <Day at={expiresAt} /> : '–'),
+    },
+    { title: 'State', rank: 3, isSecond: true, order: lifeOf, cell: (key) => <KeyState of={key} /> },
     {
       title: 'Actions',
       form: 'actions',
@@ -79,7 +91,7 @@ type ActionsProps = Omit<Props, 'keys'> & { readonly of: Key };
 function Actions({ of: key, owner, onStep }: ActionsProps) {
   const actions = [
     ...(owner.isLimited ? [['limits', 'Limits'] as const] : []),
-    ['rotate', 'Rotate'] as const,
+    ...(key.invitation ? [] : [['rotate', 'Rotate'] as const]),
     ['revoke', 'Revoke'] as const,
   ];
   return (

@@ -36,6 +36,10 @@ export function keyCommand(): Command {
     'parley key list --account acme',
     'parley key list --admin',
   ]);
+  const invite = adminCommand('invite', inviteText, [
+    'parley key invite --account acme --name Ada --console https://parley.example.com',
+    'parley key invite --admin --name Ben --scopes accounts:read --console https://parley.example.com --mail ben@example.com',
+  ]);
   const limit = adminCommand('limits', limitsText, [
     'parley key limits key_… --requests-per-minute 60 --budget-per-month 20',
     'parley key limits key_… --models "gpt-*" --addresses 10.0.0.0/8',
@@ -52,6 +56,7 @@ export function keyCommand(): Command {
         'never',
       ),
     )
+    .addCommand(withInviteOptions(withOwner(invite, 'an operator, who gets an admin key', ['account'])))
     .addCommand(withOwner(list, 'the admin keys', ['account']).action(listKeys))
     .addCommand(rotateCommand(adminCommand, 'key'))
     .addCommand(withLimits(limit, 'key'))
@@ -81,6 +86,7 @@ export function keysCommand(): Command {
 }
 
 const createText = 'Create a key and print it. It is shown only once.';
+const inviteText = 'Print a link that makes the key of a person and signs them in to the console, once.';
 const limitsText = 'Set the limits of a key, and replace all earlier ones.';
 
 function withOwner(command: Command, admin: string, conflicts: string[]): Command {
@@ -99,6 +105,16 @@ function withCreateOptions(command: Command, scopesByDefault: string, endByDefau
       parseExpiry,
     )
     .action(createKey);
+}
+
+function withInviteOptions(command: Command): Command {
+  return command
+    .requiredOption('--name <name>', "the person's name, which the key gets")
+    .requiredOption('--console <url>', 'the address of the console, such as https://parley.example.com')
+    .option('--scopes <list>', 'the scopes of the key, as for `parley key create`', parseScopes)
+    .option('--expires <when>', 'when the link ends, at most 30d (default: 7d)', parseExpiry)
+    .option('--mail <address>', 'also mail the link to this address')
+    .action(invitePerson);
 }
 
 function withLimits(command: Command, group: string): Command {
@@ -162,6 +178,29 @@ async function createKey(flags: CreateFlags, command: Command): Promise<void> {
   printStatus(`${key?.id}: keep the key. It is not shown again.`);
 }
 
+interface InviteFlags extends CreateFlags {
+  readonly console: string;
+  readonly mail?: string;
+}
+
+/** Prints only the link to standard output. */
+async function invitePerson(flags: InviteFlags, command: Command): Promise<void> {
+  const { name, scopes: wanted = [], expires, console: consoleUrl, mail: mailAddress } = flags;
+  const request = {
+    ...ownerOf(flags, command),
+    name,
+    scopes: wanted,
+    consoleUrl,
+    ...(expires && { expiresAt: timestampOf(expires.getTime()) }),
+    ...(mailAddress !== undefined && { mailAddress }),
+  };
+  const { key, mailFailure } = await callAndShow(flags, 'createInvitation', request, ({ url }) => `${url}\n`);
+  if (mailFailure !== undefined) printStatus(`The mail was not sent: ${mailFailure}`);
+  printStatus(
+    `${key?.id}: send the link to ${name} alone. It works once, until ${timeText(key?.expiresAt)} UTC.`,
+  );
+}
+
 function secretLine({ secret }: { readonly secret: string }): string {
   return `${secret}\n`;
 }
@@ -219,9 +258,10 @@ function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
   ]);
 }
 
-function stateText({ revokedAt, expiresAt }: Key): string {
+function stateText({ revokedAt, expiresAt, invitation }: Key): string {
   if (revokedAt) return 'revoked';
-  return expiresAt && msOf(expiresAt) <= Date.now() ? 'expired' : 'live';
+  if (expiresAt && msOf(expiresAt) <= Date.now()) return 'expired';
+  return invitation ? 'invited' : 'live';
 }
 
 /** The server refuses scopes of the other kind of key. */

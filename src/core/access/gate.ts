@@ -23,6 +23,7 @@ import { andThen, type Soon } from '../values/soon.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller, Turns } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
+import { type Accepted, acceptInvitation } from './invitations.ts';
 
 /** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
@@ -197,6 +198,18 @@ export class Gate {
    */
   async identify(arrival: AdminRequest): Promise<KeyHolder> {
     return this.#authenticate(arrival);
+  }
+
+  /**
+   * Exchanges an invitation for its key. A wrong one counts as a failed key does.
+   * @throws `invalid_api_key` or `rate_limit_exceeded`; as `acceptInvitation`
+   */
+  async accept(arrival: AdminRequest, kinds: readonly Key['kind'][]): Promise<Accepted> {
+    try {
+      return await acceptInvitation(this.#deps, arrival.authorization, kinds);
+    } catch (error) {
+      return this.#refuse(arrival, error);
+    }
   }
 
   /**

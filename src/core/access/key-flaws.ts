@@ -26,6 +26,7 @@ export function keyFlaw(key: string): string | undefined {
   if (/^(["'`]).*\1$/.test(key)) return 'is in quotation marks';
   if (/^<.*>$/.test(key)) return 'is in angle brackets';
   if (/(%0[ad]|\\[nr])$/i.test(key)) return 'ends with a written-out line break';
+  if (/^pi_/.test(key)) return 'is an invitation: open its link in a browser';
   if (/^ek_/.test(key)) return 'opens realtime sessions alone, until it expires';
   return unsendable(key);
 }

@@ -1,6 +1,6 @@
-import type { Key } from '../entities/key.ts';
+import { isInvitation, type Key } from '../entities/key.ts';
 import { newKeyId } from '../values/ids.ts';
-import { hashKey, newKeySecret } from '../values/key-secret.ts';
+import { hashKey, invitationPrefix, keyKinds, newKeySecret } from '../values/key-secret.ts';
 
 export type NewKey = Pick<
   Key,
@@ -13,7 +13,7 @@ export type NewKey = Pick<
  */
 export function newKey(createdAtMs: number, facts: NewKey, originId?: Key['originId']) {
   const { kind, accountId, name, scopes, expiresAtMs, limits, person } = facts;
-  const secret = newKeySecret(kind);
+  const secret = newKeySecret(isInvitation(facts) ? invitationPrefix : keyKinds[kind]);
   const id = newKeyId(createdAtMs);
   const key: Key = {
     id,

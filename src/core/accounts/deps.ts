@@ -1,5 +1,6 @@
 import type { AccountOfCallDeps } from '../access/account-of-call.ts';
 import type { FairUseRules } from '../billing/fair-use.ts';
+import type { MailSender } from '../entities/alert.ts';
 import type { ServerFacts } from '../entities/server.ts';
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
@@ -10,6 +11,8 @@ export interface AccountsDeps extends AccountOfCallDeps {
   readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
   readonly keysPerAccountMax: number;
+  /** Mails invitations. Undefined without a mail server. */
+  readonly mail: MailSender | undefined;
   /** Undefined in a command on the data folder, which runs no server. */
   readonly server: ServerFacts | undefined;
 }

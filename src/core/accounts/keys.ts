@@ -8,10 +8,10 @@ import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts'
 import { accountToChange, accountToRead, audit, ownKey } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall, Call } from '../access/call.ts';
 import { type NewKey, newKey } from '../access/new-key.ts';
-import { isLive, type Key } from '../entities/key.ts';
+import { grantedScopes, isInvitation, isLive, type Key } from '../entities/key.ts';
 import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { ParleyError } from '../values/errors.ts';
-import { keyKinds } from '../values/key-secret.ts';
+import { invitationPrefix, keyKinds } from '../values/key-secret.ts';
 import type { Page } from '../values/parameters.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
@@ -106,7 +106,8 @@ export function adminKeyFunctions(deps: AccountsDeps) {
 async function keyToChange(deps: AccountsDeps, id: string, call: AnyCall) {
   const own = 'caller' in call ? (await ownKey(deps, call.caller)).own : undefined;
   const key = await findKey(deps, id);
-  if (key.kind === 'admin' && !('caller' in call)) refuseWiderAdminKey(key, call.scopedKey);
+  if (key.kind === 'admin' && !('caller' in call))
+    refuseWiderAdminKey({ ...key, scopes: grantedScopes(key) }, call.scopedKey);
   if (own && key.accountId !== own.accountId) throw noSuchKey(id);
   return { key, own };
 }
@@ -118,11 +119,12 @@ async function findKey({ store }: AccountsDeps, id: string): Promise<Key> {
 }
 
 /** @throws `too_many_keys` */
-async function issue(deps: AccountsDeps, call: AnyCall, facts: NewKey) {
+export async function issue(deps: AccountsDeps, call: AnyCall, facts: NewKey) {
   const { store, keysPerAccountMax } = deps;
   const { key, secret } = newKey(deps.accessClock.now(), facts);
   const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
-  const entry = audit(deps, call, 'key.create', key.id, details);
+  const action = isInvitation(key) ? 'invitation.create' : 'key.create';
+  const entry = audit(deps, call, action, key.id, details);
   if (!(await store.keys.create(key, entry, keysPerAccountMax))) throw tooManyKeys(keysPerAccountMax);
   return { key: await describeKey(deps, key), secret };
 }
@@ -132,6 +134,7 @@ async function rotate(deps: AccountsDeps, call: AnyCall, old: Key, overlapSecond
   const { store, keysPerAccountMax } = deps;
   const nowMs = deps.accessClock.now();
   if (!isLive(old, nowMs)) throw keyEnded();
+  if (isInvitation(old)) throw invalid('key_id', 'This is an invitation. Revoke it and make another one.');
   if (old.person) throw invalid('key_id', 'This is the key of a session. Only its person may use it.');
   const overlapMs = checkOverlap(overlapSeconds) * 1000;
   const expiresAtMs = Math.min(nowMs + overlapMs, old.expiresAtMs ?? Infinity);
@@ -190,9 +193,10 @@ function keyMessage(key: Key, limitCounts: LimitCount[]): KeyMessage {
   return create(KeySchema, {
     id: key.id,
     name: key.name,
-    prefix: keyKinds[key.kind],
+    prefix: isInvitation(key) ? invitationPrefix : keyKinds[key.kind],
     lastFour: key.lastFour,
-    scopes: [...key.scopes],
+    scopes: [...grantedScopes(key)],
+    invitation: isInvitation(key),
     createdAt: timestampFromMs(key.createdAtMs),
     limitCounts,
     ...(key.limits && { limits: describeLimits(key.limits) }),

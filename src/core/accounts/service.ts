@@ -9,6 +9,7 @@ import { accountFunctions, lifeFunctions, planFunctions } from './accounts.ts';
 import { configurationFunctions } from './configuration.ts';
 import { creditFunctions, statementFunctions } from './credits.ts';
 import type { AccountsDeps } from './deps.ts';
+import { invitationFunctions } from './invitations.ts';
 import { adminKeyFunctions, keyFunctions } from './keys.ts';
 import { serverFunctions } from './server.ts';
 import { usageFunctions } from './usage.ts';
@@ -20,6 +21,7 @@ export function accountsApi(deps: AccountsDeps) {
     ...planFunctions(deps),
     ...keyFunctions(deps),
     ...adminKeyFunctions(deps),
+    ...invitationFunctions(deps),
     ...creditFunctions(deps),
     ...statementFunctions(deps),
     ...usageFunctions(deps),

@@ -30,6 +30,16 @@ export const adminScopes = [
 
 export type AdminScope = (typeof adminScopes)[number];
 
+/** Marks an invitation: a row of the keys whose secret makes one key, with the other scopes, and works for nothing else. */
+export const invitation = 'invitation';
+export type StoredScope = Scope | AdminScope | typeof invitation;
+
+export const isInvitation = ({ scopes: own }: Pick<Key, 'scopes'>): boolean => own.includes(invitation);
+
+/** The scopes of a key, or of the key that an invitation becomes. */
+export const grantedScopes = ({ scopes: own }: Pick<Key, 'scopes'>): Key['scopes'] =>
+  own.filter((scope) => scope !== invitation);
+
 export interface Key extends Limited {
   readonly id: KeyId;
   /** Id of the key before its first rotation. Budgets and rates continue under it. */
@@ -41,7 +51,7 @@ export interface Key extends Limited {
   readonly hash: string;
   readonly lastFour: string;
   /** An admin key without scopes may do everything. */
-  readonly scopes: readonly (Scope | AdminScope)[];
+  readonly scopes: readonly StoredScope[];
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;

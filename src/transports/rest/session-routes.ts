@@ -1,5 +1,9 @@
-/** Signs the console in and out: `POST /console/session` with a key, `GET /console/session`, `POST /console/session/end`. */
+/**
+ * Signs the console in and out: `POST /console/session` with a key, `POST /console/session/accept` with an invitation,
+ * `GET /console/session`, `POST /console/session/end`.
+ */
 
+import type { Accepted } from '../../core/access/invitations.ts';
 import type { Sessions } from '../../core/access/sessions.ts';
 import type { Key, KeyHolder } from '../../core/entities/key.ts';
 import { adminScopesOf } from '../../core/entities/key.ts';
@@ -17,7 +21,7 @@ import {
   sessionPath,
 } from './session-cookies.ts';
 
-const uncached = { 'cache-control': 'no-store' };
+export const uncached = { 'cache-control': 'no-store' };
 
 export interface SessionPort {
   readonly sessions: Sessions;
@@ -28,19 +32,25 @@ export interface SessionPort {
   readonly provider: string | undefined;
 }
 
+/** A path of the console that needs no key. */
+export function keylessRoute(
+  verb: 'GET' | 'POST',
+  path: string,
+  answer: (exchange: Exchange) => Promise<void>,
+): Route {
+  const handle = async (exchange: Exchange) => {
+    exchange.served.openKeyless();
+    await answer(exchange);
+  };
+  return { rule: { verb, path }, rpc: undefined, handle };
+}
+
 export function sessionRoutes(port: SessionPort): Route[] {
-  const route = (verb: 'GET' | 'POST', at: string, answer: (exchange: Exchange) => Promise<void>): Route => ({
-    rule: { verb, path: at },
-    rpc: undefined,
-    handle: async (exchange) => {
-      exchange.served.openKeyless();
-      await answer(exchange);
-    },
-  });
   return [
-    route('GET', sessionPath, (exchange) => show(exchange, port)),
-    route('POST', sessionPath, (exchange) => signIn(exchange, port)),
-    route('POST', `${sessionPath}/end`, (exchange) => signOut(exchange, port)),
+    keylessRoute('GET', sessionPath, (exchange) => show(exchange, port)),
+    keylessRoute('POST', sessionPath, (exchange) => signIn(exchange, port)),
+    keylessRoute('POST', `${sessionPath}/accept`, (exchange) => accept(exchange, port)),
+    keylessRoute('POST', `${sessionPath}/end`, (exchange) => signOut(exchange, port)),
   ];
 }
 
@@ -49,19 +59,33 @@ export function sessionRoutes(port: SessionPort): Route[] {
  * @throws the gate's errors for a key that is not valid
  */
 async function signIn(exchange: Exchange, port: SessionPort): Promise<void> {
-  const { sessions, cookie, kinds } = port;
   const { headers } = exchange.request;
   checkPage(exchange);
   const holder = await exchange.served.identify();
   const { key } = holder;
-  if (!kinds.includes(key.kind))
+  if (!port.kinds.includes(key.kind))
     throw new ParleyError('insufficient_scope', { message: wrongPort[key.kind] });
   const secret = headers.authorization?.replace(/^Bearer\s+/i, '').trim() ?? '';
-  const sealed = sessions.begin(key, secret, isSecurePage(headers));
-  exchange.sendJson(200, describe(holder, port), {
-    ...uncached,
-    'set-cookie': sessionCookie(cookie, sealed),
-  });
+  begin(exchange, port, { ...holder, secret });
+}
+
+/**
+ * Exchanges the invitation in the `Authorization` header for a key, which the answer shows once, and a session.
+ * @throws the gate's errors for an invitation that is not valid
+ */
+async function accept(exchange: Exchange, port: SessionPort): Promise<void> {
+  checkPage(exchange);
+  const accepted = await exchange.served.accept(port.kinds);
+  begin(exchange, port, accepted, { secret: accepted.secret });
+}
+
+function begin(exchange: Exchange, port: SessionPort, { key, account, secret }: Accepted, more: object = {}) {
+  const sealed = port.sessions.begin(key, secret, isSecurePage(exchange.request.headers));
+  exchange.sendJson(
+    200,
+    { ...describe({ key, account }, port), ...more },
+    { ...uncached, 'set-cookie': sessionCookie(port.cookie, sealed) },
+  );
 }
 
 const wrongPort: Readonly<Record<Key['kind'], string>> = {

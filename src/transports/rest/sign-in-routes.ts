@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts';
 import { readBytes } from './request.ts';
 import type { Route } from './routes.ts';
 import { cookieValues, sessionCookie } from './session-cookies.ts';
-import type { SessionPort } from './session-routes.ts';
+import { keylessRoute, type SessionPort, uncached } from './session-routes.ts';
 
 export interface SignIn {
   /** The provider's name on the button. */
@@ -26,29 +26,16 @@ const attemptCookie = 'parley_sign_in';
 const attemptSecondsMax = 600;
 const logoutBytesMax = 65_536;
 const callbackPath = '/console/oidc/callback';
-const uncached = { 'cache-control': 'no-store' };
 
 export function signInRoutes(port: SessionPort, signIn: SignIn): Route[] {
-  const route = (
-    verb: 'GET' | 'POST',
-    path: string,
-    answer: (exchange: Exchange) => Promise<void>,
-  ): Route => ({
-    rule: { verb, path },
-    rpc: undefined,
-    handle: async (exchange) => {
-      exchange.served.openKeyless();
-      await answer(exchange);
-    },
-  });
   const page = (path: string, answer: (exchange: Exchange) => Promise<void>) =>
-    route('GET', path, (exchange) =>
+    keylessRoute('GET', path, (exchange) =>
       answer(exchange).catch((error: unknown) => refuse(exchange, signIn, error)),
     );
   return [
     page('/console/oidc/sign-in', (exchange) => begin(exchange, signIn)),
     page(callbackPath, (exchange) => finish(exchange, port, signIn)),
-    route('POST', '/console/oidc/back-channel-logout', (exchange) => endSessions(exchange, signIn)),
+    keylessRoute('POST', '/console/oidc/back-channel-logout', (exchange) => endSessions(exchange, signIn)),
   ];
 }
 
