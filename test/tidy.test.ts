@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 const linesMin = 30;
 
 /** Files that were small before. Take a line out where a file is joined or grows; add none. */
-const smallBefore: readonly string[] = ['src/store/sqlite/freed-memory.ts', 'src/tokens/o200k-vocabulary.ts'];
+const smallBefore: readonly string[] = ['src/tokens/o200k-vocabulary.ts'];
 
 /** The glossary has other words for these: recognise, report, say, mark dead. */
 const vagueWords = ['heard', 'tells', 'told', 'judged', 'judge'];

@@ -2,9 +2,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Config, ConfigError, checkReload } from '../config/config.ts';
+import { isMap, parseDocument } from 'yaml';
+import { type Config, checkReload } from '../config/config.ts';
+import { options } from '../config/edited-file.ts';
 import { entriesOf, inWrittenForm, isOpenEntry, lineDiff, withEntries } from '../config/file-entries.ts';
-import { findingWords } from '../config/reader/finding.ts';
+import { ConfigFile } from '../config/reader/config-file.ts';
+import { ConfigError, findingWords } from '../config/reader/finding.ts';
 import type {
   ConfigurationEditor,
   EditableFile,
@@ -18,7 +21,6 @@ import { makeFolder } from '../files/folders.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
 import { replaceFile, unwritableReason } from '../files/replace-file.ts';
 import type { ConfigSource } from './configuration-file.ts';
-import { checkEdit, withKeyFile } from './entry-rules.ts';
 
 interface Deps {
   readonly source: ConfigSource;
@@ -212,4 +214,68 @@ export class FileEditor implements ConfigurationEditor {
 
 function versionOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
+}
+
+/** Far more than an entry has. */
+const valuesMax = 2_000;
+
+/**
+ * An engine must be a server, as a browser must not start programs. A key stays with the address for which it was given: who may
+ * change an address must not receive the key.
+ * @param present the present text of the entry
+ * @throws `invalid_parameter`
+ */
+function checkEdit(present: string | undefined, edit: EntryEdit): void {
+  const next = edit.yaml.trim() === '' ? undefined : settingsOf(edit.yaml);
+  if (next === undefined && present === undefined)
+    throw invalid('name', `There is no \`${edit.name}\` to remove.`);
+  if (edit.section !== 'engines') {
+    if (next !== undefined && present === undefined && next['id'] !== edit.name)
+      throw invalid('name', '`name` must be the `id` in the entry.');
+    return;
+  }
+  if (edit.mustBeNew && present !== undefined)
+    throw invalid('name', `There is an engine \`${edit.name}\` already. Choose another name.`);
+  for (const yaml of [present, next && edit.yaml]) {
+    if (yaml !== undefined && !isOpenEntry({ ...edit, yaml }))
+      throw invalid(
+        'yaml',
+        'Only engines of the kinds `openai`, `anthropic` and `remote` without `headers` can be changed here. Change others in the file.',
+      );
+  }
+  if (next !== undefined && edit.apiKey === undefined)
+    checkKey(present === undefined ? {} : settingsOf(present), next);
+}
+
+function checkKey(before: Settings, next: Settings): void {
+  const references = ['apiKeyEnv', 'apiKeyFile'] as const;
+  if (references.some((name) => next[name] !== undefined && next[name] !== before[name]))
+    throw invalid(
+      'yaml',
+      '`apiKeyEnv` and `apiKeyFile` are changed in the file alone. Type the key instead.',
+    );
+  if (references.some((name) => next[name] !== undefined) && next['baseUrl'] !== before['baseUrl'])
+    throw invalid('api_key', 'The key belongs to the address before. Type the key for the new one.');
+}
+
+/** The same edit with the file of its key. */
+function withKeyFile(edit: EntryEdit, file: string): EntryEdit {
+  const entry = parseDocument(edit.yaml, options);
+  if (!isMap(entry.contents)) throw invalid('yaml', 'The entry must be a map of settings.');
+  entry.delete('apiKeyEnv');
+  entry.set('apiKeyFile', file);
+  return { ...edit, yaml: entry.toString({ lineWidth: 0 }) };
+}
+
+type Settings = Readonly<Record<string, unknown>>;
+
+function settingsOf(yaml: string): Settings {
+  try {
+    const { settings, findings } = new ConfigFile('the entry', yaml, valuesMax);
+    if (findings.length > 0) throw new ConfigError(findings);
+    return settings;
+  } catch (error) {
+    if (error instanceof ConfigError) throw invalid('yaml', error.message);
+    throw error;
+  }
 }

@@ -8,8 +8,8 @@ import { makeFolder } from '../../files/folders.ts';
 import { fileReason } from '../../files/reason.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand, ServerError, usageError } from '../terminal/command.ts';
-import { Progress } from '../terminal/progress.ts';
-import { printData, printJson } from '../terminal/terminal.ts';
+import { ChangingLine } from '../terminal/status-bar.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 import { spanText } from '../terminal/times.ts';
 import { writeWhole } from '../terminal/whole-file.ts';
 
@@ -172,4 +172,77 @@ function reportFailures(outcomes: readonly Outcome[]): void {
   const lines = failures.map(({ file, error }) => `${file}: ${error.message}`);
   if (outcomes.length === 1) throw new CliError(lines.join());
   throw new CliError([`${failures.length} of ${outcomes.length} files failed:`, ...lines].join('\n  '));
+}
+
+const barCells = 24;
+const redrawMs = 1_000;
+
+class Progress {
+  readonly #total: number;
+  readonly #line = new ChangingLine();
+  readonly #startedAt = performance.now();
+  readonly #timer = this.#line.isTerminal ? setInterval(() => this.#draw(), redrawMs) : undefined;
+  /** How far each file is. */
+  readonly #running = new Map<string, string>();
+  #done = 0;
+  #isHidden = false;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  started(file: string): void {
+    this.#running.set(file, '');
+    this.#draw();
+  }
+
+  /** @param untilMs how far the recording is recognised @param text the latest words */
+  recognised(file: string, untilMs: number, text: string): void {
+    this.#running.set(file, `${spanText(untilMs)} recognised: ${text}`);
+    this.#draw();
+  }
+
+  /** @param outcome such as `done` or the reason of the failure; the bar does not show it */
+  ended(file: string, outcome: string): void {
+    this.#running.delete(file);
+    this.#done++;
+    this.#draw();
+    // A single file needs no progress.
+    if (!this.#line.isTerminal && this.#total > 1)
+      printStatus(`${this.#done}/${this.#total} ${file}: ${outcome}`);
+  }
+
+  /** Hides the bar while `print` runs. */
+  async around(print: () => Promise<void>): Promise<void> {
+    this.#isHidden = true;
+    this.#line.clear();
+    await print();
+    this.#isHidden = false;
+    this.#draw();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#line.clear();
+  }
+
+  #draw(): void {
+    if (this.#isHidden) return;
+    const elapsedMs = performance.now() - this.#startedAt;
+    const [[file = '', text = ''] = []] = this.#running;
+    const parts = [this.#count(), spanText(elapsedMs) + this.#left(elapsedMs), basename(file), text];
+    this.#line.show(parts.filter((part) => part !== '').join('  '));
+  }
+
+  /** A single file has no count. */
+  #count(): string {
+    if (this.#total === 1) return '';
+    const cells = Math.round((this.#done / this.#total) * barCells);
+    return `${'█'.repeat(cells)}${'░'.repeat(barCells - cells)} ${this.#done}/${this.#total}`;
+  }
+
+  #left(elapsedMs: number): string {
+    if (this.#done === 0 || this.#done === this.#total) return '';
+    return `, ${spanText((elapsedMs / this.#done) * (this.#total - this.#done))} left`;
+  }
 }

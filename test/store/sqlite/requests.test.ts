@@ -11,7 +11,7 @@ import type { Connection } from '../../../src/store/sqlite/database/connection.t
 import { OpenFiles } from '../../../src/store/sqlite/database/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { WriteHealth } from '../../../src/store/sqlite/database/write-health.ts';
-import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { sqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { BatchRunner } from '../../../src/store/sqlite/writer/batch-runner.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
