@@ -258,6 +258,36 @@ describe('messages.create', () => {
     ]);
   });
 
+  it('sends a summary of a compacted conversation and a document of blocks as text', async () => {
+    upstream.answer(path, json(completion('Yes.')));
+    const document = {
+      type: 'document' as const,
+      title: 'Notes',
+      source: { type: 'content' as const, content: [{ type: 'text' as const, text: 'It rains.' }] },
+    };
+    const summary = {
+      type: 'compaction',
+      content: 'They spoke of rain.',
+    } as unknown as Anthropic.TextBlockParam;
+    await client.messages.create({
+      ...question,
+      messages: [
+        { role: 'assistant', content: [summary] },
+        { role: 'user', content: [document, { type: 'text', text: 'So?' }] },
+      ],
+    });
+    expect(sent().messages).toEqual([
+      { role: 'assistant', content: 'They spoke of rain.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Notes\nIt rains.' },
+          { type: 'text', text: 'So?' },
+        ],
+      },
+    ]);
+  });
+
   it('reads thinking, text and calls', async () => {
     const message = {
       role: 'assistant',

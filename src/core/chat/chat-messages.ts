@@ -30,6 +30,19 @@ export function toolMessage(toolCallId: string, content: MessageContent): ChatMe
   return create(ChatMessageSchema, { role: 'tool', toolCallId, content });
 }
 
+/** Servers take only text as the output of a call, so its images and documents are for a message of the user that follows. */
+export function splitOutput(
+  callId: string,
+  parts: readonly ContentPart[],
+  lines: readonly string[] = parts.flatMap(({ text }) => text || []),
+) {
+  const media = parts.filter(({ type }) => type !== 'text');
+  if (media.length === 0) return { text: lines.join('\n'), media };
+  const origin = create(ContentPartSchema, { type: 'text', text: `From the output of the call ${callId}:` });
+  const note = 'The images and documents of this output follow in the next message.';
+  return { text: [...lines, note].join('\n'), media: [origin, ...media] };
+}
+
 const places = new WeakMap<ChatMessage, string>();
 
 /** Notes the place of the client's request, such as `input[2]`, from which a message was made. @param path undefined for none */

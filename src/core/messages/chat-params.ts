@@ -24,7 +24,7 @@ import {
   type MessageToolChoice,
   type OutputFormat,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
-import { partsContent, placed, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { partsContent, placed, said, splitOutput, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -112,7 +112,7 @@ function toResponseFormat({ type, schema }: OutputFormat): ResponseFormat {
 
 const roles: readonly unknown[] = ['user', 'assistant', 'system'];
 const blockTypes =
-  'text, image with a source of the type base64 or url, or document with one of the type base64 or text';
+  'text, image with a source of the type base64 or url, or document with one of the type base64, text or content';
 
 /** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
 function toMessages(
@@ -196,17 +196,10 @@ function wholeOutput({ toolUseId, content, isError, other }: ContentBlock, path:
   return Object.assign(toolMessage(toolUseId, partsContent(parts)), { other: members });
 }
 
-/** Servers take only text as the output of a call, so its images and documents follow in a message of the user. */
 function readOutput({ toolUseId, content, isError, other }: ContentBlock, path: string) {
   if (!toolUseId) throw invalidMessages(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
   const parts = content ? toParts(content, `${path}.content`) : [];
-  const media = parts.filter(({ type }) => type !== 'text');
-  const lines = content ? parts.flatMap(({ text }) => text || []) : linesOf(other?.['content']);
-  if (media.length > 0) {
-    media.unshift(textPart(`From the output of the call ${toolUseId}:`));
-    lines.push('The images and documents of this output follow in the next message.');
-  }
-  const text = lines.join('\n');
+  const { text, media } = splitOutput(toolUseId, parts, content ? undefined : linesOf(other?.['content']));
   return { text: isError ? `Error: ${text}` : text, media };
 }
 
@@ -237,9 +230,16 @@ function wholePart(block: ContentBlock, path: string): ContentPart {
 }
 
 function blockJson(block: ContentBlock): JsonObject {
-  const { other, content: _, ...members } = toJson(ContentBlockSchema, block) as JsonObject;
+  const { content: _, ...members } = flat(toJson(ContentBlockSchema, block));
+  const { source } = members;
   const content = block.content && contentJson(block.content);
-  return { ...members, ...(isObject(other) && other), ...(content !== undefined && { content }) };
+  return { ...members, ...(source && { source: flat(source) }), ...(content !== undefined && { content }) };
+}
+
+/** With the members that the schema does not name. */
+function flat(json: JsonValue): JsonObject {
+  const { other, ...members } = isObject(json) ? json : {};
+  return { ...members, ...(isObject(other) && other) };
 }
 
 function contentJson({ value }: BlockContent): JsonValue | undefined {
@@ -260,6 +260,7 @@ function plainPart(block: ContentBlock, path: string): ContentPart {
     }
     case 'document':
       if (form === 'text' && data) return textPart(data);
+      if (form === 'content') return textPart(linesOf(toJson(ContentBlockSchema, block)).join('\n'));
       if (!embedded) break;
       return create(ContentPartSchema, { type: 'file', file: { fileData: embedded, filename: title } });
   }
@@ -274,9 +275,9 @@ function textPart(text: string): ContentPart {
   return create(ContentPartSchema, { type: 'text', text });
 }
 
-/** Blocks without a counterpart in a chat: search results, and tools that another server ran. */
+/** Blocks without a counterpart in a chat: search results, summaries, and tools that another server ran. */
 const textTypes =
-  /^(search_result|tool_reference|container_upload|server_tool_use|mcp_tool_use|\w+_tool_result)$/;
+  /^(search_result|tool_reference|container_upload|compaction|server_tool_use|mcp_tool_use|\w+_tool_result)$/;
 /** Their members for a model, in the order of its text. */
 const textMembers = [
   ...['tool_name', 'name', 'title', 'url', 'source', 'input', 'text'],

@@ -21,7 +21,15 @@ import {
   ResponseParamsSchema,
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { partsContent, placed, placeOf, said, textContent, toolMessage } from '../chat/chat-messages.ts';
+import {
+  partsContent,
+  placed,
+  placeOf,
+  said,
+  splitOutput,
+  textContent,
+  toolMessage,
+} from '../chat/chat-messages.ts';
 import { checkLimit } from '../chat/checks.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -165,9 +173,12 @@ function addItems(
   earlier: EarlierReasoning,
 ): void {
   if (items.length === 0) throw invalidInput('input', '`input` is empty. Send at least one item.');
+  const outputs = new Outputs(messages);
   for (const [index, item] of items.entries()) {
     const path = `input[${index}]`;
-    switch (item.type ?? 'message') {
+    const { type = 'message' } = item;
+    if (!type.endsWith('_output') && type !== 'reasoning') outputs.close();
+    switch (type) {
       case 'reasoning':
         earlier.take(item.encryptedContent);
         break;
@@ -180,16 +191,17 @@ function addItems(
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
-        messages.push(toToolMessage(item, path));
+        addOutput(outputs, item, path);
         break;
       default:
-        addForeign(messages, item, path);
+        addForeign(messages, outputs, item, path);
     }
     const last = messages.at(-1);
     if (last && placeOf(last) === undefined) placed(last, path);
     if (last?.role === 'assistant') earlier.giveTo(last);
     else if (item.type !== 'reasoning') earlier.drop();
   }
+  outputs.close();
   if (messages.length === 0)
     throw invalidInput('input', '`input` has only items that no chat has. Send a message as well.');
 }
@@ -201,6 +213,39 @@ function addMessage(messages: ChatMessage[], message: ChatMessage): void {
     const { content: _, ...other } = last.other ?? {};
     messages[messages.length - 1] = { ...message, toolCalls: last.toolCalls, other };
   } else messages.push(message);
+}
+
+/** Puts the outputs of calls into the conversation. */
+class Outputs {
+  readonly #messages: ChatMessage[];
+  #media: ContentPart[] = [];
+  #path = '';
+
+  constructor(messages: ChatMessage[]) {
+    this.#messages = messages;
+  }
+
+  /** Servers want an output behind its call, also if the client has it after what a person said meanwhile. */
+  add(callId: string, content: MessageContent, path: string): void {
+    const { text, media } = splitOutput(
+      callId,
+      content.value.case === 'parts' ? content.value.value.items : [],
+    );
+    const message = placed(toolMessage(callId, media.length > 0 ? textContent(text) : content), path);
+    const messages = this.#messages;
+    let at = 1 + messages.findLastIndex(({ toolCalls }) => toolCalls.some(({ id }) => id === callId));
+    while (at > 0 && messages[at]?.role === 'tool') at++;
+    messages.splice(at === 0 ? messages.length : at, 0, message);
+    this.#media.push(...media);
+    this.#path = path;
+  }
+
+  /** Adds the images and documents of the outputs so far. */
+  close(): void {
+    if (this.#media.length === 0) return;
+    this.#messages.push(placed(said('user', partsContent(this.#media)), this.#path));
+    this.#media = [];
+  }
 }
 
 /** The message of the assistant to which the next call belongs. */
@@ -216,7 +261,7 @@ function turnOf(messages: ChatMessage[]): ChatMessage {
  * Calls of built-in tools and their outputs, if the client ran them: these have an id. The message after calls that ran at another server
  * has their result.
  */
-function addForeign(messages: ChatMessage[], item: ResponseItem, path: string): void {
+function addForeign(messages: ChatMessage[], outputs: Outputs, item: ResponseItem, path: string): void {
   const { type = '', callId, id, arguments: given, output, other = {} } = item;
   if (withoutMessage.has(type)) return;
   const [, tool, kind] = /^(\w+?)(_call|_call_output|_output)$/.exec(type) ?? [];
@@ -230,7 +275,7 @@ function addForeign(messages: ChatMessage[], item: ResponseItem, path: string): 
   } else {
     const content = output ? toContent(output, `${path}.output`) : textContent(JSON.stringify(other));
     const answered = callId ?? id;
-    if (answered) messages.push(toolMessage(answered, content));
+    if (answered) outputs.add(answered, content, path);
   }
 }
 
@@ -261,10 +306,10 @@ function toToolCall(item: ResponseItem, path: string, tools: Tools) {
   );
 }
 
-function toToolMessage({ callId, output }: ResponseItem, path: string): ChatMessage {
+function addOutput(outputs: Outputs, { callId, output }: ResponseItem, path: string): void {
   if (!callId) throw invalidInput(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
   if (output === undefined) throw invalidInput(`${path}.output`, `\`${path}\` has no \`output\`.`);
-  return toolMessage(callId, toContent(output, `${path}.output`));
+  outputs.add(callId, toContent(output, `${path}.output`), path);
 }
 
 function toContent({ value }: ResponseContent, path: string): MessageContent {

@@ -114,6 +114,10 @@ describe('POST /messages', () => {
       title: 'Sea',
       citations: { enabled: true },
     };
+    const further = [
+      { type: 'content', content: [{ type: 'text', text: 'So is the sky.' }] },
+      { type: 'file', file_id: 'file_1' },
+    ].map((source) => ({ type: 'document', source }));
     const image = {
       type: 'image',
       source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
@@ -136,7 +140,10 @@ describe('POST /messages', () => {
       ...asked,
       system,
       messages: [
-        { role: 'user', content: [document, { type: 'text', text: 'Look.', cache_control: cached }] },
+        {
+          role: 'user',
+          content: [document, ...further, { type: 'text', text: 'Look.', cache_control: cached }],
+        },
         { role: 'assistant', content: [{ type: 'text', text: 'I look.' }, call] },
         { role: 'user', content: [result, { type: 'text', text: 'And now?' }] },
       ],

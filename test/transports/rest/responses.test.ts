@@ -242,6 +242,61 @@ describe('POST /responses', () => {
     });
   });
 
+  it('puts images of outputs into a message of the user, as servers take only text there', async () => {
+    const image_url = 'data:image/png;base64,AA==';
+    const output = [
+      { type: 'input_text', text: 'seen' },
+      { type: 'input_image', image_url },
+    ];
+    const { messages } = await sent({
+      input: [
+        { role: 'user', content: 'Look.' },
+        { type: 'function_call', call_id: 'a', name: 'view_image', arguments: '{}' },
+        { type: 'function_call', call_id: 'b', name: 'view_image', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output },
+        { type: 'function_call_output', call_id: 'b', output: 'none' },
+        { role: 'user', content: 'And?' },
+      ],
+    });
+    expect(messages.slice(2)).toEqual([
+      {
+        role: 'tool',
+        tool_call_id: 'a',
+        content: 'seen\nThe images and documents of this output follow in the next message.',
+      },
+      { role: 'tool', tool_call_id: 'b', content: 'none' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'From the output of the call a:' },
+          { type: 'image_url', image_url: { url: image_url } },
+        ],
+      },
+      { role: 'user', content: 'And?' },
+    ]);
+  });
+
+  it('puts an output behind its call, before what a person said meanwhile', async () => {
+    const call = (call_id: string) => ({ type: 'function_call', call_id, name: 'f', arguments: '{}' });
+    const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: call_id });
+    const input = [
+      { role: 'user', content: 'Go.' },
+      call('a'),
+      call('b'),
+      output('a'),
+      { role: 'user', content: 'Wait.' },
+    ];
+    const { messages } = await sent({ input: [...input, output('b'), output('unknown')] });
+    expect(messages).toMatchObject([
+      { content: 'Go.' },
+      { tool_calls: [{ id: 'a' }, { id: 'b' }] },
+      { role: 'tool', tool_call_id: 'a' },
+      { role: 'tool', tool_call_id: 'b' },
+      { content: 'Wait.' },
+      { role: 'tool', tool_call_id: 'unknown' },
+    ]);
+  });
+
   it('translates items and their parts', async () => {
     const image_url = 'data:image/png;base64,AA==';
     const { messages } = await sent({
