@@ -184,7 +184,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.reload();
       await expect.poll(() => sums.locator('tbody tr').count()).toBe(1);
       const requests = page.getByRole('region', { name: 'Requests as a table' });
-      await requests.getByRole('button').click();
+      await requests.locator('tbody').getByRole('button').click();
       await page.getByRole('dialog').getByText(name).waitFor();
       const path = `/console/accounts/account-1`;
       const operator = (await openSignedIn(browser, parley, parley.adminKey, path)).page;

@@ -59,6 +59,16 @@ const people = [
   ['an operator', () => parley.adminKey, operatorPages],
 ] as const;
 
+/** The focused element, in a list, if something else is at each of its edges and in its middle. */
+const coveredFocus = `(() => {
+  const own = document.activeElement;
+  if (own === document.body) return [];
+  const { left, top, right, bottom } = own.getBoundingClientRect();
+  const at = [top + 2, (top + bottom) / 2, bottom - 2].map((y) =>
+    document.elementFromPoint((left + right) / 2, y));
+  return at.some((one) => one && (own.contains(one) || one.contains(own))) ? [] : [own.outerHTML.slice(0, 120)];
+})()`;
+
 describe.skipIf(missingBrowser !== undefined)(
   `the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
@@ -70,6 +80,9 @@ describe.skipIf(missingBrowser !== undefined)(
         expect(await page.locator('main').textContent()).not.toContain('Not found');
         expect(await page.getByRole('alert').filter({ hasText: /\S/ }).count()).toBe(0);
         expect(await page.title()).toMatch(/ · Parley$/);
+        // One action stands out, if any.
+        const primary = await page.locator('main .primary:visible').allTextContents();
+        expect([path, primary.slice(1)]).toEqual([path, []]);
       }
       expect(complaints).toEqual([]);
     });
@@ -130,6 +143,43 @@ describe.skipIf(missingBrowser !== undefined)(
           expect([path, width, wide <= width]).toEqual([path, width, true]);
         }
       }
+    });
+
+    it.each([
+      ['/playground', () => parley.apiKey, '.composer'],
+      ['/accounts', () => parley.adminKey, '.bulk'],
+    ] as const)('shows all that takes the focus on %s of a phone', async (path, key, sticky) => {
+      const { page } = await openSignedIn(browser, parley, key(), `/console${path}`, {
+        viewport: { width: 390, height: 700 },
+      });
+      if (sticky === '.composer') {
+        for (const count of [1, 2, 3]) {
+          await page
+            .getByRole('textbox', { name: 'Message', exact: true })
+            .fill(`I am here.\n\n${'Line.\n'.repeat(20)}`);
+          await page.keyboard.press('Enter');
+          await expect.poll(() => page.getByText(/ credits?$/).count()).toBeGreaterThanOrEqual(count);
+        }
+      } else await page.locator('tbody input').first().check();
+      const covered: string[] = [];
+      for (const direction of ['Tab', 'Shift+Tab']) {
+        await page.locator('main').focus();
+        for (let steps = 0; steps < 40; steps++) {
+          await page.keyboard.press(direction);
+          covered.push(...(await page.evaluate<string[]>(coveredFocus)));
+        }
+      }
+      expect(covered).toEqual([]);
+      // At its end the page shows all of its last part above it.
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+      const overlaps = `(() => {
+        const box = document.querySelector('${sticky}').getBoundingClientRect();
+        return [...document.querySelectorAll('main :is(p, td, button, input, summary)')]
+          .filter((one) => !one.closest('${sticky}') && one.checkVisibility())
+          .map((one) => one.getBoundingClientRect())
+          .filter(({ top, bottom, height }) => height > 0 && top < box.bottom - 1 && bottom > box.top + 1).length;
+      })()`;
+      if (sticky === '.composer') expect(await page.evaluate(overlaps)).toBe(0);
     });
 
     it('has a menu on a phone', async () => {

@@ -1,6 +1,6 @@
 /**
  * The pages of the console on a database with many records: PARLEY_CONSOLE_RECORDS of them, by default 200,000. It prints when each page
- * has its content, its slowest call, and the CPU time and memory of this process, which also drives the browser.
+ * has its content, its calls with the slowest one, and the CPU time and memory of this process, which also drives the browser.
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -66,7 +66,7 @@ async function show(page: Page, path: string): Promise<void> {
   const slowest = calls.sort((one, other) => other.ms - one.ms)[0];
   const [cpuMs, megabytes] = [Math.round((user + system) / 1e3), Math.round(process.memoryUsage.rss() / 1e6)];
   process.stdout.write(
-    `${path || '/'}: ${shownMs} ms, ${slowest?.name} ${slowest?.ms} ms, CPU ${cpuMs} ms, ${megabytes} MB\n`,
+    `${path || '/'}: ${shownMs} ms, ${calls.length} calls, ${slowest?.name} ${slowest?.ms} ms, CPU ${cpuMs} ms, ${megabytes} MB\n`,
   );
   expect(await page.getByRole('alert').filter({ hasText: /\S/ }).count()).toBe(0);
 }

@@ -289,6 +289,49 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(await violations(page)).toEqual([]);
     });
 
+    it('sorts requests and changes by their heads once all are loaded', async () => {
+      const { page } = await open('/usage?period=30d', 1920);
+      await page.getByText('Newest first. Once all are loaded, the heads sort them.').waitFor();
+      expect(await requests(page).locator('thead button').count()).toBe(0);
+      while (await page.getByRole('button', { name: 'Load more' }).isVisible()) {
+        const before = await requests(page).locator('tbody tr').count();
+        await page.getByRole('button', { name: 'Load more' }).click();
+        await expect.poll(() => requests(page).locator('tbody tr').count()).toBeGreaterThan(before);
+      }
+      const answer = await parley.call('/admin/usage?page_size=1000&operation=chat', bearer(parley.adminKey));
+      const { records } = (await answer.json()) as {
+        records: { key_id: string; first_output_ms?: number; started_at: string }[];
+      };
+      const shown = requests(page).locator('tbody tr');
+      const head = requests(page).getByRole('columnheader', { name: 'First output' });
+      for (const direction of ['ascending', 'descending']) {
+        await head.getByRole('button').click();
+        await expect.poll(() => head.getAttribute('aria-sort')).toBe(direction);
+        const sign = direction === 'ascending' ? 1 : -1;
+        const wanted = records
+          .map(({ first_output_ms: ms = 0 }) => ms)
+          .sort((one, other) => sign * (one - other));
+        const at = (await titles(page)).findIndex((title) => title.startsWith('First output'));
+        const cells = await shown.locator(`:is(td, th):nth-child(${at + 1})`).allTextContents();
+        const ms = cells.map(
+          (text) => Number.parseFloat(text.replace(',', '')) * (/\dms| ms$/.test(text) ? 1 : 1000),
+        );
+        // Seconds have two places.
+        expect(ms).toEqual(wanted.map((ms) => (ms < 1000 ? ms : Math.round(ms / 10) * 10)));
+      }
+      for (const name of ['sorted one', 'sorted two']) await parley.admin('/keys', { name });
+      await page.goto(`${origin}/console/audit?search=sorted`);
+      const time = page.getByRole('columnheader', { name: 'Time' });
+      await time.getByRole('button').click();
+      await expect.poll(() => time.getAttribute('aria-sort')).toBe('ascending');
+      const found = await page.evaluate<string[]>(
+        "[...document.querySelectorAll('tbody time')].map((one) => one.dateTime)",
+      );
+      expect(found).toEqual(found.toSorted());
+      expect(found).toHaveLength(2);
+      await page.getByText('sorted one').first().waitFor();
+    });
+
     it('tells a browser at an unknown address that there is no such page, with a way back', async () => {
       const { page } = await open('/nonsense');
       await page.getByRole('heading', { name: 'Not found' }).waitFor();

@@ -1,6 +1,6 @@
 /** Every change by an administrator, newest first. */
 
-import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { timestampDate, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { useState } from 'preact/hooks';
 import type { AuditEntry } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../api.ts';
@@ -81,6 +81,7 @@ export function AuditPage({ session }: { readonly session: SignedIn }) {
                 <Entries
                   session={session}
                   entries={entries}
+                  isAll={isAll}
                   none={
                     !isAll
                       ? 'No change matches among the newest. Load more to search on.'
@@ -138,21 +139,27 @@ function lineOf({ id, createdAt, actor, action, target, details }: AuditEntry): 
 interface EntriesProps {
   readonly session: SignedIn;
   readonly entries: readonly AuditEntry[];
+  readonly isAll: boolean;
   /** Says that there are none. */
   readonly none: string;
   readonly onActor: (actor: string) => void;
 }
 
-function Entries({ session, entries, none, onActor }: EntriesProps) {
+function Entries({ session, entries, isAll, none, onActor }: EntriesProps) {
   const ids = entries.flatMap(({ actor, target }) => [actor, target]).filter((text) => isId.test(text));
   const names = useNamesOf(session, mayDo(session, 'usage:read') ? ids : []);
   if (entries.length === 0) return <Empty title={none} />;
   const columns: readonly DataColumn<AuditEntry>[] = [
-    { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { title: 'Action', cell: ({ action }) => action },
+    {
+      title: 'Time',
+      order: ({ createdAt }) => createdAt && timestampMs(createdAt),
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+    { title: 'Action', order: ({ action }) => action, cell: ({ action }) => action },
     {
       title: 'By',
       rank: 2,
+      order: ({ actor }) => names.get(actor) ?? actor,
       isSecond: true,
       cell: ({ actor }) => (
         <button type="button" class="link" onClick={() => onActor(actor)}>
@@ -163,6 +170,7 @@ function Entries({ session, entries, none, onActor }: EntriesProps) {
     {
       title: 'On',
       rank: 1,
+      order: ({ target }) => names.get(target) ?? target,
       isSecond: true,
       cell: ({ target }) => <Id text={target} name={names.get(target)} />,
     },
@@ -175,6 +183,7 @@ function Entries({ session, entries, none, onActor }: EntriesProps) {
       columns={columns}
       rows={entries}
       keyOf={({ id }) => id}
+      isPart={!isAll}
       contents={names.size}
     />
   );

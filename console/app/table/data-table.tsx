@@ -16,7 +16,7 @@ export interface DataColumn<Row> {
   readonly rank?: number;
   /** Whether its cell is in the second line of each row, on a narrow screen that has no room for the column. */
   readonly isSecond?: boolean;
-  /** Sorts the rows by the head, smallest first; undefined ones are last. Not for a page of a longer list. */
+  /** Sorts the rows by the head, smallest first; undefined ones are last. */
   readonly order?: (row: Row) => string | number | bigint | undefined;
   /** Sorts what the server sends. Default: by `order`, if there is one. */
   readonly sort?: Sort;
@@ -30,13 +30,23 @@ interface Props<Row> {
   readonly columns: readonly DataColumn<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** Whether further rows can be loaded: an order of these alone would be wrong. */
+  readonly isPart?: boolean;
   /** Changes with the contents of the cells, unless `rows` do. */
   readonly contents?: unknown;
 }
 
-export function DataTable<Row>({ id, label, columns: given, rows: unsorted, keyOf, contents }: Props<Row>) {
+export function DataTable<Row>({
+  id,
+  label,
+  columns: given,
+  rows: unsorted,
+  keyOf,
+  isPart = false,
+  contents,
+}: Props<Row>) {
   const [chosen, choose] = useChosenColumns(id ?? '');
-  const { columns, rows } = useSorted(given, unsorted);
+  const { columns, rows } = useSorted(given, unsorted, isPart, contents);
   const kept = columns.filter(({ title, rank }) => !rank || (chosen?.includes(title) ?? true));
   const { target, isMeasuring, isNarrow, hidden } = useFit(kept, chosen === undefined, [rows, contents]);
   const shown = kept.filter(({ title }) => !hidden.has(title));
@@ -80,24 +90,30 @@ export function DataTable<Row>({ id, label, columns: given, rows: unsorted, keyO
           </tbody>
         </table>
       </Scroll>
+      {isPart && <p class="quiet">Newest first. Once all are loaded, the heads sort them.</p>}
     </>
   );
 }
 
-function useSorted<Row>(columns: readonly DataColumn<Row>[], rows: readonly Row[]) {
+function useSorted<Row>(
+  columns: readonly DataColumn<Row>[],
+  rows: readonly Row[],
+  isPart: boolean,
+  contents: unknown,
+) {
   const [by, setBy] = useState<Pick<Sort, 'direction'> & { readonly title: string }>();
-  const order = columns.find(({ title }) => title === by?.title)?.order;
+  const order = isPart ? undefined : columns.find(({ title }) => title === by?.title)?.order;
   const sign = by?.direction === 'descending' ? -1 : 1;
   const sorted = useMemo(() => {
     if (order === undefined) return rows;
     const keyed = rows.map((row) => ({ row, key: order(row) }));
     return keyed.sort((one, other) => compared(one.key, other.key, sign)).map(({ row }) => row);
-  }, [rows, by]);
+  }, [rows, by, isPart, contents]);
   return {
     rows: sorted,
     columns: columns.map((column) => {
       const { title, order, sort } = column;
-      if (order === undefined || sort !== undefined) return column;
+      if (isPart || order === undefined || sort !== undefined) return column;
       const direction = title === by?.title ? by.direction : undefined;
       const next = direction === 'ascending' ? 'descending' : 'ascending';
       return { ...column, sort: { direction, onSort: () => setBy({ title, direction: next }) } };

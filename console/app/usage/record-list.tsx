@@ -1,6 +1,6 @@
 /** Single requests, newest first, a page at a time, with a search by request id. */
 
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt';
 import { useRef, useState } from 'preact/hooks';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { failureOf } from '../api.ts';
@@ -80,7 +80,9 @@ export function RecordList({ session, keys, period: { from, until }, filter: cho
               readRecords(kind, { ...filter, id }, { size, token }, AbortSignal.timeout(pageMsMax))
             }
           >
-            {(records) => <Found session={session} keys={keys} records={records} isById={id !== ''} />}
+            {(records, isAll) => (
+              <Found session={session} keys={keys} records={records} isAll={isAll} isById={id !== ''} />
+            )}
           </Paged>
         )}
       </Show>
@@ -90,10 +92,11 @@ export function RecordList({ session, keys, period: { from, until }, filter: cho
 
 interface FoundProps extends Pick<Props, 'session' | 'keys'> {
   readonly records: readonly UsageRecord[];
+  readonly isAll: boolean;
   readonly isById: boolean;
 }
 
-function Found({ session, keys, records, isById }: FoundProps) {
+function Found({ session, keys, records, isAll, isById }: FoundProps) {
   const [shown, setShown] = useState<UsageRecord>();
   const ids = records.flatMap(({ accountId, keyId }) => [accountId, keyId]);
   const names = useNamesOf(session, ids, keys);
@@ -121,6 +124,7 @@ function Found({ session, keys, records, isById }: FoundProps) {
         )}
         rows={records}
         keyOf={(record) => record.id}
+        isPart={!isAll}
         contents={names.size}
       />
       {shown !== undefined && (
@@ -140,11 +144,13 @@ function columnsOf(
     title: 'Account',
     rank: 2,
     isSecond: true,
+    order: ({ accountId }) => names.get(accountId) ?? accountId,
     cell: ({ accountId }) => <Name text={names.get(accountId) ?? accountId} />,
   };
   return [
     {
       title: 'Time',
+      order: ({ startedAt }) => startedAt && timestampMs(startedAt),
       cell: (record) => (
         <button type="button" class="link" onClick={() => onOpen(record)}>
           <Time at={record.startedAt} />
@@ -156,22 +162,40 @@ function columnsOf(
       title: 'Key',
       rank: 8,
       isSecond: kind === 'account',
+      order: ({ keyId }) => names.get(keyId) ?? keyId,
       cell: ({ keyId }) => <Name text={names.get(keyId) ?? keyId} />,
     },
-    { title: 'Operation', rank: 5, cell: ({ operation }) => operation },
-    { title: 'Model', rank: 3, isSecond: true, cell: ({ model = '–' }) => <Name text={model} /> },
-    { title: 'State', cell: (record) => <State record={record} /> },
-    { title: 'Engine', rank: 10, cell: ({ engine = '–' }) => <Name text={engine} /> },
+    { title: 'Operation', rank: 5, order: ({ operation }) => operation, cell: ({ operation }) => operation },
+    {
+      title: 'Model',
+      rank: 3,
+      isSecond: true,
+      order: ({ model }) => model,
+      cell: ({ model = '–' }) => <Name text={model} />,
+    },
+    {
+      title: 'State',
+      order: ({ state, code = '' }) => `${state} ${code}`,
+      cell: (record) => <State record={record} />,
+    },
+    {
+      title: 'Engine',
+      rank: 10,
+      order: ({ engine }) => engine,
+      cell: ({ engine = '–' }) => <Name text={engine} />,
+    },
     {
       title: 'First output',
       form: 'right',
       rank: 9,
+      order: ({ firstOutputMs }) => firstOutputMs,
       cell: ({ firstOutputMs }) => (firstOutputMs === undefined ? '–' : durationText(firstOutputMs)),
     },
     {
       title: 'Took',
       form: 'right',
       rank: 6,
+      order: ({ durationMs }) => durationMs,
       cell: ({ durationMs }) => (durationMs === undefined ? '–' : durationText(durationMs)),
     },
     { title: 'Amount', form: 'right', rank: 7, cell: amountText },
@@ -180,6 +204,7 @@ function columnsOf(
       form: 'right',
       rank: 4,
       isSecond: true,
+      order: ({ costNanoCredits }) => costNanoCredits,
       cell: ({ costNanoCredits }) =>
         costNanoCredits === undefined ? '–' : <Credits nano={costNanoCredits} places={places} />,
     },
