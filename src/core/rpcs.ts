@@ -147,46 +147,40 @@ function chatRpcs({ chat, responses, messages, completions }: Services) {
       toMessage: ({ message: completion }: ChatAnswer) =>
         create(CreateChatCompletionResponseSchema, { completion }),
     },
-    streamChatCompletion: serverStream(
-      'chat',
+    streamChatCompletion: chatStream(
       streamChatCompletion,
       chat.streamChatCompletion.bind(chat),
       // `create` would cost a tenth of what encoding costs.
       ({ message: chunk }) => ({ $typeName: StreamChatCompletionResponseSchema.typeName, chunk }),
-      outputIsNoted,
     ),
     createResponse: unary('chat', createResponse, responses.create.bind(responses)),
-    streamResponse: serverStream(
-      'chat',
-      streamResponse,
-      responses.stream.bind(responses),
-      (event) => create(StreamResponseResponseSchema, { event }),
-      outputIsNoted,
+    streamResponse: chatStream(streamResponse, responses.stream.bind(responses), (event) =>
+      create(StreamResponseResponseSchema, { event }),
     ),
     createMessage: unary('chat', createMessage, messages.create.bind(messages)),
     countMessageTokens: unary('chat', countMessageTokens, async (request, call) =>
       create(CountMessageTokensResponseSchema, { tokens: await messages.countPrompt(request, call) }),
     ),
-    streamMessage: serverStream(
-      'chat',
-      streamMessage,
-      messages.stream.bind(messages),
-      (event) => create(StreamMessageResponseSchema, { event }),
-      outputIsNoted,
+    streamMessage: chatStream(streamMessage, messages.stream.bind(messages), (event) =>
+      create(StreamMessageResponseSchema, { event }),
     ),
     createCompletion: unary('chat', createCompletion, completions.create.bind(completions)),
-    streamCompletion: serverStream(
-      'chat',
-      streamCompletion,
-      completions.stream.bind(completions),
-      (completion) => create(StreamCompletionResponseSchema, { completion }),
-      outputIsNoted,
+    streamCompletion: chatStream(streamCompletion, completions.stream.bind(completions), (completion) =>
+      create(StreamCompletionResponseSchema, { completion }),
     ),
   };
 }
 
 /** Chats note their first output themselves: some of it has no form in some of their APIs. */
-const outputIsNoted = () => false;
+function chatStream<I extends DescMessage, O extends DescMessage, Part>(
+  ...[method, run, toMessage]: [
+    DescMethodServerStreaming<I, O>,
+    ServerStreamRpc<I, O, Part>['run'],
+    ServerStreamRpc<I, O, Part>['toMessage'],
+  ]
+): ServerStreamRpc<I, O, Part> {
+  return serverStream('chat', method, run, toMessage, () => false);
+}
 
 function audioRpcs({ speech, transcription, realtime, clientSecrets }: Services) {
   const {

@@ -5,6 +5,7 @@ import { entitlementAt, type Period } from '../entities/account.ts';
 import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
 import { nextMonthMs, periodEndMs, periodOf } from '../entities/count.ts';
 import { budgetNames, type Limits } from '../entities/limits.ts';
+import { present } from '../values/json.ts';
 import { formatCredits, nanoCredits } from '../values/money.ts';
 
 /** How long before the end of a trial or plan its alert is raised, and how long after it the alert is still useful. */
@@ -88,14 +89,7 @@ function dueBudget(
   const subject = `${count.owner} ${limitName}`;
   return reached(
     { kind: 'budget.used', subject, period: count.period, basis: String(limit), threshold: percent },
-    {
-      ...(keyId !== undefined && { keyId }),
-      percent,
-      limitName,
-      used: credits(used),
-      limit: credits(limit),
-      ...(resetsAtMs !== undefined && { resetsAtMs }),
-    },
+    { ...present({ keyId, resetsAtMs }), percent, limitName, used: credits(used), limit: credits(limit) },
   );
 }
 

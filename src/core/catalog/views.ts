@@ -10,6 +10,7 @@ import {
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { VoiceList } from '../entities/engine.ts';
 import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts';
+import { present } from '../values/json.ts';
 import { priceTexts } from '../values/money.ts';
 
 /** @param fallback the models that it falls back to, and the caller may call */
@@ -20,7 +21,7 @@ export function describeModel(model: CatalogModel, fallback: readonly string[]):
     created: BigInt(model.createdAtSeconds),
     ownedBy: model.ownedBy,
     type: model.type,
-    ...(model.description !== undefined && { description: model.description }),
+    ...present({ description: model.description }),
     ...(model.type === 'speech' && describeVoices(model)),
     ...(model.type === 'chat' && { ...describeChat(model), fallback: [...fallback] }),
   });

@@ -42,12 +42,10 @@ export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times)
       return endUsersError(reached, startedAtMs);
     case 'requests':
       return refused(reached, `${name} may send ${plural(limit, 'request')} per minute.`, waitMs);
-    case 'running':
-      return refused(
-        reached,
-        `${name} may have ${plural(limit, 'request')} running at once.`,
-        concurrencyWaitMs,
-      );
+    case 'running': {
+      const problem = `${name} may have ${plural(limit, 'request')} running at once.`;
+      return refused(reached, problem, concurrencyWaitMs);
+    }
     case 'tokens': {
       const problem = `${name} may use ${plural(limit, 'token')} per minute; ${leftOf(reached)} are left`;
       return refused(reached, `${problem}, and this request can need ${amount}.`, waitMs);

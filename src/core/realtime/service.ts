@@ -17,6 +17,7 @@ import type { ConversationModel } from '../entities/model.ts';
 import type { Tracer } from '../entities/tracer.ts';
 import type { SpeechOperations } from '../speech/service.ts';
 import { ParleyError } from '../values/errors.ts';
+import { present } from '../values/json.ts';
 import { Conversation } from './conversation.ts';
 import { History } from './items.ts';
 import type { ResponseDeps } from './live-response.ts';
@@ -109,7 +110,8 @@ export class RealtimeOperations {
   ): AsyncGenerator<readonly StreamTranscribeResponse[], void, void> {
     const begin = ({ session }: OpenSession) => void feed(requests, session, reader(session));
     for await (const reports of this.run(begin, call)) {
-      const responses = reports.flatMap((report) => toResponse(report) ?? []);
+      const events = reports.flatMap((report) => toEvent(report) ?? []);
+      const responses = events.map((event) => create(StreamTranscribeResponseSchema, { event }));
       if (responses.length > 0) yield responses;
     }
   }
@@ -230,13 +232,9 @@ export class RealtimeOperations {
   }
 }
 
-function toResponse(report: SessionReport): StreamTranscribeResponse | undefined {
-  const event = toEvent(report);
-  return event && create(StreamTranscribeResponseSchema, { event });
-}
-
 type EventInit = MessageInitShape<typeof StreamTranscribeResponseSchema>['event'];
 
+/** Undefined for a report that has no message. */
 function toEvent(report: SessionReport): EventInit {
   switch (report.kind) {
     case 'started':
@@ -246,8 +244,11 @@ function toEvent(report: SessionReport): EventInit {
       return { case: 'partial', value: report };
     case 'completed':
       return { case: 'turn', value: toTurn(report) };
-    case 'failed':
-      return { case: 'failure', value: toFailure(report) };
+    case 'failed': {
+      const { turn, id, error } = report;
+      const { code, message } = error;
+      return { case: 'failure', value: { turn, code, message, ...present({ requestId: id }) } };
+    }
     case 'commit_empty':
       return {
         case: 'failure',
@@ -269,7 +270,7 @@ function toTurn({
     word: word.word,
     start: (startMs + word.startMs) / 1000,
     end: (startMs + word.endMs) / 1000,
-    ...(word.probability !== undefined && { probability: word.probability }),
+    ...present({ probability: word.probability }),
   }));
   return {
     turn,
@@ -279,8 +280,4 @@ function toTurn({
     seconds: durationMs / 1000,
     requestId: id,
   };
-}
-
-function toFailure({ turn, id, error }: Extract<SessionReport, { kind: 'failed' }>) {
-  return { turn, code: error.code, message: error.message, ...(id !== undefined && { requestId: id }) };
 }

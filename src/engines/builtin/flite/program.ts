@@ -52,15 +52,24 @@ export class FliteProgram {
   }
 }
 
+/**
+ * An instance that runs more than once. Its memory is restored before each further run, but for the constants, which no run changes.
+ * Memory only grows; the added part is filled with zeros, like new memory.
+ */
 class FliteInstance {
   readonly #wasi = new WASI([], [], [], { debug: false });
   readonly #exports: { readonly memory: WebAssembly.Memory; readonly _start: () => unknown };
-  readonly #memory: ReusedMemory;
+  /** The new memory before and behind the constants. */
+  readonly #before: Uint8Array;
+  readonly #behind: Uint8Array;
+  #isNew = true;
 
   constructor(module: WebAssembly.Module) {
     const instance = new WebAssembly.Instance(module, { wasi_snapshot_preview1: this.#wasi.wasiImport });
     this.#exports = commandExports(instance);
-    this.#memory = new ReusedMemory(this.#exports.memory);
+    const { buffer } = this.#exports.memory;
+    this.#before = new Uint8Array(buffer.slice(0, constants.start));
+    this.#behind = new Uint8Array(buffer.slice(constants.end));
   }
 
   get bytes(): number {
@@ -68,7 +77,8 @@ class FliteInstance {
   }
 
   run(args: readonly string[]): FliteRun {
-    this.#memory.begin();
+    if (!this.#isNew) this.#restore();
+    this.#isNew = false;
     const [stdout, stderr] = [new Output(), new Output()];
     const folder = new PreopenDirectory('.', new Map());
     this.#wasi.args = ['flite', ...args];
@@ -77,6 +87,13 @@ class FliteInstance {
     if (exitCode !== 0) throw new Error(`flite ended with ${exitCode}: ${stderr.text}`);
     const file = folder.dir.contents.get(wavFileName);
     return { stdout: stdout.text, wav: file instanceof File ? file.data : undefined };
+  }
+
+  #restore(): void {
+    const memory = new Uint8Array(this.#exports.memory.buffer);
+    memory.set(this.#before);
+    memory.set(this.#behind, constants.end);
+    memory.fill(0, constants.end + this.#behind.length);
   }
 }
 
@@ -94,35 +111,4 @@ function commandExports(instance: WebAssembly.Instance) {
     throw new Error('the flite module is not a WASI command');
   }
   return { memory, _start: () => start() };
-}
-
-/**
- * Memory of an instance that runs more than once, restored before each run. The constants are never copied. Memory only grows; the
- * added part is filled with zeros, like new memory.
- */
-class ReusedMemory {
-  readonly #memory: WebAssembly.Memory;
-  /** Copies of the memory before and after the constants. */
-  readonly #before: Uint8Array;
-  readonly #behind: Uint8Array;
-  #isNew = true;
-
-  constructor(memory: WebAssembly.Memory) {
-    this.#memory = memory;
-    this.#before = new Uint8Array(memory.buffer.slice(0, constants.start));
-    this.#behind = new Uint8Array(memory.buffer.slice(constants.end));
-  }
-
-  /** Call before each run. */
-  begin(): void {
-    if (!this.#isNew) this.#restore();
-    this.#isNew = false;
-  }
-
-  #restore(): void {
-    const memory = new Uint8Array(this.#memory.buffer);
-    memory.set(this.#before);
-    memory.set(this.#behind, constants.end);
-    memory.fill(0, constants.end + this.#behind.length);
-  }
 }
