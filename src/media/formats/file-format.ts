@@ -24,12 +24,11 @@ export function detectContainer(bytes: Uint8Array, fileName: string | undefined)
       param: 'file',
     });
   }
-  const file = new FileHead(bytes);
   const container =
-    containerBySignature(file) ??
-    isoMediaContainer(file, fileName) ??
-    ebmlContainer(file) ??
-    id3Container(file);
+    containerBySignature(bytes) ??
+    isoMediaContainer(bytes, fileName) ??
+    ebmlContainer(bytes) ??
+    id3Container(bytes);
   if (container !== undefined) return container;
   const other = nameOfOtherFormat(bytes);
   if (other !== undefined) throw unsupported(other);
@@ -47,48 +46,25 @@ export function unsupported(name: string): ParleyError {
   });
 }
 
-/** Reads a file's bytes. Bytes beyond its end are 0 or missing. */
-class FileHead {
-  readonly bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes;
-  }
-
-  byte(at: number): number {
-    return this.bytes[at] ?? 0;
-  }
-
-  /** Four bytes as a big-endian number. */
-  word(at: number): number {
-    return (
-      ((this.byte(at) << 24) | (this.byte(at + 1) << 16) | (this.byte(at + 2) << 8) | this.byte(at + 3)) >>> 0
-    );
-  }
-
-  text(at: number, length: number): string {
-    return String.fromCharCode(...this.bytes.subarray(at, at + length));
-  }
+/** One character a byte. Bytes beyond the end are missing. */
+function textAt(bytes: Uint8Array, at: number, length: number): string {
+  return String.fromCharCode(...bytes.subarray(at, at + length));
 }
 
-function containerBySignature(file: FileHead): MediaContainer | undefined {
-  const tag = file.text(0, 4);
+function containerBySignature(bytes: Uint8Array): MediaContainer | undefined {
+  const tag = textAt(bytes, 0, 4);
   if (tag === 'fLaC') return 'flac';
   if (tag === 'OggS') return 'ogg';
-  if (['RIFF', 'RIFX', 'RF64', 'BW64'].includes(tag) && file.text(8, 4) === 'WAVE') return 'wav';
-  return isMpegProgramStart(file.word(0)) ? 'mpeg' : undefined;
-}
-
-/** A pack header, a system header, or the audio or video packet at the start of a cut stream. */
-function isMpegProgramStart(word: number): boolean {
-  return word === 0x1ba || word === 0x1bb || (word >= 0x1c0 && word <= 0x1ef) || word === 0x1bd;
+  if (['RIFF', 'RIFX', 'RF64', 'BW64'].includes(tag) && textAt(bytes, 8, 4) === 'WAVE') return 'wav';
+  // A pack header, a system header, or the audio or video packet at the start of a cut stream.
+  return tag.startsWith('\0\0\x01') && /[\xba\xbb\xbd\xc0-\xef]$/.test(tag) ? 'mpeg' : undefined;
 }
 
 const mp4Brands = /^(iso.|mp4.|M4A |M4B |M4P |M4V |avc1|dash|cmf.|F4A |F4V |MSNV|NDA.)$/;
 
 /** MP4 files state their brands. The related QuickTime, 3GP, HEIF and JPEG 2000 state others and are not supported. */
-function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaContainer | undefined {
-  const box = file.text(4, 4);
+function isoMediaContainer(bytes: Uint8Array, fileName: string | undefined): MediaContainer | undefined {
+  const box = textAt(bytes, 4, 4);
   if (box !== 'ftyp') {
     // The oldest MP4 files state no brand and look like QuickTime, so only here the file's name decides.
     const looksLikeEither = ['moov', 'mdat', 'wide', 'free', 'skip'].includes(box);
@@ -96,9 +72,9 @@ function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaC
     if (/\.(mp4|m4a)$/i.test(fileName ?? '')) return 'mp4';
     throw unsupported('a QuickTime movie');
   }
-  const boxBytes = Math.min(file.word(0), 512);
-  const brands = [file.text(8, 4)];
-  for (let at = 16; at + 4 <= boxBytes; at += 4) brands.push(file.text(at, 4));
+  const boxBytes = Math.min(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0), 512);
+  const brands = [textAt(bytes, 8, 4)];
+  for (let at = 16; at + 4 <= boxBytes; at += 4) brands.push(textAt(bytes, at, 4));
   if (brands.some((brand) => mp4Brands.test(brand))) return 'mp4';
   if (brands[0] === 'qt  ') throw unsupported('a QuickTime movie');
   throw unsupported(`an ISO media file of the brand "${brands[0]?.replace(/[^\x20-\x7e]/g, '').trim()}"`);
@@ -108,9 +84,9 @@ function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaC
  * WebM is a subset of Matroska. Other Matroska files (.mkv, .mka) have another document type, may hold any codec, and
  * are not supported.
  */
-function ebmlContainer(file: FileHead): MediaContainer | undefined {
-  if (file.word(0) !== 0x1a45dfa3) return undefined;
-  const head = file.text(4, 128);
+function ebmlContainer(bytes: Uint8Array): MediaContainer | undefined {
+  if (textAt(bytes, 0, 4) !== '\x1a\x45\xdf\xa3') return undefined;
+  const head = textAt(bytes, 4, 128);
   const docType = head.indexOf('\x42\x82');
   if (docType < 0) return undefined;
   const length = head.charCodeAt(docType + 2) & 0x7f;
@@ -122,21 +98,21 @@ function ebmlContainer(file: FileHead): MediaContainer | undefined {
 }
 
 /** ID3 tags precede MP3, and by mistake other formats; the bytes after them decide. */
-function id3Container(file: FileHead): MediaContainer | undefined {
+function id3Container(bytes: Uint8Array): MediaContainer | undefined {
   let end = 0;
-  while (file.text(end, 3) === 'ID3') end += id3Bytes(file, end);
+  while (textAt(bytes, end, 3) === 'ID3') end += id3Bytes(bytes.subarray(end, end + 10));
   if (end === 0) return undefined;
-  while (end < file.bytes.length && file.byte(end) === 0) end += 1;
-  const after = file.bytes.subarray(end);
-  if (new FileHead(after).text(0, 4) === 'fLaC') return 'flac';
+  while (bytes[end] === 0) end += 1;
+  const after = bytes.subarray(end);
+  if (textAt(after, 0, 4) === 'fLaC') return 'flac';
   const other = nameOfOtherFormat(after);
   if (other !== undefined && mpegFrameAt(after, 0) === undefined) throw unsupported(other);
   return 'mp3';
 }
 
-function id3Bytes(file: FileHead, start: number): number {
-  const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (file.byte(start + at) & 0x7f), 0);
-  const hasFooter = (file.byte(start + 5) & 0x10) !== 0;
+function id3Bytes(header: Uint8Array): number {
+  const size = header.subarray(6).reduce((sum, byte) => sum * 128 + (byte & 0x7f), 0);
+  const hasFooter = ((header[5] ?? 0) & 0x10) !== 0;
   return 10 + size + (hasFooter ? 10 : 0);
 }
 
@@ -148,14 +124,14 @@ function isMpegAudio(bytes: Uint8Array, fileName: string | undefined): boolean {
 
 /** Reads headers of MPEG audio frames (layers I to III), and distinguishes them from random bytes. */
 
-/** Kilobits per second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5, where layers II and III are equal. */
-const bitrates = {
-  mpeg1Layer1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
-  mpeg1Layer2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
-  mpeg1Layer3: [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
-  mpeg2Layer1: [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
-  mpeg2Layer23: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
-} as const;
+/** Kilobits per second by bitrate index 1 to 14: of the layers of MPEG 1, then of layer I and the others of MPEG 2 and 2.5. */
+const bitrates = [
+  [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+] as const;
 
 const mpeg1SampleRates = [44_100, 48_000, 32_000] as const;
 
@@ -183,32 +159,17 @@ function mpegFrameAt(bytes: Uint8Array, at: number): number | undefined {
   const [sync = 0, flags = 0, rates = 0] = bytes.subarray(at, at + 3);
   const version = (flags >> 3) & 3;
   const layer = 4 - ((flags >> 1) & 3);
-  const sampleRate = mpeg1SampleRates[(rates >> 2) & 3];
   const isHeader = sync === 0xff && (flags & 0xe0) === 0xe0 && version !== 1 && layer !== 4;
-  if (!isHeader || sampleRate === undefined) return undefined;
-  const kilobits = bitrateTable(version === 3, layer)[(rates >> 4) - 1];
+  const isMpeg1 = version === 3;
+  const sampleRate = mpeg1SampleRates[(rates >> 2) & 3];
   // A frame with a free bitrate does not state its length. Such frames are so rare that they are ignored.
-  if (kilobits === undefined) return undefined;
-  const divider = version === 3 ? 1 : version === 2 ? 2 : 4;
-  return frameLength(layer, version === 3, kilobits * 1000, sampleRate / divider, (rates >> 1) & 1);
-}
-
-function bitrateTable(isMpeg1: boolean, layer: number): readonly number[] {
-  if (layer === 1) return isMpeg1 ? bitrates.mpeg1Layer1 : bitrates.mpeg2Layer1;
-  if (!isMpeg1) return bitrates.mpeg2Layer23;
-  return layer === 2 ? bitrates.mpeg1Layer2 : bitrates.mpeg1Layer3;
-}
-
-function frameLength(
-  layer: number,
-  isMpeg1: boolean,
-  bitrate: number,
-  sampleRate: number,
-  padding: number,
-): number {
-  if (layer === 1) return (Math.floor((12 * bitrate) / sampleRate) + padding) * 4;
-  const samples = layer === 3 && !isMpeg1 ? 576 : 1152;
-  return Math.floor(((samples / 8) * bitrate) / sampleRate) + padding;
+  const kilobits = bitrates[isMpeg1 ? layer - 1 : layer === 1 ? 3 : 4]?.[(rates >> 4) - 1];
+  if (!isHeader || sampleRate === undefined || kilobits === undefined) return undefined;
+  const divider = isMpeg1 ? 1 : version === 2 ? 2 : 4;
+  const slotBytes = layer === 1 ? 4 : 1;
+  const samples = layer === 1 ? 384 : layer === 3 && !isMpeg1 ? 576 : 1152;
+  const slots = Math.floor(((samples / 8 / slotBytes) * kilobits * 1000 * divider) / sampleRate);
+  return (slots + ((rates >> 1) & 1)) * slotBytes;
 }
 
 /** Known formats that are not supported, so that the error names the format. */
@@ -255,18 +216,11 @@ const signatures: readonly Signature[] = [
 
 /** The name of a known but unsupported format, for an error message; undefined for other files. */
 function nameOfOtherFormat(bytes: Uint8Array): string | undefined {
-  const known = signatures.find((signature) => isAt(bytes, signature.mark, signature.at ?? 0));
+  const known = signatures.find(({ mark, at = 0 }) => textAt(bytes, at, mark.length) === mark);
   if (known !== undefined) return known.name;
   if (isAdts(bytes)) return 'raw AAC (ADTS) audio';
   if (isAc3(bytes)) return 'raw AC-3 audio';
   return isTransportStream(bytes) ? 'an MPEG transport stream' : undefined;
-}
-
-function isAt(bytes: Uint8Array, mark: string, at: number): boolean {
-  for (let index = 0; index < mark.length; index += 1) {
-    if (bytes[at + index] !== mark.charCodeAt(index)) return false;
-  }
-  return true;
 }
 
 /** ADTS has the sync word of MPEG audio with layer 0. The next frame must follow the first. */
@@ -286,7 +240,7 @@ function adtsFrameAt(bytes: Uint8Array, at: number): number | undefined {
 
 /** The sync word of AC-3 and E-AC-3 (ATSC A/52), and a version of the syntax that exists. */
 function isAc3(bytes: Uint8Array): boolean {
-  return isAt(bytes, '\x0b\x77', 0) && (bytes[5] ?? 0xff) >> 3 <= 16;
+  return textAt(bytes, 0, 2) === '\x0b\x77' && (bytes[5] ?? 0xff) >> 3 <= 16;
 }
 
 const transportPacketBytes = 188;
