@@ -37,25 +37,23 @@ const speechRangeDb = 50;
 /** Share of a new frame in the smoothed energy. */
 const smoothing = 0.5;
 
-/** The level of each frame of a window in one band, in dB over one step of a sample. */
-type BandLevels = Float32Array;
-
-/** The quietest and the loudest frame that is not empty; `emptyRange` if all are empty. */
-interface LevelRange {
+/** A window in one band. */
+interface Band {
+  /** Of each frame, in dB over one step of a sample. */
+  readonly levels: Float32Array;
+  /** Of the frames that are not empty. */
   readonly quietest: number;
   readonly loudest: number;
 }
 
-const emptyRange: LevelRange = { quietest: Number.POSITIVE_INFINITY, loudest: 0 };
+const emptyBand: Band = { levels: new Float32Array(windowFrames), quietest: Infinity, loudest: 0 };
 
 interface MeasuredWindow {
   readonly samples: Int16Array | undefined;
   /** Less than `windowFrames` only at the end of the recording. */
   readonly frames: number;
-  readonly low: BandLevels;
-  readonly high: BandLevels;
-  readonly lowRange: LevelRange;
-  readonly highRange: LevelRange;
+  readonly low: Band;
+  readonly high: Band;
 }
 
 interface SpeechDetector {
@@ -106,26 +104,23 @@ function decide(windows: readonly MeasuredWindow[], at: number, hysteresis: Hyst
   const speech = new Uint8Array(window.frames);
   if (window.samples === undefined) {
     hysteresis.reset();
-    return { samples: undefined, speech, levels: window.low };
+    return { samples: undefined, speech, levels: window.low.levels };
   }
-  const lowFloor = floorOf(windows, ({ lowRange }) => lowRange);
-  const highFloor = floorOf(windows, ({ highRange }) => highRange);
+  const lowFloor = floorOf(windows.map(({ low }) => low));
+  const highFloor = floorOf(windows.map(({ high }) => high));
+  const [low, high] = [window.low.levels, window.high.levels];
   for (let frame = 0; frame < window.frames; frame += 1) {
-    const above = Math.max((window.low[frame] ?? 0) - lowFloor, (window.high[frame] ?? 0) - highFloor);
+    const above = Math.max((low[frame] ?? 0) - lowFloor, (high[frame] ?? 0) - highFloor);
     speech[frame] = hysteresis.next(above) ? 1 : 0;
   }
-  return { samples: window.samples, speech, levels: window.low };
+  return { samples: window.samples, speech, levels: low };
 }
 
 /** The level of the noise in one band; 0 if all frames are empty. */
-function floorOf(
-  windows: readonly MeasuredWindow[],
-  rangeOf: (window: MeasuredWindow) => LevelRange,
-): number {
-  const ranges = windows.map(rangeOf);
-  const quietest = Math.min(...ranges.map((range) => range.quietest));
+function floorOf(bands: readonly Band[]): number {
+  const quietest = Math.min(...bands.map((band) => band.quietest));
   // The median of the windows, so that a knock on the microphone does not hide a quiet voice.
-  const loudness = ranges.map((range) => range.loudest).sort((a, b) => a - b)[ranges.length >> 1] ?? 0;
+  const loudness = bands.map(({ loudest }) => loudest).sort((a, b) => a - b)[bands.length >> 1] ?? 0;
   return Math.max(Number.isFinite(quietest) ? quietest : 0, loudness - speechRangeDb);
 }
 
@@ -151,8 +146,6 @@ class Hysteresis {
   }
 }
 
-const emptyLevels: BandLevels = new Float32Array(windowFrames);
-
 /** Measures the level of frames in both bands, on the differences of adjacent samples, which have no DC offset. */
 class Meter {
   #lastSample = 0;
@@ -161,7 +154,10 @@ class Meter {
   #highEnergy = 0;
 
   measure(samples: Int16Array, frames: number): MeasuredWindow {
-    if (isAllZero(samples)) return this.#emptyWindow(frames);
+    if (isAllZero(samples)) {
+      this.#lastSample = this.#lowState = this.#lowEnergy = this.#highEnergy = 0;
+      return { samples: undefined, frames, low: emptyBand, high: emptyBand };
+    }
     const low = new Float32Array(windowFrames);
     const high = new Float32Array(windowFrames);
     for (let frame = 0; frame < frames; frame += 1) {
@@ -169,13 +165,7 @@ class Meter {
       low[frame] = decibels(this.#lowEnergy);
       high[frame] = decibels(this.#highEnergy);
     }
-    return { samples, frames, low, high, lowRange: rangeOf(low, frames), highRange: rangeOf(high, frames) };
-  }
-
-  #emptyWindow(frames: number): MeasuredWindow {
-    this.#lastSample = this.#lowState = this.#lowEnergy = this.#highEnergy = 0;
-    const [low, high] = [emptyLevels, emptyLevels];
-    return { samples: undefined, frames, low, high, lowRange: emptyRange, highRange: emptyRange };
+    return { samples, frames, low: bandOf(low, frames), high: bandOf(high, frames) };
   }
 
   #addFrame(samples: Int16Array, start: number): void {
@@ -207,13 +197,13 @@ function decibels(energy: number): number {
   return 10 * Math.log10(energy + 1);
 }
 
-function rangeOf(levels: BandLevels, frames: number): LevelRange {
-  let { quietest, loudest } = emptyRange;
+function bandOf(levels: Float32Array, frames: number): Band {
+  let { quietest, loudest } = emptyBand;
   for (let frame = 0; frame < frames; frame += 1) {
     const level = levels[frame] ?? 0;
     if (level < emptyLevelDb) continue;
     quietest = Math.min(quietest, level);
     loudest = Math.max(loudest, level);
   }
-  return { quietest, loudest };
+  return { levels, quietest, loudest };
 }
