@@ -45,16 +45,17 @@ export class Operator {
     const name = `conformance-${process.pid}-${Date.now()}-${++this.#accounts}`;
     const { id } = await this.#post('/accounts', { name });
     const path = `/accounts/${name}`;
-    if (trial) await this.#post(`${path}/trial`, {});
-    if (credits !== '0') {
-      await this.#post(`${path}/credits`, { amount: credits, reason: 'test', idempotency_key: 'test' });
-    }
-    const issued = await this.#post(`${path}/keys`, {
-      name: 'test',
-      // An empty list is an error; a key without the member has every scope.
-      ...(scopes.length > 0 && { scopes }),
-      ...(limits && { limits }),
-    });
+    const load = { amount: credits, reason: 'test', idempotency_key: 'test' };
+    const [issued] = await Promise.all([
+      this.#post(`${path}/keys`, {
+        name: 'test',
+        // An empty list is an error; a key without the member has every scope.
+        ...(scopes.length > 0 && { scopes }),
+        ...(limits && { limits }),
+      }),
+      trial && this.#post(`${path}/trial`, {}),
+      credits !== '0' && this.#post(`${path}/credits`, load),
+    ]);
     if (isSuspended) await this.#post(`${path}/suspend`, {});
     const secrets = {
       own: String(issued['secret']),
@@ -99,8 +100,11 @@ export class Operator {
   }
 
   async #read(id: string, records: readonly Json[]): Promise<Books> {
-    const { entries } = (await this.#get(`/accounts/${id}/ledger`)) as { entries: Json[] };
-    const account = await this.#get(`/accounts/${id}`);
+    const [ledger, account] = await Promise.all([
+      this.#get(`/accounts/${id}/ledger`),
+      this.#get(`/accounts/${id}`),
+    ]);
+    const { entries } = ledger as { entries: Json[] };
     return {
       records,
       entries: entries.toReversed(),
