@@ -1,4 +1,4 @@
-/** The checks besides the tests. Together they take some seconds. npm puts the tools first on PATH. */
+/** The checks besides the tests. npm puts the tools first on PATH. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './setup/run.mjs';
@@ -7,12 +7,14 @@ import { notes } from './setup/steps.mjs';
 /** @typedef {{ ok: boolean, output: string }} Result */
 /** @typedef {{ name: string, check: () => Promise<Result> }} Check */
 
+/** Tests start what it builds. @type {Check} */
+export const build = { name: 'build (./parley --version)', check: () => run(['sh', 'parley', '--version']) };
+
 /** @type {readonly Check[]} */
 export const checks = [
   { name: 'style (biome)', check: () => run(['biome', 'ci', '--colors=off', '.']) },
   { name: 'types (tsc)', check: () => run(['tsc', '-p', 'tsconfig.test.json']) },
   { name: "types of the browser's part (tsc)", check: () => run(['tsc', '-p', 'console/tsconfig.json']) },
-  { name: 'build (./parley --version)', check: () => run(['sh', 'parley', '--version']) },
   { name: 'schema style (buf lint)', check: () => run(['buf', 'lint']) },
   {
     name: 'schema format (buf format)',

@@ -12,7 +12,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { checks } from './check-list.mjs';
+import { build, checks } from './check-list.mjs';
 import { failedFiles, failedTests } from './check-report.mjs';
 import { packages, provide } from './setup/programs.mjs';
 import { root } from './setup/run.mjs';
@@ -30,10 +30,12 @@ async function runAll(tier) {
   // New random cases before a change is taken, and the same ones in all other runs, which must not fail for a fault that was there before.
   process.env['TEST_SEED'] ??= String(withSlow ? Date.now() % 2 ** 31 : 1);
   if (withSlow) process.stdout.write(`TEST_SEED=${process.env['TEST_SEED']}\n`);
-  const outcomes = await Promise.all(checks.map(runCheck));
-  // Installs the programs that the slow tests need while the other tests run.
+  const outcomes = [told(await runCheck(build))];
+  // Beside the tests, which wait a third of the time, run the other checks and the set-up of programs that the slow tests need.
+  const checking = Promise.all(checks.map(runCheck));
   const provided = withSlow && provide(neededFor(tier));
-  outcomes.push(await runTests('tests', []));
+  const tested = await runTests('tests', []);
+  outcomes.push(...(await checking).map(told), tested);
   await provided;
   if (withSlow) outcomes.push(await runTests('slow tests', [...slowConfig, '--passWithNoTests']));
   for (const test of outcomes.flatMap(({ onlyAlone = [] }) => onlyAlone))
@@ -46,12 +48,28 @@ async function runAll(tier) {
 const neededFor = (tier) =>
   tier === 'release' ? { ...packages.slowTests, ...packages.release } : packages.slowTests;
 
-/** @param {import('./check-list.mjs').Check} check @returns {Promise<Outcome>} */
+/**
+ * Runs a check, and says at once if it fails.
+ *
+ * @param {import('./check-list.mjs').Check} check
+ */
 async function runCheck({ name, check }) {
   const started = performance.now();
   const { ok, output } = await check();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  process.stdout.write(`${ok ? 'passed' : 'FAILED'}  ${name} (${seconds} s)\n${ok ? '' : `${output}\n`}`);
+  const line = ok ? `passed  ${name} (${seconds} s)\n` : `FAILED  ${name} (${seconds} s)\n${output}\n`;
+  if (!ok) process.stdout.write(line);
+  return { name, ok, line };
+}
+
+/**
+ * Says how a check ended, again after a failure: the lines of the tests may have hidden it.
+ *
+ * @param {{ name: string, ok: boolean, line: string }} ended
+ * @returns {Outcome}
+ */
+function told({ name, ok, line }) {
+  process.stdout.write(line);
   return { name, passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 };
 }
 
