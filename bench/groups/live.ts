@@ -1,4 +1,4 @@
-import { missingHearing } from '../../src/media/hearing-files.ts';
+import { hasMoonshine, missingHearing } from '../../src/media/hearing-files.ts';
 import { wordErrors } from '../../test/support/word-errors.ts';
 import { compare, type Fact, type Group, type GroupResult, type Setting } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
@@ -60,20 +60,21 @@ async function compareWithUploads(
     theirs: [wrongWords([...spoken.theirs, ...read.theirs])],
   };
   const chart = (label: string) => ({ name: 'live', label });
-  const inCpu = { name: 'a sentence', yardstick: 'its upload', unit: 'ms CPU', aim: 'liveCpu' } as const;
+  const inCpu = { name: 'a sentence', yardstick: 'its upload', unit: 'ms CPU' } as const;
   const rest = {
     name: 'from the end of speech to the text',
     yardstick: 'the whole sentence',
     unit: 'ms CPU',
   };
-  const cpu = { ...inCpu, chart: chart('CPU') };
+  const who = hasMoonshine() ? 'Moonshine' : 'Pocketsphinx';
+  const cpu = { ...inCpu, aim: `liveCpu${who}`, chart: chart('CPU') } as const;
   const seconds = sentences.reduce((sum, { samples }) => sum + samples.length / 16_000, 0);
   const partials = spoken.ours.reduce((sum, turn) => sum + turn.partials, 0);
   const [finals, wholes] = [spoken.ours.map(({ finalMs }) => finalMs), spoken.ours.map((turn) => turn.cpuMs)];
   return {
     comparisons: [
       compare<{ readonly cpuMs: number }>(cpu, spoken, ({ cpuMs }) => cpuMs),
-      { ...rest, aim: 'liveFinal', ours: finals, theirs: wholes },
+      { ...rest, aim: `liveFinal${who}`, ours: finals, theirs: wholes },
       { ...wrong, yardstick: 'uploads', unit: 'words', aim: 'liveErrors', chart: chart('wrong words') },
     ],
     facts: [
