@@ -12,7 +12,7 @@ import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
 import { decompression } from '../content-encoding.ts';
 import { type RequestHead, requestHead } from '../request-head.ts';
 import { type Envelopes, envelopeHead, messagesIn } from '../rpc/envelopes.ts';
-import { binary, json, type MessageForm, piecesOf, type Received, receive } from '../rpc/request.ts';
+import { BodyPieces, binary, json, type MessageForm, type Received, receive } from '../rpc/request.ts';
 import { tooLarge } from '../rpc/request-errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { ServedCall } from '../run-call.ts';
@@ -138,9 +138,9 @@ async function* admittedPieces(
   bodyMax: number | undefined,
 ): AsyncGenerator<Uint8Array> {
   const isAdmitted = bodyMax === undefined || request.headers['content-length'] !== undefined;
-  if (isAdmitted) return yield* piecesOf(request);
+  if (isAdmitted) return yield* new BodyPieces(request);
   let received = 0;
-  for await (const piece of piecesOf(request)) {
+  for await (const piece of new BodyPieces(request)) {
     received += piece.length;
     await served.admitBytes(served.isCompressed ? bodyMax : bytesForPart(received, bodyMax));
     yield piece;

@@ -4,7 +4,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { bytesUnpacked } from '../byte-budget.ts';
 import { type Decompress, decompression } from '../content-encoding.ts';
 import { headBytes, messagesIn } from '../rpc/envelopes.ts';
-import { binary, piecesOf, type Received, receive } from '../rpc/request.ts';
+import { BodyPieces, binary, type Received, receive } from '../rpc/request.ts';
 import { type AnyRpc, bodyBytesMax, messageForm, type RpcLimits } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 
@@ -39,14 +39,14 @@ export async function receiveFrom(
   const bodyMax = bodyBytesMax(rpc, limits.messageBytesMax);
   // The messages of a stream stay in memory together, and only the first one's length would be known.
   if (form.isStream && bodyMax !== undefined) await served.admitBytes(bodyMax);
-  const admit = async (length: number, isPacked: boolean) => {
-    if (bodyMax === undefined) return;
-    await served.admitBytes(headBytes + (isPacked ? bytesUnpacked(length, bodyMax) : length));
+  const admit = (length: number, isPacked: boolean) => {
+    const bytes = headBytes + (isPacked && bodyMax ? bytesUnpacked(length, bodyMax) : length);
+    return bodyMax === undefined || served.tryAdmitBytes(bytes) ? undefined : served.admitBytes(bytes);
   };
   const {
     isStream,
     limits: { bytesMax },
   } = form;
-  const messages = messagesIn({ pieces: piecesOf(stream), unpack, isStream, bytesMax, admit });
+  const messages = messagesIn({ pieces: new BodyPieces(stream), unpack, isStream, bytesMax, admit });
   return receive(form, messages, binary);
 }

@@ -10,8 +10,8 @@ export interface Envelopes {
   readonly isStream: boolean;
   /** Bytes of a message, compressed and decompressed. */
   readonly bytesMax: number;
-  /** Resolves when a message of this length may be in memory. */
-  readonly admit?: (bytes: number, isPacked: boolean) => Promise<void>;
+  /** Resolves when a message of this length may be in memory; undefined if it may be now. */
+  readonly admit?: (bytes: number, isPacked: boolean) => Promise<void> | undefined;
 }
 
 /** The head of an envelope: flags in the first byte, then the length of the message. */
@@ -33,7 +33,8 @@ export async function* messagesIn(body: Envelopes): AsyncGenerator<Buffer> {
       const [flags, length] = [head.readUInt8(0), head.readUInt32BE(1)];
       if (length > bytesMax) throw tooLarge();
       if (flags > packedFlag || (flags === packedFlag && unpack === undefined)) throw wrongFlag();
-      await admit?.(length, flags === packedFlag);
+      const admitting = admit?.(length, flags === packedFlag);
+      if (admitting) await admitting;
       const content = await reader.read(length);
       if (content.length < length) throw malformed();
       yield flags === packedFlag && unpack ? await unpack(content, bytesMax, tooLarge) : content;

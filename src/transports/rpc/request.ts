@@ -12,7 +12,7 @@ import { type Excess, JsonScan, type RequestLimits } from '../../codec/json-scan
 import { scanMessage } from '../../codec/message-scan.ts';
 import { refuseUnknownMembers } from '../../codec/unknown-fields.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { breathe } from '../../core/values/soon.ts';
+import { andThen, breathe, type Soon } from '../../core/values/soon.ts';
 import { refuseExcess } from '../refusals.ts';
 import { malformed, notOneMessage } from './request-errors.ts';
 
@@ -69,27 +69,29 @@ export async function receive(
   messages: AsyncIterable<Uint8Array>,
   encoding: Encoding,
 ): Promise<Received> {
-  const received = decoded(form, messages, encoding);
-  if (form.isStream) return { sent: sentIn(received), bytes: 0 };
-  let only: (Received & { readonly sent: Message }) | undefined;
-  for await (const message of received) only = message;
+  if (form.isStream) return { sent: sentIn(form, messages, encoding), bytes: 0 };
+  let only: Received | undefined;
+  for await (const message of messages) {
+    only = { sent: await decoded(form, message, encoding), bytes: message.length };
+  }
   if (only === undefined) throw notOneMessage();
   return only;
 }
 
-async function* decoded(form: MessageForm, messages: AsyncIterable<Uint8Array>, encoding: Encoding) {
-  for await (const message of messages) {
-    refuseExcess(
-      readable(() => encoding.scan(form, message)),
-      form.limits,
-    );
-    await breathe(message.length);
-    yield { sent: readable(() => encoding.decode(form, message)), bytes: message.length };
-  }
+function decoded(form: MessageForm, message: Uint8Array, encoding: Encoding): Soon<Message> {
+  refuseExcess(
+    readable(() => encoding.scan(form, message)),
+    form.limits,
+  );
+  return andThen(breathe(message.length), () => readable(() => encoding.decode(form, message)));
 }
 
-async function* sentIn(received: AsyncIterable<{ readonly sent: Message }>): AsyncGenerator<Message> {
-  for await (const { sent } of received) yield sent;
+async function* sentIn(
+  form: MessageForm,
+  messages: AsyncIterable<Uint8Array>,
+  encoding: Encoding,
+): AsyncGenerator<Message> {
+  for await (const message of messages) yield decoded(form, message, encoding);
 }
 
 function readable<T>(read: () => T): T {
@@ -101,13 +103,40 @@ function readable<T>(read: () => T): T {
 }
 
 /**
- * The bytes of a body as they arrive. Leaving the loop does not destroy the stream, which still carries the answer.
- * @throws `request_cancelled` if the client leaves
+ * The bytes of a body as they arrive, with a third of the listeners of Node's own iterator. Leaving the loop does not destroy
+ * the stream, which still carries the answer.
  */
-export async function* piecesOf(body: Readable): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body.iterator({ destroyOnReturn: false });
-  } catch (cause) {
-    throw new ParleyError('request_cancelled', { cause });
+export class BodyPieces implements AsyncIterableIterator<Uint8Array> {
+  readonly #body: Readable;
+  #wake: (() => void) | undefined;
+  readonly #onEvent = () => this.#wake?.();
+
+  constructor(body: Readable) {
+    this.#body = body;
+    for (const event of bodyEvents) body.on(event, this.#onEvent);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** @throws `request_cancelled` if the client leaves */
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    for (;;) {
+      const value: Uint8Array | null = this.#body.read();
+      if (value !== null) return { done: false, value };
+      if (this.#body.readableEnded) return this.return();
+      if (this.#body.destroyed) throw new ParleyError('request_cancelled', { cause: this.#body.errored });
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    for (const event of bodyEvents) this.#body.off(event, this.#onEvent);
+    return { done: true, value: undefined };
   }
 }
+
+const bodyEvents = ['readable', 'end', 'close'];
