@@ -128,8 +128,15 @@ class AnswerStream extends EventEmitter {
     this.#stream.respond(headers, options);
   }
 
-  write(bytes: Buffer, written: (error?: Error | null) => void): void {
-    this.#stream.write(bytes, written);
+  /** Messages of one turn of the event loop leave together. grpc-js sends the next one while there is room. */
+  write(bytes: Buffer, written: () => void): void {
+    const stream = this.#stream;
+    if (stream.writableCorked === 0) {
+      stream.cork();
+      process.nextTick(() => stream.uncork());
+    }
+    if (stream.write(bytes)) written();
+    else stream.once('drain', written);
   }
 
   sendTrailers(trailers: OutgoingHttpHeaders): void {
