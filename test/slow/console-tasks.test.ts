@@ -1,14 +1,15 @@
-/** Eleven tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
+/** Thirteen tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
+import { chunks } from '../support/chat-answers.ts';
 import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
-import { failure, json } from '../support/upstream-answers.ts';
+import { events, failure, json } from '../support/upstream-answers.ts';
 
 let browser: Browser;
 let folder: string;
@@ -16,6 +17,8 @@ let parley: Parley;
 let upstream: ScriptedUpstream;
 /** The id of a request of `account-1`. */
 let request: string;
+/** The id of one that failed. */
+let failed: string;
 
 beforeAll(async () => {
   if (missingBrowser !== undefined) return;
@@ -40,7 +43,7 @@ beforeAll(async () => {
     answers.push([answer.status, answer.headers.get('x-request-id')]);
   }
   expect(answers.map(([status]) => status)).toEqual([200, 500]);
-  request = String(answers[0]?.[1]);
+  [request = '', failed = ''] = answers.map(([, id]) => String(id));
 });
 afterAll(async () => {
   if (missingBrowser !== undefined) return;
@@ -212,6 +215,38 @@ const tasks: readonly Task[] = [
       await hand.press('Save and use it');
       await dialog.waitFor({ state: 'detached' });
       await hand.page.getByRole('button', { name: 'Edit meta/small:8b' }).waitFor();
+    },
+  },
+  {
+    name: 'find out why a request failed, by its id',
+    clicksMax: 2,
+    fieldsMax: 1,
+    async play(hand) {
+      await hand.click(hand.page.getByRole('link', { name: 'Usage', exact: true }));
+      await hand.type(hand.page.getByLabel('Request id'), failed);
+      await hand.page.keyboard.press('Enter');
+      const rows = hand.page.getByRole('region', { name: 'Requests as a table' }).locator('tbody tr');
+      await expect.poll(() => rows.count()).toBe(1);
+      await hand.click(rows.getByRole('button'));
+      await dialogOf(hand).getByText('Attempt 1').waitFor();
+      expect(await dialogOf(hand).textContent()).toMatch(/far.*500/);
+    },
+  },
+  {
+    name: 'call the model of the added server',
+    clicksMax: 2,
+    fieldsMax: 2,
+    async play(hand) {
+      upstream.answer('/chat/completions', events(chunks('It', ' runs.')));
+      await hand.click(hand.page.getByRole('link', { name: 'Playground', exact: true }));
+      await hand.type(hand.page.getByRole('combobox', { name: 'Account' }), 'account-1');
+      await hand.page.keyboard.press('Enter');
+      await hand.page.getByText('You play as account-1').waitFor();
+      await settled(hand.page);
+      await hand.click(hand.page.getByRole('checkbox', { name: 'meta/small:8b' }));
+      await hand.type(hand.page.getByLabel('Message', { exact: true }), 'Hello.');
+      await hand.page.keyboard.press('Enter');
+      await hand.page.getByText('It runs.').waitFor();
     },
   },
   {
