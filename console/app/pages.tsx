@@ -76,7 +76,7 @@ const holderPages: readonly ConsolePage[] = [
   page(
     '/models',
     'Models',
-    'server',
+    'model',
     later('the models', async () => (await import('./holder/models-page.tsx')).Models, 'Models'),
   ),
   playground,
@@ -129,6 +129,16 @@ const operatorPages: readonly ConsolePage[] = [
     scope: 'accounts:read',
   },
   { ...page('/usage', 'Usage', 'usage', usage), scope: 'usage:read', isWide: true },
+  {
+    ...page(
+      '/models',
+      'Models',
+      'model',
+      later('the page of the models', async () => (await import('./operator/models-page.tsx')).ModelsPage),
+    ),
+    scope: 'server:read',
+    isWide: true,
+  },
   {
     ...page(
       '/server',

@@ -62,7 +62,7 @@ async function costOf(model: string): Promise<unknown> {
   return (await parley.recordOf(answer))?.cost;
 }
 
-const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/server');
+const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/models');
 
 describe.skipIf(missingBrowser !== undefined)(
   `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
@@ -155,7 +155,7 @@ describe.skipIf(missingBrowser !== undefined)(
     it('gives the lines to copy where the file cannot be changed', async () => {
       const pages = new Map(Object.entries(await consoleFiles()));
       const running = await startParley({ pages });
-      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server');
+      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/models');
       await page.getByText('from a pipe').waitFor();
       const dialog = await tried(page, 'lab-3');
       await dialog.getByLabel('speaker').check();
@@ -172,7 +172,7 @@ describe.skipIf(missingBrowser !== undefined)(
       writeFileSync(file, 'models: [{ id: speaker, type: transcription, engine: builtin }]\n');
       const pages = new Map(Object.entries(await consoleFiles()));
       const running = await startParley({ pages, file });
-      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/server');
+      const { page } = await openSignedIn(browser, running, running.adminKey, '/console/models');
       const dialog = await tried(page, 'lab-2');
       await dialog.getByLabel('speaker').check();
       await dialog.getByLabel('Type').selectOption('transcription');

@@ -27,7 +27,17 @@ const holderPages = [
   '/playground/conversation',
 ];
 const operatorPages = [
-  ...['', '/accounts', '/accounts/account-1', '/usage', '/playground', '/server', '/keys', '/audit'],
+  ...[
+    '',
+    '/accounts',
+    '/accounts/account-1',
+    '/usage',
+    '/playground',
+    '/models',
+    '/server',
+    '/keys',
+    '/audit',
+  ],
 ];
 
 let browser: Browser;

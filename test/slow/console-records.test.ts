@@ -24,7 +24,7 @@ const operatorPages = [
     '/usage?period=90d&operation=transcription',
   ],
   ...['/usage?period=90d&state=failed', '/usage?period=90d&state=refused', '/usage?period=90d&model=unknown'],
-  ...['/server', '/keys', '/audit', '/playground'],
+  ...['/models', '/server', '/keys', '/audit', '/playground'],
 ];
 const holderPages = [
   ...['', '/usage', '/usage?period=90d&by=key', '/usage?period=90d&operation=transcription', '/keys'],

@@ -200,7 +200,7 @@ const tasks: readonly Task[] = [
     clicksMax: 6,
     fieldsMax: 4,
     async play(hand) {
-      await hand.click(hand.page.getByRole('link', { name: 'Server', exact: true }));
+      await hand.click(hand.page.getByRole('link', { name: 'Models', exact: true }));
       await hand.press('Try a server');
       const dialog = dialogOf(hand);
       await hand.type(dialog.getByLabel('URL'), upstream.baseUrl);

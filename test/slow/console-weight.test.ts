@@ -6,7 +6,7 @@ import { startParley } from '../support/parley.ts';
 
 const bytesMax = 120 * 1024;
 const holder = ['', '/usage', '/keys', '/credits', '/alerts', '/models', '/playground'];
-const operator = ['', '/accounts', '/accounts/account-1', '/usage', '/server', '/keys', '/audit'];
+const operator = ['', '/accounts', '/accounts/account-1', '/usage', '/models', '/server', '/keys', '/audit'];
 
 it.skipIf(missingBrowser !== undefined)('is at most 120 KB for each page', async () => {
   const browser = await launchBrowser();

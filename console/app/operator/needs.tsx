@@ -69,6 +69,7 @@ export function Needs({ session, state }: Props) {
 }
 
 function* aboutServer({ engines, models }: GetServerStateResponse): Generator<Need> {
+  const shown = { href: '/console/models', link: 'Show the models' };
   const server = { href: '/console/server', link: 'Show the server' };
   for (const engine of engines) {
     const { words, badge } = healthOf(engine);
@@ -77,7 +78,7 @@ function* aboutServer({ engines, models }: GetServerStateResponse): Generator<Ne
   }
   for (const { id, reason = '', available, disabled } of models) {
     if (!available && !disabled)
-      yield { ...server, title: `${id} cannot be called.`, text: <Message text={reason} /> };
+      yield { ...shown, title: `${id} cannot be called.`, text: <Message text={reason} /> };
   }
 }
 

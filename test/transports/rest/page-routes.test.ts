@@ -67,6 +67,7 @@ describe('/console', () => {
       '/console/keys',
       '/console/credits',
       '/console/credits/statement',
+      '/console/models',
       '/console/server',
     ],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
