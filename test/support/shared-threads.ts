@@ -16,7 +16,10 @@ const tokens = createTokenCounter();
 /** A server with other settings of the engine gets an engine of its own. */
 const { engines } = loadConfig({ env: {} });
 const settings = Object.values(engines).find(({ kind }) => kind === 'builtin');
-const engine = settings?.kind === 'builtin' && createBuiltinEngine(settings, { tokens, clock: systemClock });
+const engine =
+  settings?.kind === 'builtin' &&
+  // A second recogniser would take 100 to 250 MB of a worker.
+  createBuiltinEngine({ ...settings, recognizers: 1 }, { tokens, clock: systemClock });
 
 /** Overrides for a server with this configuration. The threads end when they are idle, as in a server. */
 export function sharedThreads(
