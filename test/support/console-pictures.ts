@@ -115,6 +115,7 @@ async function takeAll(
     ['accounts', '/accounts'],
     ['account', '/accounts/account-1'],
     ['all-usage', '/usage?measure=credits&by=account'],
+    ['all-models', '/models'],
     ['server', '/server'],
     ['admin-keys', '/keys'],
     ['audit', '/audit'],

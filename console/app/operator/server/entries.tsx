@@ -76,14 +76,16 @@ export function Entries({ of: file, onSaved }: Props) {
           <Message text={problem} />
         </p>
       )}
-      <DataTable
-        id="entries"
-        label="Entries of the file"
-        columns={columns}
-        rows={entries}
-        keyOf={({ section, name }) => `${section} ${name}`}
-        contents={version}
-      />
+      {entries.length > 0 && (
+        <DataTable
+          id="entries"
+          label="Entries of the file"
+          columns={columns}
+          rows={entries}
+          keyOf={({ section, name }) => `${section} ${name}`}
+          contents={version}
+        />
+      )}
       {open?.kind === 'edit' && (
         <EntryDialog version={version} entry={open.entry} onSaved={saved} onClose={close} />
       )}
