@@ -5,6 +5,7 @@ export const guideGroups: Readonly<Record<string, readonly string[]>> = {
     'claude-code',
     'codex',
     'opencode',
+    'cline',
     'open-webui',
     'home-assistant',
     'livekit',

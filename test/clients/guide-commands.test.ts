@@ -20,6 +20,7 @@ const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'claude-code': { serve: isServer, key: isServer, install: isAgent, task: isAgent, continue: isAgent },
   codex: { serve: isServer, install: isAgent, settings: isAgent, task: isAgent, continue: isAgent },
   opencode: { serve: isServer, install: isAgent, settings: isAgent, task: isAgent, continue: isAgent },
+  cline: { serve: isServer, install: isAgent, settings: isAgent, task: isAgent },
   'open-webui': { serve: isServer, 'open-webui': needsDocker },
   'home-assistant': { serve: isServer, install: needsPackages, bridge: needsPackages },
   livekit: {
@@ -36,6 +37,7 @@ const run: Readonly<Record<string, readonly string[]>> = {
   'claude-code': ['parley.yaml', 'settings', 'check'],
   codex: ['parley.yaml', 'key', 'check'],
   opencode: ['parley.yaml', 'key', 'check'],
+  cline: ['parley.yaml', 'key', 'check'],
   'open-webui': ['check'],
   'home-assistant': ['check'],
   livekit: ['agent.mjs', 'check'],
@@ -94,6 +96,7 @@ const agents = [
   { page: 'claude-code', before: 'settings', answer: { type: 'message', model: 'coder' } },
   { page: 'codex', before: 'key', answer: { object: 'response', model: 'coder' } },
   { page: 'opencode', before: 'key', answer: { type: 'message', model: 'coder' } },
+  { page: 'cline', before: 'key', answer: { object: 'chat.completion', model: 'coder' } },
 ];
 
 describe.each(agents)('the guide to the agent $page', ({ page: name, before, answer }) => {
