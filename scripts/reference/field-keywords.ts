@@ -138,6 +138,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.CreateAdminKeyRequest.name': bounds.name,
   'parley.admin.v1.CreateKeyRequest.name': bounds.name,
   'parley.admin.v1.CreateInvitationRequest.name': bounds.name,
+  'parley.admin.v1.CreateInvitationRequest.console_url': { format: 'uri', ...bounds.webhookUrl },
   'parley.admin.v1.CreateInvitationRequest.mail_address': bounds.mailAddress,
   'parley.management.v1.CreateKeyRequest.name': bounds.name,
   'parley.admin.v1.LoadCreditsRequest.amount': bounds.creditsAboveZero,

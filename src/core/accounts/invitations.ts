@@ -10,7 +10,6 @@ import type { NewKey } from '../access/new-key.ts';
 import { isSafeUrl } from '../entities/identity-provider.ts';
 import { invitation } from '../entities/key.ts';
 import { isMailAddress } from '../values/bounds.ts';
-import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid } from '../values/parameters.ts';
 import { checkFuture, checkText, required } from './checks.ts';
@@ -78,7 +77,7 @@ function checkMail({ mail }: AccountsDeps, address: string | undefined): void {
   if (!isMailAddress(address)) throw invalid('mail_address', '`mail_address` is not an address.');
   if (mail !== undefined) return;
   const message = 'This server sends no mail: set `alerts.smtp`, or send the link yourself.';
-  throw new ParleyError('engine_unavailable', { message, param: 'mail_address' });
+  throw invalid('mail_address', message);
 }
 
 interface Link {

@@ -978,7 +978,7 @@ export type CreateInvitationRequest = Message<"parley.admin.v1.CreateInvitationR
   consoleUrl?: string | undefined;
 
   /**
-   * Mails the link to this address. `engine_unavailable` if the server sends no mail.
+   * Mails the link to this address. `invalid_parameter` if the server sends no mail.
    *
    * @generated from field: optional string mail_address = 6 [json_name = "mail_address"];
    */

@@ -23,6 +23,10 @@ STATEFUL_WORDS = (
     "has already had its trial",
     "is revoked or has expired",
     "An admin key has no limits",
+    "This is an invitation",
+    "An invitation ends at most",
+    # Those of an account's key, or those of an admin key.
+    "`scopes` takes",
     "The alerts have no destination",
     "This server sends no mail",
     "must be in the future",
