@@ -50,7 +50,9 @@ type State =
   /** The gate has opened the call, and nothing has begun to read it: `close` ends its record. */
   | { readonly kind: 'opened'; readonly call: Call }
   /** The code that reads or runs the call ends its record. */
-  | { readonly kind: 'running'; readonly call: Call };
+  | { readonly kind: 'running'; readonly call: Call }
+  /** Closed before anything began to read it: nothing may begin any more. */
+  | { readonly kind: 'unread' };
 
 const admin: State = { kind: 'admin' };
 
@@ -302,8 +304,10 @@ export class ServedCall {
 
   #recordUnread(): void {
     if (this.#state.kind !== 'opened') return;
+    const { metering } = this.#state.call;
+    this.#state = { kind: 'unread' };
     const error = this.#error ?? this.signal.reason ?? new ParleyError('invalid_request_error');
-    void this.#run(({ metering }) => metering.void(error));
+    void this.#traced(() => metering.void(error));
   }
 
   #run<T>(run: (call: Call) => Promise<T>): Promise<T> {
@@ -312,6 +316,7 @@ export class ServedCall {
   }
 
   #begin(): Call {
+    if (this.#state.kind === 'unread') throw new ParleyError('request_cancelled');
     if (!('call' in this.#state)) throw notOpened();
     const { call } = this.#state;
     this.#state = { kind: 'running', call };

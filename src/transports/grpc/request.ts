@@ -47,6 +47,8 @@ export async function receiveFrom(
     isStream,
     limits: { bytesMax },
   } = form;
-  const messages = messagesIn({ pieces: new BodyPieces(stream), unpack, isStream, bytesMax, admit });
+  // A stream with listeners and unread bytes does not close, and a refused session is not read.
+  const pieces = { [Symbol.asyncIterator]: () => new BodyPieces(stream) };
+  const messages = messagesIn({ pieces, unpack, isStream, bytesMax, admit });
   return receive(form, messages, binary);
 }

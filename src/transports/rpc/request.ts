@@ -107,11 +107,11 @@ function readable<T>(read: () => T): T {
  * the stream, which still carries the answer.
  */
 export class BodyPieces implements AsyncIterableIterator<Uint8Array> {
-  readonly #body: Readable;
+  readonly #body: Body;
   #wake: (() => void) | undefined;
   readonly #onEvent = () => this.#wake?.();
 
-  constructor(body: Readable) {
+  constructor(body: Body) {
     this.#body = body;
     for (const event of bodyEvents) body.on(event, this.#onEvent);
   }
@@ -125,8 +125,10 @@ export class BodyPieces implements AsyncIterableIterator<Uint8Array> {
     for (;;) {
       const value: Uint8Array | null = this.#body.read();
       if (value !== null) return { done: false, value };
-      if (this.#body.readableEnded) return this.return();
-      if (this.#body.destroyed) throw new ParleyError('request_cancelled', { cause: this.#body.errored });
+      // A request of HTTP/2 also ends where it was cut.
+      if (this.#body.readableEnded && !this.#body.aborted) return this.return();
+      if (this.#body.readableEnded || this.#body.destroyed)
+        throw new ParleyError('request_cancelled', { cause: this.#body.errored });
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -138,5 +140,8 @@ export class BodyPieces implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 }
+
+/** A request of HTTP/1 or HTTP/2, or a stream of HTTP/2. */
+type Body = Readable & { readonly aborted: boolean };
 
 const bodyEvents = ['readable', 'end', 'close'];
