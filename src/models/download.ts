@@ -67,6 +67,7 @@ async function downloadFrom(
   const arrived = () => (sizeOf(partial) ?? 0) + archivedBytes(url, options);
   let best = arrived();
   for (;;) {
+    const hadArchive = archivedBytes(url, options) > 0;
     try {
       const offset = await append(url, wanted, partial, options);
       const sha256 = await hashOf(partial, signal);
@@ -77,9 +78,11 @@ async function downloadFrom(
       // The part that was there may be of another version.
       throw new (offset > 0 ? SourceFailed : ModelError)(message);
     } catch (error) {
+      if (!(error instanceof ModelError)) throw error;
       if (!(error instanceof SourceFailed)) {
-        if (error instanceof ModelError) removeArchives(url, options);
-        throw error;
+        removeArchives(url, options);
+        // So may the archive.
+        if (!hadArchive) throw error;
       }
       const bytes = arrived();
       left = bytes >= best + progressBytes ? tries : left - 1;

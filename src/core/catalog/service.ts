@@ -13,7 +13,6 @@ import {
   type ListVoicesResponse,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from '../access/call.ts';
-import type { VoiceList } from '../entities/engine.ts';
 import { type CatalogModel, modelTypes, type SpeechModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
 import { readOneOf } from '../values/parameters.ts';
@@ -86,8 +85,8 @@ const listsMax = 64;
 
 interface KnownList {
   readonly callable: readonly CatalogModel[];
-  /** The engines' voices when the list was made; undefined for other models. */
-  readonly offered: readonly (VoiceList | undefined)[];
+  /** What the engines reported when the list was made. */
+  readonly reported: readonly unknown[];
   readonly type: string | undefined;
   readonly list: ListModelsResponse;
 }
@@ -101,9 +100,9 @@ export class ModelLists {
 
   /** @param type of the models to list. Default: all */
   of(callable: readonly CatalogModel[], type?: string): ListModelsResponse {
-    const offered = callable.map((model) => (model.type === 'speech' ? model.engine.voices() : undefined));
+    const reported = callable.flatMap(reportedBy);
     const isKnown = (one: KnownList) =>
-      one.type === type && isSame(one.callable, callable) && isSame(one.offered, offered);
+      one.type === type && isSame(one.callable, callable) && isSame(one.reported, reported);
     const known = this.#lists.find(isKnown);
     if (known) return known.list;
     const ids = new Set(callable.map(({ id }) => id));
@@ -116,9 +115,15 @@ export class ModelLists {
       );
     });
     const list = create(ListModelsResponseSchema, { object: 'list', data });
-    this.#lists = [{ callable, offered, type, list }, ...this.#lists].slice(0, listsMax);
+    this.#lists = [{ callable, reported, type, list }, ...this.#lists].slice(0, listsMax);
     return list;
   }
+}
+
+/** Facts of a description that change without the configuration. */
+function reportedBy(model: CatalogModel): readonly unknown[] {
+  if (model.type === 'speech') return [model.engine.voices()];
+  return model.type === 'chat' ? [model.contextTokens, model.outputTokensMax] : [];
 }
 
 function isSame<T>(one: readonly T[], other: readonly T[]): boolean {

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ModelLists } from '../../../src/core/catalog/service.ts';
 import type { SpeechEngine, VoiceList } from '../../../src/core/entities/engine.ts';
 import type { CatalogModel } from '../../../src/core/entities/model.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
+import { fakeChat } from '../../support/fake-engines.ts';
 
 const facts = { createdAtSeconds: 1, ownedBy: 'parley', description: undefined };
 
@@ -40,6 +42,26 @@ describe('the lists of models', () => {
     expect(lists.of([changing]).data[0]?.voices).toEqual(['anna']);
     offered = berta;
     expect(lists.of([changing]).data[0]).toMatchObject({ voices: ['berta'], defaultVoice: 'berta' });
+  });
+
+  it('show the context that an upstream reports now', () => {
+    let contextTokens = 8_192;
+    const chat: CatalogModel = {
+      ...facts,
+      id: 'chat',
+      type: 'chat',
+      engine: fakeChat({}),
+      price: { inputPerMillion: nanoCredits(0n), outputPerMillion: nanoCredits(0n) },
+      thinking: 'none',
+      systemMessages: undefined,
+      get contextTokens() {
+        return contextTokens;
+      },
+      outputTokensMax: 1_000,
+    };
+    expect(lists.of([chat]).data[0]?.contextWindow).toBe(8_192);
+    contextTokens = 4_096;
+    expect(lists.of([chat]).data[0]?.contextWindow).toBe(4_096);
   });
 
   it('are right for more kinds of callers than the cache has entries', () => {
