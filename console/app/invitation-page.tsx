@@ -1,5 +1,5 @@
 /** Where the link of an invitation leads: it makes the person's key, shows it once, and signs them in. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { CallForm } from './dialog.tsx';
 import { navigate } from './router.ts';
@@ -17,7 +17,14 @@ export function InvitationPage() {
         <h1>
           <Mark /> Parley
         </h1>
-        {accepted === undefined ? (
+        {accepted !== undefined ? (
+          <NewKey of={accepted} />
+        ) : secret === '' ? (
+          <p>
+            Open the link of your invitation again to accept it. If you have a key,{' '}
+            <a href="/console">sign in</a>.
+          </p>
+        ) : (
           <CallForm
             action="Accept the invitation"
             onSubmit={async () => setAccepted(await acceptInvitation(secret))}
@@ -27,8 +34,6 @@ export function InvitationPage() {
               once.
             </p>
           </CallForm>
-        ) : (
-          <NewKey of={accepted} />
         )}
       </section>
     </main>
@@ -42,7 +47,16 @@ function takeSecret(): string {
   return secret;
 }
 
+/** The browser asks before it leaves the key, which cannot be shown again. */
+function askFirst(event: BeforeUnloadEvent): void {
+  event.preventDefault();
+}
+
 function NewKey({ of: { secret, enter } }: { readonly of: Accepted }) {
+  useEffect(() => {
+    addEventListener('beforeunload', askFirst);
+    return () => removeEventListener('beforeunload', askFirst);
+  }, []);
   const open = (event: SubmitEvent) => {
     event.preventDefault();
     navigate('/console');

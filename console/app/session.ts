@@ -91,8 +91,8 @@ export async function acceptInvitation(secret: string) {
   const headers = { authorization: `Bearer ${secret}` };
   const response = await fetch(`${path}/accept`, { method: 'POST', headers });
   if (!response.ok) throw new Error(await wordsOf(response));
-  const accepted = (await response.json()) as SignedIn & { readonly secret: string };
-  return { secret: accepted.secret, enter: () => set(accepted) };
+  const { secret: key, ...session } = (await response.json()) as SignedIn & { readonly secret: string };
+  return { secret: key, enter: () => set(session) };
 }
 
 export async function signOut(): Promise<void> {

@@ -1,4 +1,5 @@
 /** `parley keys`: the keys of the caller's own account. */
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parley, printed, printedJson, scratchFolder, serve } from '../support/command-line.ts';
 
@@ -17,6 +18,31 @@ const flags = ['--base-url', server.baseUrl, '--api-key', secret];
 afterAll(async () => {
   await server.close();
   folder.remove();
+});
+
+describe('parley key invite', () => {
+  const page = readFileSync(new URL('../../docs/sign-in.md', import.meta.url), 'utf8');
+  const commands = [...page.matchAll(/^parley (key invite .*)$/gm)].map(([, words = '']) => words.split(' '));
+  const adminFlags = [...dataFlags, '--admin-key', adminKey];
+
+  it('prints the link of a holder, whose key works for nothing before', async () => {
+    const { code, stdout, stderr } = await parley([...(commands[0] ?? []), ...adminFlags]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^https:\/\/parley\.example\.com\/console\/invitation#pi_[0-9a-z]{57}\n$/),
+    ]);
+    expect(stderr).toMatch(/^key_\w+: send the link to Ada alone\. It works once, until \d{4}-.* UTC\.\n$/);
+    const invitation = stdout.trim().replace(/^.*#/, '');
+    const own = ['keys', 'list', '--base-url', server.baseUrl, '--api-key', invitation];
+    expect((await parley(own)).stderr).toContain('The key is an invitation: open its link in a browser.');
+    expect(await printed(['key', 'list', '--account', 'acme', ...adminFlags])).toMatch(/^Ada .* invited/m);
+  });
+
+  it('mails none where the server sends no mail', async () => {
+    const { code, stderr } = await parley([...(commands[1] ?? []), ...adminFlags]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('This server sends no mail')]);
+    expect(await printed(['key', 'list', '--admin', ...adminFlags])).not.toContain('Ben');
+  });
 });
 
 describe('parley keys', () => {

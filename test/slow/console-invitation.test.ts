@@ -78,9 +78,13 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(asked.join()).not.toContain(path.replace(/^.*#/, ''));
       expect((await parley.call('/models', bearer(secret))).status).toBe(200);
 
+      expect(invited.complaints).toEqual([]);
+
       const again = await openConsole(browser, parley, path);
       await again.page.getByRole('button', { name: 'Accept the invitation' }).click();
       await again.page.getByRole('alert').getByText('was used').waitFor();
+      await again.page.reload();
+      await again.page.getByText('Open the link of your invitation again').waitFor();
       await again.page.goto(`${new URL(parley.baseUrl).origin}/console`);
       await signIn(again.page, secret);
       await again.page.getByRole('heading', { name: 'account-1' }).waitFor();

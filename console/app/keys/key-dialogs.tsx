@@ -60,9 +60,10 @@ interface InviteProps extends Omit<Props, 'onDone'> {
 export function InviteDialog({ owner, onClose, onInvited }: InviteProps) {
   const send = async (values: FormData) => {
     const mailAddress = text(values, 'mail_address');
-    const facts = { ...wantedOf(values, owner), ...(mailAddress !== '' && { mailAddress }) };
-    const invited = await owner.invite?.(facts);
-    if (invited) onInvited(invited);
+    const mail = mailAddress === '' ? {} : { mailAddress };
+    const consoleUrl = text(values, 'console_url');
+    const made = await owner.invite?.({ ...wantedOf(values, owner), consoleUrl, ...mail });
+    if (made) onInvited({ ...made, ...mail });
   };
   return (
     <Dialog title="Invite a person" onClose={onClose}>
@@ -78,6 +79,14 @@ export function InviteDialog({ owner, onClose, onInvited }: InviteProps) {
         />
         <ScopeChecks owner={owner} />
         <Field label="The link ends on (UTC)" name="expires_at" type="date" hint="Empty: in 7 days" />
+        <Field
+          label="Address of the console"
+          name="console_url"
+          type="url"
+          required
+          defaultValue={location.origin}
+          hint={owner.isLimited ? 'The one that holders of accounts open' : undefined}
+        />
         <Field
           label="Mail it to"
           name="mail_address"

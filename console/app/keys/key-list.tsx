@@ -5,7 +5,7 @@ import { Dialog } from '../dialog.tsx';
 import { Empty, type Loaded, Show, useLoaded } from '../states.tsx';
 import { InviteDialog, LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyFacts } from './key-facts.tsx';
-import type { IssuedKey, KeyOwner, KeyStep } from './key-owner.ts';
+import type { Invited, IssuedKey, KeyOwner, KeyStep } from './key-owner.ts';
 import { KeyTable } from './key-table.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
@@ -88,9 +88,7 @@ function Step({ step, owner, keys, onStep }: StepProps) {
     case 'invited':
       return (
         <SecretDialog title="The invitation" secret={step.invited.url} onClose={() => done()}>
-          {step.invited.mailFailure === undefined
-            ? 'Send this link to the person alone. It is shown only once.'
-            : `The mail was not sent: ${step.invited.mailFailure} Send the link yourself. It is shown only once.`}
+          {howToSend(step.invited)} It is shown only once.
         </SecretDialog>
       );
     case 'facts':
@@ -111,4 +109,11 @@ function Step({ step, owner, keys, onStep }: StepProps) {
     case 'revoke':
       return <RevokeDialog of={step.key} owner={owner} onClose={close} onDone={done} />;
   }
+}
+
+function howToSend({ mailAddress, mailFailure }: Invited): string {
+  if (mailFailure !== undefined) return `The mail was not sent: ${mailFailure} Send the link yourself.`;
+  return mailAddress === undefined
+    ? 'Send this link to the person alone.'
+    : `It was mailed to ${mailAddress}: you need not send the link.`;
 }

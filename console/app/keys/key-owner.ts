@@ -20,11 +20,19 @@ export interface IssuedKey {
   readonly secret: string;
 }
 
+interface Invitation extends NewKey {
+  /** The origin of the console that the link opens. */
+  readonly consoleUrl: string;
+  readonly mailAddress?: string;
+}
+
 /** An invitation of a person, who makes their own key by it. */
 export interface Invited {
   /** The link. */
   readonly url: string;
   readonly mailFailure?: string | undefined;
+  /** Where it was mailed to, unless that failed. */
+  readonly mailAddress?: string | undefined;
 }
 
 /** What a person does with keys at the moment. */
@@ -48,7 +56,7 @@ export interface KeyOwner {
   readonly usageOf?: (key: Key) => string;
   readonly create: (key: NewKey) => Promise<IssuedKey>;
   /** For operators. */
-  readonly invite?: (facts: NewKey & { readonly mailAddress?: string }) => Promise<Invited>;
+  readonly invite?: (facts: Invitation) => Promise<Pick<Invited, 'url' | 'mailFailure'>>;
   readonly setLimits: (keyId: string, limits: WantedLimits | undefined) => Promise<unknown>;
   readonly rotate: (keyId: string, overlapSeconds: number) => Promise<IssuedKey>;
   readonly revoke: (keyId: string) => Promise<unknown>;
@@ -92,7 +100,7 @@ export function keysOfAccount(accountId: string): KeyOwner {
     list: (signal) => allKeys((page) => admin.listKeys({ accountId, ...page }, { signal })),
     usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
     create: (key) => admin.createKey({ accountId, ...key }),
-    invite: (facts) => admin.createInvitation({ accountId, ...facts, consoleUrl: location.origin }),
+    invite: (facts) => admin.createInvitation({ accountId, ...facts }),
   };
 }
 
@@ -106,6 +114,6 @@ export function adminKeys(scopes: readonly string[], ownId: string): KeyOwner {
     list: (signal) => allKeys((page) => admin.listAdminKeys(page, { signal })),
     create: ({ name, scopes: wanted, expiresAt }) =>
       admin.createAdminKey({ name, scopes: wanted, ...(expiresAt && { expiresAt }) }),
-    invite: (facts) => admin.createInvitation({ ...facts, consoleUrl: location.origin }),
+    invite: (facts) => admin.createInvitation(facts),
   };
 }

@@ -178,7 +178,7 @@ function Report({ of: { done, refused, end }, total, onStop }: ReportProps) {
           <ul>
             {refused.map(({ account: { id, name }, reason }) => (
               <li key={id}>
-                <a href={`/console/accounts/${id}`}>{name}</a>: <Message text={reason} />
+                {isOver ? <a href={`/console/accounts/${id}`}>{name}</a> : name}: <Message text={reason} />
               </li>
             ))}
           </ul>

@@ -53,9 +53,8 @@ function Status({
   return (
     <p class="status">
       <span class={`badge ${isWell ? 'ok' : 'failed'}`}>{isWell ? 'works' : 'needs attention'}</span>
-      <a href="/console/server">
-        {partText(up, engines.length, 'engine')} up, {partText(callable, models.length, 'model')} callable
-      </a>
+      <a href="/console/server">{partText(up, engines.length, 'engine')} up</a>
+      <a href="/console/models">{partText(callable, models.length, 'model')} callable</a>
       <span class="quiet">
         Parley {version}, started {startedAt && spanText(timestampDate(startedAt))}
       </span>

@@ -56,6 +56,7 @@ const pages: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['/console/playground/live', '/console/playground/conversation'],
     ...['/console/accounts', '/console/accounts/:account_id', '/console/server', '/console/audit'],
+    '/console/invitation',
   ],
 };
 

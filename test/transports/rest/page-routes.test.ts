@@ -69,6 +69,7 @@ describe('/console', () => {
       '/console/credits/statement',
       '/console/models',
       '/console/server',
+      '/console/invitation',
     ],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
     ...['/console/playground/live', '/console/playground/conversation'],
