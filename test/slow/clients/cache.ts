@@ -57,6 +57,9 @@ async function installInto(folder: string, install: (folder: string) => Promise<
   try {
     await install(begun);
     renameSync(begun, folder);
+  } catch (error) {
+    // Another file of tests has installed it meanwhile.
+    if (!existsSync(folder)) throw error;
   } finally {
     rmSync(begun, { recursive: true, force: true });
   }
