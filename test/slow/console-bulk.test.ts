@@ -88,6 +88,9 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.keyboard.press('Escape');
       await dialogOf(page).waitFor({ state: 'detached' });
       await bar(page).getByText('Select accounts').waitFor();
+      await expect
+        .poll(() => page.evaluate('document.activeElement.textContent'))
+        .toContain('Select accounts');
       const set = { requests_per_minute: 60, models: ['eliza'] };
       expect((await read('Amber')).limits).toEqual({ ...set, budgets: { month: '20' } });
       expect((await read('Coral')).limits).toEqual({

@@ -1,6 +1,6 @@
 /** All accounts, found by a part of their name. */
 
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { AccountTotals } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
@@ -241,11 +241,12 @@ interface BulkBarProps extends TableProps {
 /** What can be done with the selected accounts. */
 function BulkBar({ accounts, selected, mayChange, onSelect, onChanged }: BulkBarProps) {
   const [action, setAction] = useState<BulkAction>();
+  const status = useRef<HTMLSpanElement>(null);
   const count = selected.length;
   const exportAll = async () => (await loadCode(() => import('./accounts-csv.ts'))).saveAccounts(selected);
   return (
     <section class="buttons bulk" aria-label="Selected accounts">
-      <span role="status" class={count === 0 ? 'quiet' : undefined}>
+      <span ref={status} tabIndex={-1} role="status" class={count === 0 ? 'quiet' : undefined}>
         {count === 0 ? 'Select accounts to change or save them.' : `${count} of ${accounts.length} selected`}
       </span>
       {count > 0 && (
@@ -273,6 +274,8 @@ function BulkBar({ accounts, selected, mayChange, onSelect, onChanged }: BulkBar
             setAction(undefined);
             if (rest === undefined) return;
             onSelect(new Set(rest.map(({ id }) => id)));
+            // The button that opened the dialog is gone.
+            if (rest.length === 0) requestAnimationFrame(() => status.current?.focus());
             onChanged();
           }}
         />
