@@ -72,7 +72,8 @@ const people = [
 /** The focused element, in a list, if something else is at each of its edges and in its middle. */
 const coveredFocus = `(() => {
   const own = document.activeElement;
-  if (own === document.body) return [];
+  // Firefox moves the focus on to its own buttons.
+  if (own === document.body || !own.matches(':focus')) return [];
   const { left, top, right, bottom } = own.getBoundingClientRect();
   const at = [top + 2, (top + bottom) / 2, bottom - 2].map((y) =>
     document.elementFromPoint((left + right) / 2, y));
@@ -171,15 +172,14 @@ describe.skipIf(missingBrowser !== undefined)(
           await expect.poll(() => page.getByText(/ credits?$/).count()).toBeGreaterThanOrEqual(count);
         }
       } else await page.locator('tbody input').first().check();
-      const covered: string[] = [];
       for (const direction of ['Tab', 'Shift+Tab']) {
         await page.locator('main').focus();
         for (let steps = 0; steps < 40; steps++) {
           await page.keyboard.press(direction);
-          covered.push(...(await page.evaluate<string[]>(coveredFocus)));
+          // The browser scrolls a moment after the focus has moved.
+          await expect.poll(() => page.evaluate<string[]>(coveredFocus)).toEqual([]);
         }
       }
-      expect(covered).toEqual([]);
       // At its end the page shows all of its last part above it.
       await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
       const overlaps = `(() => {
