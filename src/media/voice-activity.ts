@@ -39,9 +39,9 @@ const smoothing = 0.5;
 
 /** A window in one band. */
 interface Band {
-  /** Of each frame, in dB over one step of a sample. */
+  /** The level of each frame, in dB over one step of a sample. */
   readonly levels: Float32Array;
-  /** Of the frames that are not empty. */
+  /** The lowest level of the frames that are not empty. */
   readonly quietest: number;
   readonly loudest: number;
 }

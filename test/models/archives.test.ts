@@ -65,7 +65,7 @@ const server = await startHttp((request, response) => {
   if (body === undefined) return response.writeHead(404).end();
   if (url === '/endless.whl') return response.writeHead(200).end(body);
   const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
-  // What was on its way when the connection dropped is lost.
+  // A dropped connection loses bytes that were sent.
   if (from > 0) requests.push('goes on');
   const rest = body.subarray(from);
   const range = from > 0 && { 'content-range': `bytes ${from}-${body.length - 1}/${body.length}` };

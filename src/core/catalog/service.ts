@@ -85,7 +85,7 @@ const listsMax = 64;
 
 interface KnownList {
   readonly callable: readonly CatalogModel[];
-  /** What the engines reported when the list was made. */
+  /** Voices and contexts that the engines reported when the list was made. */
   readonly reported: readonly unknown[];
   readonly type: string | undefined;
   readonly list: ListModelsResponse;

@@ -93,6 +93,17 @@ describe('an invitation', () => {
     for (const secret of [secretOf(made), session.secret]) expect(lines.join('')).not.toContain(secret);
   });
 
+  it('grants the scopes of its kind of key alone, and those of a new key by default', async () => {
+    for (const scopes of [['accounts:read'], ['invitation'], ['chat', 'nothing']]) {
+      const refused = await ask({ account_id: 'account-1', scopes });
+      expect([refused.status, (await errorOf(refused)).param]).toEqual([400, 'scopes']);
+    }
+    for (const scopes of [['chat'], ['invitation']]) expect((await ask({ scopes })).status).toBe(400);
+    const { key } = await invite();
+    expect(key.scopes).toEqual(['speech', 'transcription', 'chat']);
+    await parley.admin(`/keys/${key.id}/revoke`, {});
+  });
+
   it('makes the admin key of an operator, with no more than its maker has', async () => {
     const made = await invite({ scopes: ['accounts:read', 'usage:read'] });
     const session = (await (await accept(secretOf(made))).json()) as { secret: string };
