@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
 import { processEngine } from './process-engine.ts';
-import { engineOf, group, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { engineOf, group, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
 import { anthropicEngine, openaiEngine, remoteEngine } from './upstream-engine.ts';
 
 const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
@@ -11,14 +11,12 @@ const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
 
 export const localEngine = group({
   ...engineOf('local'),
-  threads: wholeNumber(1, 1_024)
-    .optional()
-    .describe('Threads of each program. Default: one less than the machine has cores, at least 1.'),
-  promptCache: yesOrNo
-    .default(false)
-    .describe(
-      'Whether chat models keep earlier prompts. The answers then show one account how much of its prompt another has sent before.',
-    ),
+  threads: optional(wholeNumber(1, 1_024)).describe(
+    'Threads of each program. Default: one less than the machine has cores, at least 1.',
+  ),
+  promptCache: yesOrNo(false).describe(
+    'Whether chat models keep earlier prompts. The answers then show one account how much of its prompt another has sent before.',
+  ),
   arguments: z
     .array(text(/^[^\0]*$/, 'a text (in quotes if it is a number)'), { error: argumentsAllowed })
     .default([])
@@ -28,9 +26,9 @@ export const localEngine = group({
   stopMs,
   memoryBytesMax,
   group: sharedGroup,
-  callsMax: wholeNumber(1, 1_024)
-    .default(2)
-    .describe('Concurrent calls of each program. A chat model needs memory for the context of each.'),
+  callsMax: wholeNumber(1, 1_024, 2).describe(
+    'Concurrent calls of each program. A chat model needs memory for the context of each.',
+  ),
   callQueueMax,
   firstByteMs,
   totalMs,
@@ -60,12 +58,12 @@ const builtinEngine = group({
     .describe(
       'Threads that recognise speech, each with up to 250 MB while it runs and half a minute longer (100 MB with pocketsphinx). Default: the number of cores.',
     ),
-  speechQueueMax: wholeNumber(0, 100_000)
-    .default(64)
-    .describe('Speech requests that may wait for a thread. Further ones get 503 overloaded.'),
-  transcriptionQueueMax: wholeNumber(0, 100_000)
-    .default(32)
-    .describe('Transcriptions that may wait for a thread. Further ones get 503 overloaded.'),
+  speechQueueMax: wholeNumber(0, 100_000, 64).describe(
+    'Speech requests that may wait for a thread. Further ones get 503 overloaded.',
+  ),
+  transcriptionQueueMax: wholeNumber(0, 100_000, 32).describe(
+    'Transcriptions that may wait for a thread. Further ones get 503 overloaded.',
+  ),
 }).describe(
   'The engine inside Parley: flite speech, transcription by Moonshine or pocketsphinx, and an ELIZA chat. It needs no network.',
 );

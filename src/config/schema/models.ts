@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fallbackReasons, modelTypes } from '../../core/entities/model.ts';
 import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
-import { group, oneOf, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { group, oneOf, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
 /** One credit per token, which keeps every cost far inside the range of an amount. */
 const priceMax = parseCredits('1000000');
@@ -32,16 +32,12 @@ export function isAmount(path: readonly (string | number)[]): boolean {
 const price = group({
   input: amount.describe('Credits per million tokens of the prompt, with at most 9 decimals.'),
   output: amount.describe('Credits per million tokens of the completion, with at most 9 decimals.'),
-  cachedInput: amount
-    .optional()
-    .describe(
-      'Credits per million tokens of the prompt that the upstream reads from its cache and reports. Default: `input`.',
-    ),
-  cacheWrite: amount
-    .optional()
-    .describe(
-      'Credits per million tokens of the prompt that the upstream writes to its cache and reports. Default: `input`.',
-    ),
+  cachedInput: optional(amount).describe(
+    'Credits per million tokens of the prompt that the upstream reads from its cache and reports. Default: `input`.',
+  ),
+  cacheWrite: optional(amount).describe(
+    'Credits per million tokens of the prompt that the upstream writes to its cache and reports. Default: `input`.',
+  ),
 })
   .transform(
     ({ input, output, cachedInput, cacheWrite }): Price => ({
@@ -73,33 +69,27 @@ const common = {
     .describe(
       'The name of an engine, or a list of engines that serve the same model, such as [gpu-a, gpu-b]. If one is unavailable and cannot have begun the request, the next one is tried.',
     ),
-  model: name
-    .optional()
-    .describe(
-      'For an engine of the kind local: the model that it runs, as `parley models list` names it. Default: `id`.',
-    ),
-  balance: oneOf(['in-order', 'sticky'])
-    .optional()
-    .describe(
-      'Which of several engines is tried first: always the first one (in-order), or the one of the account, which finds earlier prompts in its cache, unless it works on more than its share of the requests (sticky). Default: in-order.',
-    ),
+  model: optional(name).describe(
+    'For an engine of the kind local: the model that it runs, as `parley models list` names it. Default: `id`.',
+  ),
+  balance: optional(oneOf(['in-order', 'sticky'])).describe(
+    'Which of several engines is tried first: always the first one (in-order), or the one of the account, which finds earlier prompts in its cache, unless it works on more than its share of the requests (sticky). Default: in-order.',
+  ),
   created: z.iso
     .date({ error: 'a date such as 2026-01-31' })
     .optional()
     .describe('The creation date (UTC) in the catalog. Default: when the server starts.'),
   ownedBy: words.default('parley').describe('The owner in the catalog.'),
-  disabled: yesOrNo.optional().describe('Whether nobody can call the model for now. Default: false.'),
-  description: words.optional().describe('A description for the catalog. Default: none.'),
+  disabled: optional(yesOrNo()).describe('Whether nobody can call the model for now. Default: false.'),
+  description: optional(words).describe('A description for the catalog. Default: none.'),
 };
 
 const speechModel = group({
   type: z.literal('speech').describe('The type of model: speech, transcription or chat.'),
   ...common,
-  defaultVoice: name
-    .optional()
-    .describe(
-      'The voice for requests that name none. Default: the first of `voices`, else the default of the engine.',
-    ),
+  defaultVoice: optional(name).describe(
+    'The voice for requests that name none. Default: the first of `voices`, else the default of the engine.',
+  ),
   voices: z
     .record(name, name, { error: voicesAllowed })
     .refine((voices) => Object.keys(voices).length > 0, { error: voicesAllowed })
@@ -117,11 +107,9 @@ const speechModel = group({
 const transcriptionModel = group({
   type: z.literal('transcription').describe('The type of model: speech, transcription or chat.'),
   ...common,
-  liveOnly: yesOrNo
-    .optional()
-    .describe(
-      'Whether it serves only live sessions, in place of the active model, which then serves uploads. GET /models does not list it. Default: false.',
-    ),
+  liveOnly: optional(yesOrNo()).describe(
+    'Whether it serves only live sessions, in place of the active model, which then serves uploads. GET /models does not list it. Default: false.',
+  ),
 }).describe(
   'The active transcription model. It serves every transcription, whatever `model` a client sends. It costs fair-use units, never credits.',
 );
@@ -130,16 +118,12 @@ const chatModel = group({
   type: z.literal('chat').describe('The type of model: speech, transcription or chat.'),
   ...common,
   price,
-  thinking: oneOf(['effort', 'parameter', 'none'])
-    .optional()
-    .describe(
-      'How requests for thinking in POST /messages reach the model: the effort as `reasoning_effort` (effort), that and `thinking` as it is, for upstreams with that parameter (parameter), or not at all, for models that refuse both (none). Default: parameter for engines of the kind anthropic, else effort.',
-    ),
-  systemMessages: oneOf(['as-sent', 'one-first'])
-    .optional()
-    .describe(
-      'How system and developer messages reach the model: in the number and order in which they are sent (as-sent), or joined into one at the beginning (one-first), for servers that refuse others, as DeepSeek and many chat templates of vLLM do. Default: one-first for POST /responses and POST /messages, as-sent for POST /chat/completions. `developer` becomes `system` unless the server is OpenAI, Azure or another Parley.',
-    ),
+  thinking: optional(oneOf(['effort', 'parameter', 'none'])).describe(
+    'How requests for thinking in POST /messages reach the model: the effort as `reasoning_effort` (effort), that and `thinking` as it is, for upstreams with that parameter (parameter), or not at all, for models that refuse both (none). Default: parameter for engines of the kind anthropic, else effort.',
+  ),
+  systemMessages: optional(oneOf(['as-sent', 'one-first'])).describe(
+    'How system and developer messages reach the model: in the number and order in which they are sent (as-sent), or joined into one at the beginning (one-first), for servers that refuse others, as DeepSeek and many chat templates of vLLM do. Default: one-first for POST /responses and POST /messages, as-sent for POST /chat/completions. `developer` becomes `system` unless the server is OpenAI, Azure or another Parley.',
+  ),
   fallback: z
     .array(name, { error: fallbackAllowed })
     .min(1, { error: fallbackAllowed })
@@ -154,24 +138,18 @@ const chatModel = group({
     .describe(
       'The failures after which the models of `fallback` are tried: no connection, or one that closes without an answer (connect); no answer in time (timeout); these statuses of the upstream (429, 5xx, 402); a prompt that is too long for the model (context). After timeout and 5xx the upstream may have run, and charge you for it. Default: [connect, 429, 402].',
     ),
-  fallbackPrice: oneOf(['answering', 'first'])
-    .optional()
-    .describe(
-      'The price that the client pays if a model of `fallback` answers: that of the model that answers (answering), or that of this model (first). Default: answering.',
-    ),
-  contextTokens: wholeNumber(1, 10_000_000)
-    .optional()
-    .describe(
-      'Tokens of prompt and completion together. Default: for an openai or remote engine, what its server reports of the model (vLLM, llama.cpp, Ollama and Parley do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
-    ),
-  outputTokensMax: wholeNumber(1, 10_000_000)
-    .optional()
-    .describe('Tokens of one completion, at most `contextTokens`. Default: `contextTokens`.'),
-  imageTokens: wholeNumber(1, 10_000_000)
-    .optional()
-    .describe(
-      'Tokens that are held for an image of unknown size (one behind a URL, or in another format than PNG, JPEG and WebP), and at least held for any other, whose size tells how many it may have. Default: 16384 for those of unknown size.',
-    ),
+  fallbackPrice: optional(oneOf(['answering', 'first'])).describe(
+    'The price that the client pays if a model of `fallback` answers: that of the model that answers (answering), or that of this model (first). Default: answering.',
+  ),
+  contextTokens: optional(wholeNumber(1, 10_000_000)).describe(
+    'Tokens of prompt and completion together. Default: for an openai or remote engine, what its server reports of the model (vLLM, llama.cpp, Ollama and Parley do; without it the model is unavailable); for other engines, 4096, or less if a local model has less.',
+  ),
+  outputTokensMax: optional(wholeNumber(1, 10_000_000)).describe(
+    'Tokens of one completion, at most `contextTokens`. Default: `contextTokens`.',
+  ),
+  imageTokens: optional(wholeNumber(1, 10_000_000)).describe(
+    'Tokens that are held for an image of unknown size (one behind a URL, or in another format than PNG, JPEG and WebP), and at least held for any other, whose size tells how many it may have. Default: 16384 for those of unknown size.',
+  ),
 }).describe('A chat model. It costs prepaid credits.');
 
 const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, chatModel], {

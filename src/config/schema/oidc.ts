@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isOfAccount, roles } from '../../core/access/people.ts';
 import { isSafeUrl } from '../../core/entities/identity-provider.ts';
-import { group, oneOf, path, text } from './setting-types.ts';
+import { group, oneOf, optional, path, text } from './setting-types.ts';
 
 const words = (allowed: string) => text(/^.{0,1000}\S.{0,1000}$/, allowed);
 const issuerAllowed = 'a URL that begins with https://, or with http:// for a provider on this machine';
@@ -18,9 +18,9 @@ const rule = group({
   role: oneOf(roles).describe(
     'The rights: holder uses an account, manager also manages its keys, operator may do everything, and readOnlyOperator sees accounts, ledgers and usage.',
   ),
-  account: words('the name or id of an account')
-    .optional()
-    .describe('The account of a holder or manager, by name or id. Operators have none.'),
+  account: optional(words('the name or id of an account')).describe(
+    'The account of a holder or manager, by name or id. Operators have none.',
+  ),
 })
   .refine(({ role, account }) => (account !== undefined) === isOfAccount(role), {
     path: ['account'],
@@ -37,9 +37,9 @@ export const oidc = group({
     .refine(isSafeUrl, { error: issuerAllowed })
     .describe('The issuer: the URL before /.well-known/openid-configuration.'),
   clientId: words('the id of this client').describe('The id of this client at the provider.'),
-  clientSecretFile: path()
-    .optional()
-    .describe('A file with the secret of this client. Default: the client is public and has none.'),
+  clientSecretFile: optional(path()).describe(
+    'A file with the secret of this client. Default: the client is public and has none.',
+  ),
   scopes: z
     .array(scope, { error: 'a list of scopes' })
     .refine((names) => names.includes('openid'), { error: 'a list of scopes with openid' })

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineOf, group, text, wholeNumber } from './setting-types.ts';
+import { engineOf, group, optional, text, wholeNumber } from './setting-types.ts';
 import { modelNames, openaiEngine } from './upstream-engine.ts';
 
 const day = 86_400_000;
@@ -29,26 +29,26 @@ export const processEngine = group({
   healthPath: text(/^\/[^\s#]*$/, 'a path such as /health')
     .default('/health')
     .describe('The path that answers 200 once the program takes requests.'),
-  startMs: wholeNumber(100, day)
-    .default(120_000)
-    .describe('How long it may take until it is ready. Then it is killed.'),
-  idleMs: wholeNumber(0, day)
-    .default(300_000)
-    .describe('How long after the end of its last request it is ended. 0: never.'),
-  stopMs: wholeNumber(0, 600_000)
-    .default(5_000)
-    .describe('How long it may take to end when it is asked to. Then it is killed.'),
+  startMs: wholeNumber(100, day, 120_000).describe(
+    'How long it may take until it is ready. Then it is killed.',
+  ),
+  idleMs: wholeNumber(0, day, 300_000).describe(
+    'How long after the end of its last request it is ended. 0: never.',
+  ),
+  stopMs: wholeNumber(0, 600_000, 5_000).describe(
+    'How long it may take to end when it is asked to. Then it is killed.',
+  ),
   memoryBytes: wholeNumber(mebibyte, 1_048_576 * mebibyte).describe(
     'Memory that it needs, in bytes. It counts this much, or as much as is measured, against `programs.memoryBytesMax`.',
   ),
-  memoryBytesMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
-    .optional()
-    .describe('Memory beyond which it is killed, in bytes. Default: no limit.'),
-  group: text(/^[a-z][a-z0-9-]{0,63}$/, 'at most 64 lower-case letters, digits and hyphens')
-    .optional()
-    .describe(
-      'Only one program of a group runs at a time, such as of those that share a graphics card. Default: none.',
-    ),
+  memoryBytesMax: optional(wholeNumber(mebibyte, 1_048_576 * mebibyte)).describe(
+    'Memory beyond which it is killed, in bytes. Default: no limit.',
+  ),
+  group: optional(
+    text(/^[a-z][a-z0-9-]{0,63}$/, 'at most 64 lower-case letters, digits and hyphens'),
+  ).describe(
+    'Only one program of a group runs at a time, such as of those that share a graphics card. Default: none.',
+  ),
   models: modelNames,
   callsMax: callsMax.unwrap().default(8).describe('Concurrent calls, each on its own connection.'),
   callQueueMax: callQueueMax
@@ -57,9 +57,9 @@ export const processEngine = group({
     .describe(
       'Further requests that may wait, also while the program is being started. Others get 503 overloaded.',
     ),
-  firstByteMs: wholeNumber(10, day)
-    .default(600_000)
-    .describe('How long the first byte of a response may take once it runs.'),
+  firstByteMs: wholeNumber(10, day, 600_000).describe(
+    'How long the first byte of a response may take once it runs.',
+  ),
   totalMs,
   keepAliveMs,
   transcriptionFormat,

@@ -5,12 +5,26 @@
 import * as z from 'zod';
 import { readNetwork } from '../../core/values/addresses.ts';
 
-export function wholeNumber(min: number, max: number) {
-  const error = `a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
+export const { optional } = z;
+
+type Defaulted<T extends z.ZodType, D> = [D] extends [undefined] ? T : z.ZodDefault<T>;
+
+function defaulted<T extends z.ZodType, D>(type: T, value: D): Defaulted<T, D> {
+  return (value === undefined ? type : type.default(value as never)) as Defaulted<T, D>;
 }
 
-export const yesOrNo = z.boolean({ error: 'true or false' });
+export function wholeNumber<D extends number | undefined = undefined>(
+  min: number,
+  max: number,
+  byDefault?: D,
+) {
+  const error = `a whole number from ${min} to ${max}`;
+  return defaulted(z.int({ error }).min(min, { error }).max(max, { error }), byDefault as D);
+}
+
+export function yesOrNo<D extends boolean | undefined = undefined>(byDefault?: D) {
+  return defaulted(z.boolean({ error: 'true or false' }), byDefault as D);
+}
 
 /** A text that matches a pattern. `allowed` describes the pattern in words. */
 export function text(pattern: RegExp, allowed: string) {
@@ -29,8 +43,11 @@ export const network = z
   .string({ error: networkAllowed })
   .refine((text) => readNetwork(text) !== undefined, { error: networkAllowed });
 
-export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
-  return z.enum(words, { error: `one of ${words.join(', ')}` });
+export function oneOf<
+  const Words extends readonly [string, ...string[]],
+  D extends Words[number] | undefined = undefined,
+>(words: Words, byDefault?: D) {
+  return defaulted(z.enum(words, { error: `one of ${words.join(', ')}` }), byDefault as D);
 }
 
 /** A map of settings with fixed names. Refuses any other name. */
@@ -41,16 +58,21 @@ export function group<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   });
 }
 
+/** A group of which every setting has a default. */
+export function section<Shape extends z.core.$ZodLooseShape>(words: string, shape: Shape) {
+  return group(shape)
+    .prefault({} as never)
+    .describe(words);
+}
+
 /** The settings that an engine of every kind has. */
 export function engineOf<Kind extends string>(kind: Kind) {
   return {
     kind: z
       .literal(kind)
       .describe('The kind of engine: anthropic, builtin, local, openai, process or remote.'),
-    disabled: yesOrNo
-      .optional()
-      .describe(
-        'Whether the engine serves nothing for now. Models with another engine use that. Default: false.',
-      ),
+    disabled: optional(yesOrNo()).describe(
+      'Whether the engine serves nothing for now. Models with another engine use that. Default: false.',
+    ),
   };
 }

@@ -1,7 +1,7 @@
 /** Settings of all engines that call another server. */
 import * as z from 'zod';
 import { ownMembers } from '../../core/chat/output-limit.ts';
-import { engineOf, group, oneOf, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { engineOf, group, oneOf, optional, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
 const name = text(/\S/, 'a name');
 
@@ -19,12 +19,12 @@ export const httpUrl = text(
 
 /** The configuration says where a key is, never the key itself. */
 export const apiKeySettings = {
-  apiKeyEnv: text(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable')
-    .optional()
-    .describe('The environment variable that holds its API key. Default: no key.'),
-  apiKeyFile: path('the path of a file')
-    .optional()
-    .describe('A file that holds its API key and nothing else. Default: no key.'),
+  apiKeyEnv: optional(text(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable')).describe(
+    'The environment variable that holds its API key. Default: no key.',
+  ),
+  apiKeyFile: optional(path('the path of a file')).describe(
+    'A file that holds its API key and nothing else. Default: no key.',
+  ),
 };
 
 const day = 86_400_000;
@@ -87,74 +87,56 @@ export const openaiEngine = group({
     .describe(
       'Headers to add to every request: {X-Team: edge}. Secrets belong in `apiKeyEnv` or `apiKeyFile`.',
     ),
-  connectMs: wholeNumber(10, day).default(5_000).describe('How long connecting may take.'),
-  firstByteMs: wholeNumber(10, day)
-    .default(60_000)
-    .describe(
-      'How long the first byte of a response may take. A chat response that is not streamed has its first byte at its end.',
-    ),
-  idleMs: wholeNumber(10, day).default(60_000).describe('How long a response may pause once it has begun.'),
-  totalMs: wholeNumber(10, day).default(600_000).describe('How long a call may take in total.'),
-  callsMax: wholeNumber(1, 10_000)
-    .default(128)
-    .describe('Concurrent calls, each on its own connection. Connections are reused.'),
-  callQueueMax: wholeNumber(0, 100_000)
-    .default(256)
-    .describe('Requests that may wait for a call to end. Further ones get 503 overloaded.'),
-  keepAliveMs: wholeNumber(1, 3_600_000)
-    .default(4_000)
-    .describe(
-      'How long an idle connection is kept for the next call, unless the server names a time. It must be shorter than the idle timeout of the server.',
-    ),
-  retriesMax: wholeNumber(0, 10)
-    .default(2)
-    .describe('Retries of a call that cannot have run: the connection failed before the request was sent.'),
+  connectMs: wholeNumber(10, day, 5_000).describe('How long connecting may take.'),
+  firstByteMs: wholeNumber(10, day, 60_000).describe(
+    'How long the first byte of a response may take. A chat response that is not streamed has its first byte at its end.',
+  ),
+  idleMs: wholeNumber(10, day, 60_000).describe('How long a response may pause once it has begun.'),
+  totalMs: wholeNumber(10, day, 600_000).describe('How long a call may take in total.'),
+  callsMax: wholeNumber(1, 10_000, 128).describe(
+    'Concurrent calls, each on its own connection. Connections are reused.',
+  ),
+  callQueueMax: wholeNumber(0, 100_000, 256).describe(
+    'Requests that may wait for a call to end. Further ones get 503 overloaded.',
+  ),
+  keepAliveMs: wholeNumber(1, 3_600_000, 4_000).describe(
+    'How long an idle connection is kept for the next call, unless the server names a time. It must be shorter than the idle timeout of the server.',
+  ),
+  retriesMax: wholeNumber(0, 10, 2).describe(
+    'Retries of a call that cannot have run: the connection failed before the request was sent.',
+  ),
   retryStatuses: z
     .array(retryStatus, { error: 'a list of 429 and 503' })
     .default([])
     .describe(
       'Statuses, of 429 and 503, after which the call is retried and the next engine of a model is tried. Default: none, the client gets them with their Retry-After.',
     ),
-  breakerFailures: wholeNumber(1, 1_000)
-    .default(5)
-    .describe(
-      'After this many connection failures in a row, requests fail at once for `breakerOpenMs`. A response of any status is not a failure.',
-    ),
-  breakerOpenMs: wholeNumber(100, 3_600_000)
-    .default(10_000)
-    .describe('How long requests fail at once. Then one request tries the server again.'),
-  transcriptionFormat: oneOf(['verbose_json', 'json', 'diarized_json'])
-    .default('verbose_json')
-    .describe(
-      'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`. `diarized_json` is for models that identify speakers, such as gpt-4o-transcribe-diarize.',
-    ),
-  realtime: yesOrNo
-    .default(false)
-    .describe(
-      "Whether its `/realtime` speaks OpenAI's Realtime protocol for transcription. Live speech is then relayed while it is spoken; otherwise each turn is uploaded as a file when it ends.",
-    ),
-  realtimeFormat: oneOf(['pcm', 'pcmu', 'pcma'])
-    .default('pcm')
-    .describe(
-      'The audio of that protocol: 16-bit PCM at 24 kHz (pcm), or G.711 at 8 kHz, mu-law (pcmu) or A-law (pcma).',
-    ),
-  outputLimit: oneOf(['max_tokens', 'max_completion_tokens', 'both'])
-    .optional()
-    .describe(
-      'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens; a server that refuses it is asked again under the other name.',
-    ),
-  eventCharactersMax: wholeNumber(1_024, 1_073_741_824)
-    .default(33_554_432)
-    .describe(
-      'The longest event of a streamed chat answer, such as one with an image. A longer one ends the stream with an error.',
-    ),
+  breakerFailures: wholeNumber(1, 1_000, 5).describe(
+    'After this many connection failures in a row, requests fail at once for `breakerOpenMs`. A response of any status is not a failure.',
+  ),
+  breakerOpenMs: wholeNumber(100, 3_600_000, 10_000).describe(
+    'How long requests fail at once. Then one request tries the server again.',
+  ),
+  transcriptionFormat: oneOf(['verbose_json', 'json', 'diarized_json'], 'verbose_json').describe(
+    'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`. `diarized_json` is for models that identify speakers, such as gpt-4o-transcribe-diarize.',
+  ),
+  realtime: yesOrNo(false).describe(
+    "Whether its `/realtime` speaks OpenAI's Realtime protocol for transcription. Live speech is then relayed while it is spoken; otherwise each turn is uploaded as a file when it ends.",
+  ),
+  realtimeFormat: oneOf(['pcm', 'pcmu', 'pcma'], 'pcm').describe(
+    'The audio of that protocol: 16-bit PCM at 24 kHz (pcm), or G.711 at 8 kHz, mu-law (pcmu) or A-law (pcma).',
+  ),
+  outputLimit: optional(oneOf(['max_tokens', 'max_completion_tokens', 'both'])).describe(
+    'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens; a server that refuses it is asked again under the other name.',
+  ),
+  eventCharactersMax: wholeNumber(1_024, 1_073_741_824, 33_554_432).describe(
+    'The longest event of a streamed chat answer, such as one with an image. A longer one ends the stream with an error.',
+  ),
   parameters: parameters.describe('What you change in its chat requests.'),
   voices: voiceLanguages.describe(
     'Its voices, each with its language: {af_heart: en-US}. Default: the voices that the server lists.',
   ),
-  voicesEveryMs: wholeNumber(1_000, day)
-    .default(300_000)
-    .describe('How often its list of voices is read again.'),
+  voicesEveryMs: wholeNumber(1_000, day, 300_000).describe('How often its list of voices is read again.'),
 }).describe(
   'Any server with the OpenAI API: hosted, vLLM, Ollama, llama.cpp, speaches, Kokoro-FastAPI, LocalAI and others. Times (…Ms) are in milliseconds.',
 );
@@ -194,11 +176,9 @@ export const remoteEngine = group({
     .removeDefault()
     .optional()
     .describe(String(shape.transcriptionFormat.description)),
-  repeatLostCalls: yesOrNo
-    .default(true)
-    .describe(
-      'Whether a call whose connection is lost before the answer begins is made once more. The other Parley may charge its key for both; clients pay once.',
-    ),
+  repeatLostCalls: yesOrNo(true).describe(
+    'Whether a call whose connection is lost before the answer begins is made once more. The other Parley may charge its key for both; clients pay once.',
+  ),
 }).describe(
   'Another Parley, over the OpenAI API: it serves models that this one has not, or shares the work. Errors about the request of the client keep their codes. Times (…Ms) are in milliseconds.',
 );
