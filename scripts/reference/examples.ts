@@ -79,7 +79,6 @@ const values: Readonly<Record<string, JsonValue>> = {
   'CreateInvitationRequest.name': 'Ada',
   'CreateInvitationRequest.console_url': 'https://parley.example.com',
   'CreateInvitationResponse.url': 'https://parley.example.com/console/invitation#pi_…',
-  'UsageTotal.account_id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
   'UsageTotal.month': '2026-11',
   'GetServerStateResponse.version': '0.1.0',
   'EngineState.name': 'builtin',
@@ -236,6 +235,7 @@ const leftOut: ReadonlySet<string> = new Set([
     (name) => `UsageRecord.${name}`,
   ),
   'Model.price',
+  'UsageTotal.account_id',
 ]);
 
 /** @returns undefined if the field has no example and may be left out */

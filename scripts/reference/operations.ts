@@ -50,7 +50,7 @@ export function restOperation(method: DescMethod, components: Components, regist
   const facts = factsOf(method, kind);
   const parameters = [
     ...fields.filter(({ name }) => inPath.has(name)).map((field) => parameter(components, field, 'path')),
-    ...(facts.hasBody ? [] : others.map((field) => parameter(components, field, 'query'))),
+    ...(facts.hasBody ? [] : others.map((field) => parameter(components, field, 'query', form))),
     ...(idempotent.has(kind) ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
   ];
   const body = facts.hasBody
@@ -159,8 +159,13 @@ function titleOf(method: DescMethod): JsonObject {
   return { summary: first.slice(0, -1), ...(rest !== '' && { description: rest }) };
 }
 
-function parameter(components: Components, field: DescField, place: 'path' | 'query'): JsonObject {
-  const schema = components.value(field, 'request');
+function parameter(
+  components: Components,
+  field: DescField,
+  place: 'path' | 'query',
+  { parameters: own = {} }: RestForm = {},
+): JsonObject {
+  const schema = { ...components.value(field, 'request'), ...own[field.name] };
   const description = commentOf(field);
   const example = fieldExample(field);
   return {

@@ -5,7 +5,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
 import { audioFormats, contentType } from '../../src/core/entities/engine.ts';
-import type { Operation } from '../../src/core/entities/usage.ts';
+import { type Operation, ownDimensions } from '../../src/core/entities/usage.ts';
 import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { ref, text } from './rest-schemas.ts';
 
@@ -15,6 +15,8 @@ export interface RestForm {
   readonly title?: { readonly summary: string; readonly description: string };
   /** Codes that the comments of the schema do not name. */
   readonly codes?: readonly ErrorCode[];
+  /** Keywords of its parameters that other RPCs with the same request do not have. */
+  readonly parameters?: Readonly<Record<string, JsonObject>>;
   /** Replaces the JSON of the request message. */
   readonly requestBody?: JsonObject;
   /** Replaces the JSON of the response message: an OpenAPI `content`. */
@@ -107,6 +109,9 @@ const audio = Object.fromEntries(audioFormats.map((format) => [contentType(forma
 
 /** REST forms by the full name of the RPC. */
 export const restForms: Readonly<Record<string, RestForm>> = {
+  'parley.account.v1.AccountService.GetUsageTotals': {
+    parameters: { group_by: { items: { type: 'string', enum: [...ownDimensions] } } },
+  },
   'parley.speech.v1.SpeechService.SynthesizeSpeech': {
     title: {
       summary: 'Synthesises speech',

@@ -4,7 +4,7 @@ import { AccountService } from '../../gen/parley/account/v1/account_service_pb.t
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import type { ErrorCode } from '../../src/core/values/errors.ts';
-import { type Case, type CaseRequest, calling, ended, ok } from './case.ts';
+import { type Case, type CaseRequest, calling, ended, ok, type Subject } from './case.ts';
 
 const { listModels, getModel, listSpeechModels, listVoices } = CatalogService.method;
 const { getAccount, listUsageRecords, getUsageTotals, listLedgerEntries, getStatement } =
@@ -138,7 +138,33 @@ function refused(
 
 const monthsAgo = timestampFromDate(new Date(Date.UTC(2020, 0, 1)));
 
+const thisMonth = new Date().toISOString().slice(0, 7);
+
+/** Calls of a holder that name an account. */
+const aboutAccount = (
+  what: string,
+  of: (subject: Subject) => { accountId: string },
+): { readonly what: string; readonly request: CaseRequest }[] => [
+  { what: `the account, ${what}`, request: calling(getAccount, of) },
+  { what: `the usage records, ${what}`, request: calling(listUsageRecords, of) },
+  {
+    what: `the totals of the usage, ${what}`,
+    request: calling(getUsageTotals, (subject) => ({ ...of(subject), endTime: monthsAgo })),
+  },
+  { what: `the ledger, ${what}`, request: calling(listLedgerEntries, of) },
+  {
+    what: `a statement, ${what}`,
+    request: calling(getStatement, (subject) => ({ ...of(subject), month: thisMonth })),
+  },
+];
+
 const account: Case[] = [
+  ...aboutAccount('by a key that names its own account', ({ accountName }) => ({
+    accountId: accountName,
+  })).map((row) => ({ ...row, records: looked('account') })),
+  ...aboutAccount('by a key of another account', () => ({ accountId: 'acc_none' })).map(({ what, request }) =>
+    refused('account', what, request, 'not_found', 'account_id'),
+  ),
   {
     what: 'the account',
     request: calling(getAccount, {}),
@@ -256,7 +282,7 @@ const account: Case[] = [
   },
   {
     what: 'a statement',
-    request: calling(getStatement, { month: new Date().toISOString().slice(0, 7) }),
+    request: calling(getStatement, { month: thisMonth }),
     answer: [{ statement: { opening: '0', closing: '10', lines: [{ kind: 'load', amount: '10' }] } }],
     records: looked('account'),
   },

@@ -1,7 +1,6 @@
 /** Reads the usage of this session's account or, for an operator, of all accounts. */
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
-import type { UsageTotal as OwnTotal, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { UsageRecord, UsageTotal } from '../../../gen/parley/account/v1/account_pb.ts';
 import { account, admin } from '../api.ts';
 import { dayMs } from '../format.tsx';
 import type { PageOf } from '../paged.tsx';
@@ -10,7 +9,7 @@ import type { SignedIn } from '../session.ts';
 /** The operations that work for a client. Others are look-ups, such as those of this console. */
 export const served = ['chat', 'speech', 'transcription'] as const;
 
-export type Total = Omit<OwnTotal | AnyTotal, '$typeName'> & { readonly accountId?: string | undefined };
+export type Total = Omit<UsageTotal, '$typeName'>;
 
 export interface RecordFilter {
   readonly startTime?: Timestamp;
@@ -50,6 +49,14 @@ interface TotalsRequest {
   readonly top?: { readonly top: number; readonly topBy: string };
 }
 
+function clientOf(kind: Kind) {
+  return kind === 'account' ? account : admin;
+}
+
+function accountOf(kind: Kind, accountId: string) {
+  return kind === 'admin' && accountId !== '' ? { accountId } : {};
+}
+
 export async function readTotals(
   kind: Kind,
   request: TotalsRequest,
@@ -58,9 +65,7 @@ export async function readTotals(
   const { from, until, groupBy, accountId = '', keyId = '', top } = request;
   const times = { startTime: timestampFromDate(from), ...(until && { endTime: timestampFromDate(until) }) };
   const sent = { ...times, groupBy, ...(keyId !== '' && { keyId }), ...top };
-  if (kind === 'account') return (await account.getUsageTotals(sent, { signal })).totals;
-  const one = accountId === '' ? {} : { accountId };
-  return (await admin.getUsageTotals({ ...sent, ...one }, { signal })).totals;
+  return (await clientOf(kind).getUsageTotals({ ...sent, ...accountOf(kind, accountId) }, { signal })).totals;
 }
 
 /**
@@ -85,12 +90,9 @@ export async function readRecords(
     ...(id !== '' && { id }),
     ...(page.token !== undefined && { pageToken: page.token }),
     pageSize: page.size,
+    ...accountOf(kind, accountId),
   };
-  const one = kind === 'admin' && accountId !== '' ? { accountId } : {};
-  const list = (wanted: object) =>
-    kind === 'account'
-      ? account.listUsageRecords({ ...request, ...wanted }, { signal })
-      : admin.listUsageRecords({ ...request, ...one, ...wanted }, { signal });
+  const list = (wanted: object) => clientOf(kind).listUsageRecords({ ...request, ...wanted }, { signal });
   // The server refuses texts that cannot be an id.
   if (id !== '' && !/^req_[0-9a-f]{32}$/.test(id)) return { items: [], next: undefined };
   if (id !== '') return { items: (await list({})).records, next: undefined };

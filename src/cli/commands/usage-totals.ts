@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { UsageTotal } from '../../../gen/parley/account/v1/account_pb.ts';
 import { topMeasures, totalDimensions } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/json.ts';
 import { type Column, table } from '../terminal/table.ts';

@@ -15,7 +15,7 @@ export interface AccountOfCallDeps {
   readonly accessClock: Clock;
 }
 
-/** Requests by keys do not have this field. */
+/** A key of an account may leave it out, or name its own. */
 export type AccountRequest = Message & { readonly accountId?: string | undefined };
 
 export interface AccountToChange {
@@ -27,12 +27,12 @@ export interface AccountToChange {
 /** For reading, also of a deleted account. @throws `not_found` */
 export async function accountToRead(
   { store }: AccountOfCallDeps,
-  { accountId = '' }: AccountRequest,
+  { accountId }: AccountRequest,
   call: AnyCall,
 ): Promise<Account> {
-  const idOrName = 'caller' in call ? call.caller.account.id : accountId;
+  const idOrName = 'caller' in call ? call.caller.account.id : (accountId ?? '');
   const account = await store.accounts.find(idOrName);
-  if (account !== undefined) return account;
+  if (account !== undefined) return ofCaller(account, accountId);
   throw new ParleyError('not_found', {
     message: `There is no such account: ${quote(idOrName)}. List the accounts to see their ids and names.`,
     param: 'account_id',
@@ -45,10 +45,26 @@ export async function accountToChange(
   request: AccountRequest,
   call: AnyCall,
 ): Promise<AccountToChange> {
-  if ('caller' in call) return ownKey(deps, call.caller);
+  if ('caller' in call) {
+    const found = await ownKey(deps, call.caller);
+    ofCaller(found.account, request.accountId);
+    return found;
+  }
   const account = await accountToRead(deps, request, call);
   if (account.deletedAtMs === undefined) return { account, own: undefined };
   throw new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
+}
+
+/**
+ * The account, if it is the one that was named. To a key, other accounts are as unknown as those that do not exist.
+ * @throws `not_found`
+ */
+function ofCaller(account: Account, named: string | undefined): Account {
+  if (named === undefined || named === account.id || named === account.name) return account;
+  throw new ParleyError('not_found', {
+    message: `The API key belongs to another account, \`${account.name}\`. Leave out the account, or use an admin key.`,
+    param: 'account_id',
+  });
 }
 
 /**

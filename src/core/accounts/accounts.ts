@@ -37,7 +37,7 @@ export function accountFunctions(deps: AccountsDeps) {
       return { accounts, ...nextPage(page), ...(totals && { totals: describeTotals(totals) }) };
     },
 
-    async getAccount(request: pb.GetAccountRequest | ownPb.GetAccountRequest, call: AnyCall) {
+    async getAccount(request: ownPb.GetAccountRequest, call: AnyCall) {
       return { account: await describeAccount(deps, await accountToRead(deps, request, call)) };
     },
 

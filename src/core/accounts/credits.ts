@@ -22,10 +22,7 @@ export function creditFunctions(deps: AccountsDeps) {
     adjustCredits: (request: pb.AdjustCreditsRequest, call: AdminCall) =>
       enter(deps, 'adjustment', request, call),
 
-    async listLedgerEntries(
-      request: pb.ListLedgerEntriesRequest | ownPb.ListLedgerEntriesRequest,
-      call: AnyCall,
-    ) {
+    async listLedgerEntries(request: ownPb.ListLedgerEntriesRequest, call: AnyCall) {
       const { id } = await accountToRead(deps, request, call);
       const page = await deps.store.ledger.list(id, readPage(request));
       return { entries: page.items.map(describeEntry), ...nextPage(page) };
@@ -71,7 +68,7 @@ async function enter(
 
 export function statementFunctions(deps: AccountsDeps) {
   return {
-    async getStatement(request: pb.GetStatementRequest | ownPb.GetStatementRequest, call: AnyCall) {
+    async getStatement(request: ownPb.GetStatementRequest, call: AnyCall) {
       const { id, name } = await accountToRead(deps, request, call);
       const nowMs = deps.accessClock.now();
       const period = readMonth(request.month, nowMs);

@@ -1,19 +1,21 @@
 /** Usage records and their totals, and the pruning of old ones. */
 import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
 import {
   EngineAttemptSchema,
+  type GetUsageTotalsRequest,
+  type ListUsageRecordsRequest,
   ReachedLimitSchema,
   type UsageRecord as UsageRecordMessage,
   UsageRecordSchema,
 } from '../../../gen/parley/account/v1/account_pb.ts';
-import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { PruneUsageRecordsRequest } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type AccountRequest, accountToRead, audit } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
 import { keptMs } from '../entities/idempotency.ts';
 import {
   operations,
+  ownDimensions,
   type PruneCut,
   type RecordFilter,
   recordDimensions,
@@ -39,15 +41,10 @@ import type { AccountsDeps } from './deps.ts';
 /** Maximum number of records that one call removes, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;
 
-const ownDimensions = totalDimensions.filter((dimension) => dimension !== 'account');
-
 export function usageFunctions(deps: AccountsDeps) {
   const { store, accessClock } = deps;
   return {
-    async listUsageRecords(
-      request: pb.ListUsageRecordsRequest | ownPb.ListUsageRecordsRequest,
-      call: AnyCall,
-    ) {
+    async listUsageRecords(request: ListUsageRecordsRequest, call: AnyCall) {
       const accountId = await filteredAccount(deps, request, call);
       const page = await store.usage.list(
         { ...readRecordFilter(request, accountId), signal: call.signal },
@@ -56,14 +53,14 @@ export function usageFunctions(deps: AccountsDeps) {
       return { records: page.items.map(describeRecord), ...nextPage(page) };
     },
 
-    async getUsageTotals(request: TotalsRequest, call: AnyCall) {
+    async getUsageTotals(request: GetUsageTotalsRequest, call: AnyCall) {
       const accountId = await filteredAccount(deps, request, call);
       const known = 'caller' in call ? ownDimensions : totalDimensions;
       const totals = await readTotals(store.usage, request, { accountId, signal: call.signal }, known);
       return { totals: totals.map(describeTotal) };
     },
 
-    async pruneUsageRecords(request: pb.PruneUsageRecordsRequest, call: AdminCall) {
+    async pruneUsageRecords(request: PruneUsageRecordsRequest, call: AdminCall) {
       const nowMs = accessClock.now();
       const recordsBeforeMs = timestampMs(required('before', request.before));
       if (recordsBeforeMs > nowMs) throw invalid('before', '`before` must not be in the future.');
@@ -95,10 +92,7 @@ function pruned(records: number, answers: number, complete: boolean) {
 }
 
 /** @param accountId undefined: all accounts. @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
-function readRecordFilter(
-  request: pb.ListUsageRecordsRequest | ownPb.ListUsageRecordsRequest,
-  accountId: AccountId | undefined,
-): RecordFilter {
+function readRecordFilter(request: ListUsageRecordsRequest, accountId: AccountId | undefined): RecordFilter {
   const { startTime, endTime, operation, model, state, id, keyId } = request;
   const { code, engine, httpStatus, endUser, tag } = request;
   readOneOf('operation', operation, operations);
@@ -164,8 +158,6 @@ const hoursMs = 2 * dayMs;
 /** The same of the other values that only records have. */
 const causesMs = 31 * dayMs;
 
-type TotalsRequest = pb.GetUsageTotalsRequest | ownPb.GetUsageTotalsRequest;
-
 /**
  * @param accountId undefined: all accounts
  * @param known the dimensions that the caller may group by
@@ -173,7 +165,7 @@ type TotalsRequest = pb.GetUsageTotalsRequest | ownPb.GetUsageTotalsRequest;
  */
 async function readTotals(
   store: UsageStore,
-  request: TotalsRequest,
+  request: GetUsageTotalsRequest,
   part: Pick<TotalsQuery, 'accountId' | 'signal'>,
   known: readonly TotalDimension[],
 ): Promise<readonly UsageTotal[]> {
@@ -204,7 +196,7 @@ function checkRange(groupBy: readonly TotalDimension[], rangeMs: number): void {
   }
 }
 
-function readTop({ top, topBy }: TotalsRequest, groupBy: readonly TotalDimension[]): Top | undefined {
+function readTop({ top, topBy }: GetUsageTotalsRequest, groupBy: readonly TotalDimension[]): Top | undefined {
   const by = readOneOf('top_by', topBy, topMeasures) ?? 'requests';
   if (top === undefined) return undefined;
   if (!isWithin(top, bounds.top)) throw invalid('top', `\`top\` must be from 1 to ${bounds.top.maximum}.`);

@@ -151,6 +151,9 @@ export const recordDimensions = ['hour', 'code', 'engine', 'http_status', 'end_u
 
 export type TotalDimension = (typeof totalDimensions)[number];
 
+/** Dimensions for a key of an account, whose requests are all of that account. */
+export const ownDimensions = totalDimensions.filter((dimension) => dimension !== 'account');
+
 export const topMeasures = [
   'requests',
   'cost',

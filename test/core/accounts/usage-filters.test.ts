@@ -166,7 +166,7 @@ describe('GET /usage and GET /admin/usage', () => {
 
   it('never give the holder records of another account, whatever the filter', async () => {
     const asked = await parley.call(`/usage?account_id=${accountId}`, bearer(otherKey));
-    expect(await errorOf(asked)).toMatchObject({ status: 400, param: 'account_id' });
+    expect(await errorOf(asked)).toMatchObject({ status: 404, param: 'account_id' });
     const { records } = await read('/usage', otherKey, {});
     const ids = new Set(made.filter((request) => request.key === key).map(({ id }) => id));
     expect(records.length).toBeGreaterThan(5);

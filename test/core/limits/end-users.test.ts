@@ -8,6 +8,7 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ListUsageRecordsRequestSchema } from '../../../gen/parley/account/v1/account_pb.ts';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { ChatCompletionParamsSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -192,7 +193,7 @@ describe('a record names', () => {
       },
     );
     const { records } = await parley.app.services.accounts.listUsageRecords(
-      create(pb.ListUsageRecordsRequestSchema, { id }),
+      create(ListUsageRecordsRequestSchema, { id }),
       cliCall,
     );
     expect(records).toMatchObject([{ endUser: 'ann', tags: ['a'] }]);
