@@ -75,13 +75,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await administer('/Coral/limits', { limits: { tokens_per_minute: 9000, budgets: { day: '3' } } });
       await bar(page).getByRole('button', { name: 'Limits' }).focus();
       await page.keyboard.press('Enter');
-      await dialogOf(page).getByLabel('Credits per day', { exact: true }).waitFor();
+      await dialogOf(page).getByLabel('Credits per day', { exact: true }).first().waitFor();
       await page.keyboard.press('Tab');
       await page.keyboard.type('20');
-      await dialogOf(page).getByLabel('Requests per minute').fill('60');
-      await dialogOf(page).getByLabel('Models').fill('eliza');
+      await dialogOf(page).getByLabel('Requests per minute').first().fill('60');
+      await dialogOf(page).getByLabel('Models').first().fill('eliza');
       expect(await violations(page)).toEqual([]);
-      await dialogOf(page).getByLabel('Requests per minute').press('Enter');
+      await dialogOf(page).getByLabel('Requests per minute').first().press('Enter');
       await dialogOf(page).getByText('2 of 2 accounts changed.').waitFor();
       await expect.poll(() => page.evaluate('document.activeElement.textContent')).toContain('2 of 2');
       expect(await violations(page)).toEqual([]);
@@ -112,13 +112,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await bar(page).getByRole('button', { name: 'Limits' }).click();
       const dialog = dialogOf(page);
       await dialog.getByRole('button', { name: 'Set the limits' }).click();
-      await dialog.getByRole('alert').getByText('Fill in at least one limit.').waitFor();
+      await dialog.getByRole('alert').getByText('Fill in or remove at least one limit.').waitFor();
       // A field that is wrong for all is refused once, at the field.
       await dialog.getByLabel('Credits per month').first().fill('many');
       await dialog.getByRole('button', { name: 'Set the limits' }).click();
       await dialog.getByRole('alert').getByText('"many" is not an amount of credits').waitFor();
       await dialog.getByLabel('Credits per month').first().fill('');
-      await dialog.getByLabel('Requests per minute').fill('90');
+      await dialog.getByLabel('Requests per minute').first().fill('90');
       await dialog.getByRole('button', { name: 'Set the limits' }).click();
       await dialog.getByText('3 of 5 accounts changed.').waitFor();
       const refused = await dialog.getByRole('listitem').allTextContents();
@@ -135,6 +135,32 @@ describe.skipIf(missingBrowser !== undefined)(
         expect((await read(name)).limits).toMatchObject({ requests_per_minute: 90 });
       }
       expect((await read('account-1')).limits).toBeUndefined();
+    });
+
+    it('lose the limits that are ticked, and keep the others', async () => {
+      const kept = { tokens_per_minute: 500, budgets: { month: '8' } };
+      const limits = { ...kept, requests_per_minute: 5, models: ['eliza'], per_end_user: { day: '1' } };
+      await administer('/Basalt/limits', { limits });
+      await administer('/account-1/limits', { limits: { models: ['eliza'] } });
+      const { page, complaints } = await open();
+      for (const name of ['Basalt', 'account-1']) await boxOf(page, name).check();
+      await bar(page).getByRole('button', { name: 'Limits' }).click();
+      const dialog = dialogOf(page);
+      await dialog.locator('summary', { hasText: 'Remove limits' }).click();
+      expect(await violations(page)).toEqual([]);
+      const removal = dialog.getByRole('group', { name: 'Remove from every account' });
+      for (const name of ['Requests per minute', 'Models', 'Credits of each end user per day'])
+        await removal.getByLabel(name).check();
+      await dialog.getByRole('spinbutton', { name: 'Requests per minute' }).fill('4');
+      await dialog.getByRole('button', { name: 'Set the limits' }).click();
+      await dialog.getByRole('alert').getByText('Requests per minute: fill it in or remove it').waitFor();
+      await dialog.getByRole('spinbutton', { name: 'Requests per minute' }).fill('');
+      await dialog.getByRole('button', { name: 'Set the limits' }).click();
+      await dialog.getByText('2 of 2 accounts changed.').waitFor();
+      await close(page);
+      expect((await read('Basalt')).limits).toEqual(kept);
+      expect((await read('account-1')).limits).toBeUndefined();
+      expect(complaints).toEqual([]);
     });
 
     it('get a plan that shortens none, on a phone', async () => {
@@ -176,7 +202,7 @@ describe.skipIf(missingBrowser !== undefined)(
       });
       await bar(page).getByRole('button', { name: 'Limits' }).click();
       const dialog = dialogOf(page);
-      await dialog.getByLabel('Concurrent requests').fill('4');
+      await dialog.getByLabel('Concurrent requests').first().fill('4');
       await dialog.getByRole('button', { name: 'Set the limits' }).click();
       await dialog.getByText('1 of 3 done').waitFor();
       expect(await dialog.getByRole('progressbar').getAttribute('value')).toBe('1');
@@ -201,7 +227,7 @@ describe.skipIf(missingBrowser !== undefined)(
       let calls = 0;
       await page.route('**/GetAccount', (route) => (++calls > 1 ? route.abort() : route.continue()));
       await bar(page).getByRole('button', { name: 'Limits' }).click();
-      await dialogOf(page).getByLabel('Concurrent requests').fill('5');
+      await dialogOf(page).getByLabel('Concurrent requests').first().fill('5');
       await dialogOf(page).getByRole('button', { name: 'Set the limits' }).click();
       await dialogOf(page).getByText('The server cannot be reached. 1 of 2 accounts changed.').waitFor();
       expect((await read('Coral')).limits).not.toMatchObject({ concurrent_requests: 5 });

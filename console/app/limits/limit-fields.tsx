@@ -14,18 +14,32 @@ interface Props {
   readonly limits?: Limits | undefined;
   /** The session's key, if the server fills empty fields from it. */
   readonly own?: Pick<Key, 'limits'> | undefined;
-  /** The effect of an empty field. */
-  readonly note?: string;
+  /** Whether it changes several owners: an empty field leaves each as it is, unless its limit is ticked to be removed. */
+  readonly isPatch?: boolean;
 }
 
-export function LimitFields({ limits, own, note }: Props) {
+/** The names of the ticked boxes that remove a limit. */
+const removed = 'remove';
+
+type Named = readonly [field: string, name: string, label: string];
+const budgetFields = budgetPeriods.map(([period, label]): Named => [period, `budgets.${period}`, label]);
+const endUserFields = endUserPeriods.map(
+  ([period, label]): Named => [period, `per_end_user.${period}`, label],
+);
+const listFields = (['Models', 'Addresses'] as const).map((label): Named => {
+  const name = label.toLowerCase();
+  return [name, name, label];
+});
+
+export function LimitFields({ limits, own, isPatch = false }: Props) {
   return (
     <>
       <p class="quiet">
-        {note ??
-          (own === undefined
+        {isPatch
+          ? 'An empty field leaves the limit of each account as it is.'
+          : own === undefined
             ? 'An empty field sets no limit.'
-            : 'An empty field is copied from the key of this session.')}
+            : 'An empty field is copied from the key of this session.'}
       </p>
       <div class="columns">
         {budgetPeriods.map(([period, label]) => (
@@ -80,39 +94,46 @@ export function LimitFields({ limits, own, note }: Props) {
         placeholder={own?.limits?.addresses.join('\n') ?? ''}
         hint="One on each line, such as 192.0.2.1 or 10.0.0.0/8"
       />
+      {isPatch && (
+        <details>
+          <summary>Remove limits</summary>
+          <fieldset class="checks">
+            <legend>Remove from every account</legend>
+            {[...budgetFields, ...endUserFields, ...wholeLimits, ...listFields].map(([, name, label]) => (
+              <label key={name}>
+                <input type="checkbox" name={removed} value={name} /> {label}
+              </label>
+            ))}
+          </fieldset>
+        </details>
+      )}
     </>
   );
 }
 
-/** Undefined if no field is filled. */
+/**
+ * The filled fields, and those that are ticked to be removed, without a value. Undefined if there are none.
+ * @throws Error for a field that is both
+ */
 export function limitsOf(values: FormData): MessageInitShape<typeof LimitsSchema> | undefined {
-  const text = (name: string) => String(values.get(`limits.${name}`) ?? '').trim();
-  const lines = (name: string) =>
-    text(name)
-      .split(/[\s,]+/)
-      .filter((line) => line !== '');
-  const filled = <T,>(
-    fields: readonly (readonly [field: string, name: string, ...string[]])[],
-    read: (text: string) => T,
-  ) =>
+  const filled = <T,>(fields: readonly Named[], read: (text: string) => T, none?: T) =>
     Object.fromEntries(
-      fields.flatMap(([field, name]) => (text(name) === '' ? [] : [[field, read(text(name))]])),
+      fields.flatMap(([field, name, label]) => {
+        const text = String(values.get(`limits.${name}`) ?? '').trim();
+        const isRemoved = values.getAll(removed).includes(name);
+        if (text !== '' && isRemoved) throw new Error(`${label}: fill it in or remove it, not both.`);
+        if (text !== '') return [[field, read(text)]];
+        return isRemoved ? [[field, none]] : [];
+      }),
     );
-  const budgets = filled(
-    budgetPeriods.map(([period]) => [period, `budgets.${period}`] as const),
-    (amount) => amount,
-  );
-  const perEndUser = filled(
-    endUserPeriods.map(([period]) => [period, `per_end_user.${period}`] as const),
-    (amount) => amount,
-  );
+  const linesOf = (text: string) => text.split(/[\s,]+/).filter((line) => line !== '');
+  const budgets = filled(budgetFields, String);
+  const perEndUser = filled(endUserFields, String);
   const limits = {
     ...filled(wholeLimits, Number),
+    ...filled(listFields, linesOf, []),
     ...(Object.keys(budgets).length > 0 && { budgets }),
     ...(Object.keys(perEndUser).length > 0 && { perEndUser }),
-    models: lines('models'),
-    addresses: lines('addresses'),
   };
-  const isEmpty = Object.keys(limits).length === 2 && limits.models.length + limits.addresses.length === 0;
-  return isEmpty ? undefined : limits;
+  return Object.keys(limits).length === 0 ? undefined : limits;
 }

@@ -34,19 +34,18 @@ function planChange(values: FormData): Change {
 const endMs = (subscription: Subscription | undefined) =>
   subscription?.endsAt ? timestampMs(subscription.endsAt) : 0;
 
-/** Filled fields replace those of the account. */
+/** Filled fields replace those of the account, and ticked ones are removed. */
 function limitsChange(values: FormData): Change {
   const filled = limitsOf(values);
-  if (filled === undefined) throw new Error('Fill in at least one limit.');
-  const { budgets, perEndUser, models = [], addresses = [], ...rates } = filled;
-  const lists = { ...(models.length > 0 && { models }), ...(addresses.length > 0 && { addresses }) };
+  if (filled === undefined) throw new Error('Fill in or remove at least one limit.');
+  const { budgets, perEndUser, ...others } = filled;
   return async ({ id: accountId, limits: now }, { limits: shown }) => {
     const isChanged =
-      differ(now, shown, { ...rates, ...lists }) ||
+      differ(now, shown, others) ||
       differ(now?.budgets, shown?.budgets, budgets) ||
       differ(now?.perEndUser, shown?.perEndUser, perEndUser);
     if (isChanged) return changedMeanwhile;
-    const limits = Object.assign(create(LimitsSchema), now, rates, lists);
+    const limits = Object.assign(create(LimitsSchema), now, others);
     if (budgets) limits.budgets = create(BudgetsSchema, { ...limits.budgets, ...budgets });
     if (perEndUser) limits.perEndUser = create(EndUserBudgetsSchema, { ...limits.perEndUser, ...perEndUser });
     await admin.setAccountLimits({ accountId, limits });
@@ -76,7 +75,7 @@ const acts = {
     title: 'Set limits',
     action: 'Set the limits',
     change: limitsChange,
-    fields: () => <LimitFields note="An empty field leaves the limit of each account as it is." />,
+    fields: () => <LimitFields isPatch />,
   },
 } as const;
 
