@@ -27,16 +27,7 @@ export function KeyTable({ keys, owner, onStep }: Props) {
 }
 
 function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColumn<Key>[] {
-  const used: readonly DataColumn<Key>[] = [
-    {
-      title: 'Last used',
-      rank: 2,
-      isSecond: true,
-      order: ({ lastUsedAt }) => lastUsedAt?.seconds,
-      cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : spanText(timestampDate(lastUsedAt))),
-    },
-    { title: 'Limits', rank: 4, cell: (key) => <Limits of={key} /> },
-  ];
+  const limits: DataColumn<Key> = { title: 'Limits', rank: 4, cell: (key) => <Limits of={key} /> };
   return [
     {
       title: 'Name',
@@ -64,7 +55,14 @@ function columnsOf(owner: KeyOwner, onStep: Props['onStep']): readonly DataColum
       ),
     },
     { title: 'May call', form: 'scopes', rank: 5, order: scopesText, cell: scopesText },
-    ...(owner.isLimited ? used : []),
+    {
+      title: 'Last used',
+      rank: 2,
+      isSecond: true,
+      order: ({ lastUsedAt }) => lastUsedAt?.seconds,
+      cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : spanText(timestampDate(lastUsedAt))),
+    },
+    ...(owner.isLimited ? [limits] : []),
     {
       title: 'Made',
       rank: 7,

@@ -105,6 +105,8 @@ export interface KeyStore {
   rotate(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   setLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   revoke(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
+  /** Writes the last use of an admin key, once a minute. */
+  noteUse(id: KeyId, atMs: number): Promise<void>;
   endSessions(logout: ProviderLogout, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }
 

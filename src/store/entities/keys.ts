@@ -103,6 +103,7 @@ const replaceLimits = statement((p: { id: string; limits: string }) => setOf(p, 
 
 /** @param find finds a key by its hash, as in `KeyStore` */
 export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
+  const lastUses = new LastUses();
   /** Adds a key within the limit of its account. */
   const add = async (key: Key, liveMax: number, audit: AuditEntry, after: readonly Step[] = []) => {
     const lock = step(lockAccount, { id: key.accountId ?? '' });
@@ -111,6 +112,11 @@ export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
     return hasChanged(changes);
   };
   return {
+    async noteUse(id, atMs) {
+      const usedAtMs = lastUses.note(id, atMs);
+      if (usedAtMs !== undefined) await executor.run({ steps: [noteKeyUse(id, usedAtMs)] });
+    },
+
     async endSessions({ of, id, startedBeforeMs }, atMs, audit) {
       const ended = { named: id, beforeMs: BigInt(startedBeforeMs), atMs };
       await change(executor, audit, [step(endSessionsOf[of], ended, 'stop')]);
@@ -202,7 +208,7 @@ const minuteMs = 60_000;
 /** The number of keys whose last minute is in memory. */
 const keysMax = 10_000;
 
-/** The last use of each key, written with a request once a minute. */
+/** The last use of each key, written once a minute. */
 export class LastUses {
   readonly #minutes = new Map<KeyId, number>();
 

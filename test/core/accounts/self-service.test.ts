@@ -290,4 +290,20 @@ describe('the operator', () => {
     expect((await key.chat(1, 'unknown')).status).toBe(400);
     expect(await lastUse()).toBe('2026-11-10T13:05:00Z');
   });
+
+  it('shows operators the last use of each admin key, to the minute', async () => {
+    const made = await parley.admin('/keys', { name: 'desk', scopes: ['keys'] });
+    const { key, secret } = (await made.json()) as { key: KeyJson; secret: string };
+    const lastUse = async () => {
+      const { keys } = (await (await parley.admin('/keys')).json()) as { keys: KeyJson[] };
+      return keys.find(({ id }) => id === key.id)?.last_used_at;
+    };
+    expect(await lastUse()).toBeUndefined();
+    parley.clock.nowMs = Date.UTC(2026, 10, 10, 13, 5, 30);
+    expect((await parley.call('/admin/keys', bearer(secret))).status).toBe(200);
+    await expect.poll(lastUse).toBe('2026-11-10T13:05:00Z');
+    parley.clock.nowMs += 3_600_000;
+    expect((await parley.call('/admin/accounts', bearer(secret))).status).toBe(403);
+    await expect.poll(lastUse).toBe('2026-11-10T14:05:00Z');
+  });
 });

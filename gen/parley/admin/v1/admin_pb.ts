@@ -101,8 +101,7 @@ export type Key = Message<"parley.admin.v1.Key"> & {
   limitCounts: LimitCount[];
 
   /**
-   * The minute of the last request of an account's key, including refused requests. Absent if there was none, and for
-   * admin keys.
+   * The minute of the last request, including refused requests. Absent if there was none.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 12 [json_name = "last_used_at"];
    */
