@@ -1,5 +1,5 @@
 /** Alerts in words, for mail, chats, the command line and the console. Browsers run it too. */
-import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 
 /** How a reader sees the values of an alert. */
@@ -19,67 +19,61 @@ export const plainStyle: AlertStyle = {
   key: (id) => id,
 };
 
-interface KindOfAlert {
-  readonly words: (alert: Alert, style: AlertStyle) => string;
-  readonly advice: string;
-}
+const planAhead = 'Start or extend a plan before then: without one, speech and transcription are refused.';
+const planNow = 'Speech and transcription are refused. Start a plan to continue.';
+
+/** A sentence without its full stop, with names of `facts` in braces, and advice in whole sentences. */
+const kinds: Readonly<Record<string, readonly [sentence: string, advice: string]>> = {
+  'budget.used': [
+    '{percent} of {budget} is used{used}',
+    'Requests beyond the budget are refused. Raise the budget to continue.',
+  ],
+  'fair_use.used': [
+    '{percent} of the fair use of the month is used{usedUnits}',
+    'Speech and transcription beyond the fair use are refused.',
+  ],
+  'credits.low': [
+    'Fewer than {balanceBelow} credits are left: {balance}',
+    'Requests that the credits do not cover are refused. Load credits to continue.',
+  ],
+  'trial.ending': ['The trial ends{onDate}', planAhead],
+  'plan.ending': ['The plan ends{onDate}', planAhead],
+  'trial.ended': ['The trial ended{onDate}', planNow],
+  'plan.ended': ['The plan ended{onDate}', planNow],
+  test: ['A test', 'Alerts of the account arrive here. There is nothing else to do.'],
+};
 
 const budgets: Readonly<Record<string, string>> = {
   'budgets.day': 'the budget for the day',
   'budgets.month': 'the budget for the month',
   'budgets.total': 'the budget',
 };
-const planAhead = 'Start or extend a plan before then: without one, speech and transcription are refused.';
-const planNow = 'Speech and transcription are refused. Start a plan to continue.';
 
-const kinds: Readonly<Record<string, KindOfAlert>> = {
-  'budget.used': {
-    words: (alert, { credits, key, percent }) => {
-      const { keyId, limitName = '' } = alert;
-      const whose = keyId === undefined ? 'the account' : `the key ${key(keyId)}`;
-      const budget = `${budgets[limitName] ?? limitName} of ${whose}`;
-      return `${percent(alert.percent ?? 100)} of ${budget} is used${usedWords(alert, credits)}`;
-    },
-    advice: 'Requests beyond the budget are refused. Raise the budget to continue.',
-  },
-  'fair_use.used': {
-    words: (alert, { percent, units }) =>
-      `${percent(alert.percent ?? 100)} of the fair use of the month is used${usedWords(alert, units)}`,
-    advice: 'Speech and transcription beyond the fair use are refused.',
-  },
-  'credits.low': {
-    words: ({ balance = '0', balanceBelow = '0' }, { credits }) =>
-      `Fewer than ${credits(balanceBelow)} credits are left: ${credits(balance)}`,
-    advice: 'Requests that the credits do not cover are refused. Load credits to continue.',
-  },
-  'trial.ending': { words: onDate('The trial ends'), advice: planAhead },
-  'plan.ending': { words: onDate('The plan ends'), advice: planAhead },
-  'trial.ended': { words: onDate('The trial ended'), advice: planNow },
-  'plan.ended': { words: onDate('The plan ended'), advice: planNow },
-  test: { words: () => 'A test', advice: 'Alerts of the account arrive here. There is nothing else to do.' },
+const facts: Readonly<Record<string, (alert: Alert, style: AlertStyle) => string>> = {
+  percent: ({ percent = 100 }, style) => style.percent(percent),
+  budget: ({ keyId, limitName = '' }, { key }) =>
+    `${budgets[limitName] ?? limitName} of ${keyId === undefined ? 'the account' : `the key ${key(keyId)}`}`,
+  used: (alert, { credits }) => usedWords(alert, credits),
+  usedUnits: (alert, { units }) => usedWords(alert, units),
+  balance: ({ balance = '0' }, { credits }) => credits(balance),
+  balanceBelow: ({ balanceBelow = '0' }, { credits }) => credits(balanceBelow),
+  onDate: ({ endsAt }, { date }) => (endsAt === undefined ? '' : ` on ${date(timestampDate(endsAt))}`),
 };
-
-/** Says why the alert was raised, in a sentence without its full stop. */
-export function alertWords(alert: Alert, style = plainStyle): string {
-  return kinds[alert.type]?.words(alert, style) ?? alert.type;
-}
-
-/** Says how to react, in whole sentences. */
-export function alertAdvice({ type, resetsAt }: Alert): string {
-  const advice = kinds[type]?.advice ?? '';
-  return resetsAt ? `${advice} It starts again at 0 on ${dateWords(resetsAt, plainStyle)}.` : advice;
-}
 
 function usedWords({ used, limit }: Alert, text: (amount: string) => string): string {
   return used === undefined || limit === undefined ? '' : `: ${text(used)} of ${text(limit)}`;
 }
 
-function onDate(words: string): KindOfAlert['words'] {
-  return ({ endsAt }, style) => words + (endsAt === undefined ? '' : ` on ${dateWords(endsAt, style)}`);
+/** Says why the alert was raised, in a sentence without its full stop. */
+export function alertWords(alert: Alert, style = plainStyle): string {
+  const [sentence] = kinds[alert.type] ?? [alert.type];
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => facts[name]?.(alert, style) ?? '');
 }
 
-function dateWords(at: Timestamp, { date }: AlertStyle): string {
-  return date(timestampDate(at));
+/** Says how to react, in whole sentences. */
+export function alertAdvice({ type, resetsAt }: Alert): string {
+  const [, advice = ''] = kinds[type] ?? [];
+  return resetsAt ? `${advice} It starts again at 0 on ${plainStyle.date(timestampDate(resetsAt))}.` : advice;
 }
 
 /** Where alerts are sent to, for people. Undefined if they are only listed. */
