@@ -46,6 +46,7 @@ export class HttpSender implements WebhookSender {
     const client = new undici.Client(url.origin, {
       connect: this.#connectorFor(undici.buildConnector, url, either),
       maxHeaderSize: headerBytesMax,
+      maxResponseSize: bodyBytesMax,
       pipelining: 1,
     });
     try {
@@ -85,42 +86,30 @@ export class HttpSender implements WebhookSender {
  * How long a receiver that has too many requests asks to wait: in the header `Retry-After`, or as Matrix does, in JSON.
  * Undefined if it does not say. A date counts as none.
  */
-async function retryAfterMs(
-  answer: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>,
-): Promise<number | undefined> {
-  if (answer.statusCode !== tooManyRequests) return undefined;
-  const header = answer.headers['retry-after'];
+async function retryAfterMs({
+  statusCode,
+  headers,
+  body,
+}: Dispatcher.ResponseData): Promise<number | undefined> {
+  if (statusCode !== tooManyRequests) return undefined;
+  const header = headers['retry-after'];
   if (typeof header === 'string' && /^\d{1,9}$/.test(header)) return Number(header) * 1_000;
-  try {
-    const { retry_after_ms: waitMs } = (JSON.parse(await beginning(answer.body)) ?? {}) as {
-      retry_after_ms?: unknown;
-    };
-    return Number.isSafeInteger(waitMs) && Number(waitMs) > 0 ? Number(waitMs) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= bodyBytesMax) break;
-  }
-  return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString();
+  const json = await body.json().catch(() => undefined);
+  const { retry_after_ms: waitMs } = Object(json) as { readonly retry_after_ms?: unknown };
+  return Number.isSafeInteger(waitMs) && Number(waitMs) > 0 ? Number(waitMs) : undefined;
 }
 
 /** DNS has answered that there is no address. Any other failure may pass. */
-const unresolvable: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'EAI_NODATA', 'ENODATA']);
+const unresolvable = /ENOTFOUND|EAI_NODATA|ENODATA/;
 /** The name may still have an address. */
-const unanswered: ReadonlySet<unknown> = new Set([
-  ...['EAI_AGAIN', 'ETIMEOUT', 'ESERVFAIL', 'EREFUSED', 'EBADRESP', 'ECANCELLED'],
-]);
-const timeouts: ReadonlySet<unknown> = new Set([
-  ...['TimeoutError', 'ConnectTimeoutError', 'HeadersTimeoutError', 'ETIMEDOUT'],
-]);
+const unanswered = /EAI_AGAIN|ETIMEOUT|ESERVFAIL|EREFUSED|EBADRESP|ECANCELLED/;
+const late = /TimeoutError|ConnectTimeoutError|HeadersTimeoutError|ETIMEDOUT/;
+const untrusted = /CERT|SIGNATURE|ERR_TLS|SELF_SIGNED|ERR_SSL/;
+
+function reasonOf(error: unknown): string {
+  const { name, code } = Object(error) as { readonly name?: unknown; readonly code?: unknown };
+  return `${name} ${code}`;
+}
 
 /** The name of a receiver has no address that alerts may reach. */
 function refusal(): Error {
@@ -133,16 +122,12 @@ function refusal(): Error {
  */
 function failureOf(error: unknown, receiver: string): string {
   const named = receiver.replace(/^The /, 'the ');
-  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
-  if (timeouts.has(name) || timeouts.has(code)) return `${receiver} did not answer in time.`;
+  const reason = reasonOf(error);
+  if (late.test(reason)) return `${receiver} did not answer in time.`;
   // One sentence for all cases, so that callers cannot find out which names the server's network knows.
-  if (unresolvable.has(code)) {
-    return `The name of ${named} has no public address.`;
-  }
-  if (unanswered.has(code)) return `The name of ${named} could not be looked up.`;
-  if (typeof code === 'string' && /CERT|SIGNATURE|ERR_TLS|SELF_SIGNED|ERR_SSL/.test(code)) {
-    return `The TLS certificate of ${named} could not be verified.`;
-  }
+  if (unresolvable.test(reason)) return `The name of ${named} has no public address.`;
+  if (unanswered.test(reason)) return `The name of ${named} could not be looked up.`;
+  if (untrusted.test(reason)) return `The TLS certificate of ${named} could not be verified.`;
   return `${receiver} could not be reached.`;
 }
 
@@ -184,7 +169,7 @@ export function resolverOf({ asksSystem, servers }: NameOptions): Resolve {
     try {
       return await query(name, signal, servers);
     } catch (error) {
-      if (!asksSystem || !unresolvable.has((error as { code?: unknown }).code)) throw error;
+      if (!asksSystem || !unresolvable.test(reasonOf(error))) throw error;
       return askSystem(name);
     }
   };
@@ -206,7 +191,7 @@ async function query(name: string, signal: AbortSignal, servers: NameOptions['se
     );
     if (addresses.length > 0) return addresses;
     const errors = found.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    throw errors.find(({ code }) => !unresolvable.has(code)) ?? errors[0];
+    throw errors.find((error) => !unresolvable.test(reasonOf(error))) ?? errors[0];
   } finally {
     signal.removeEventListener('abort', cancel);
   }
