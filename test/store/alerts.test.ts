@@ -1,15 +1,21 @@
 /** Alerts in the database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newAlert } from '../../src/core/alerts/alerts.ts';
-import { type AlertMark, alertsKept, type Destination } from '../../src/core/entities/alert.ts';
+import {
+  type AlertMark,
+  alertsKept,
+  type Destination,
+  type NewAlertSettings,
+} from '../../src/core/entities/alert.ts';
 import { newAccountId } from '../../src/core/values/ids.ts';
-import { alertSettings } from '../support/alert-settings.ts';
+import { alertSettings, setAlerts } from '../support/alert-settings.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { auditEntry } from '../support/stored-key.ts';
 
 const accountId = newAccountId(1);
 const destination = { kind: 'webhook', url: 'https://a.invalid/' } as const;
-const settings = alertSettings(accountId, { destination, sealedSecret: 's' });
+const settings = alertSettings({ destination, sealedSecret: 's' });
+const stored = { ...settings, offAtMs: undefined, waiting: [] };
 const newest = { size: 1000, after: undefined };
 
 let parley: Parley;
@@ -18,7 +24,7 @@ beforeEach(async () => {
   parley = await startParley({ alerts: { intervalMs: 86_400_000 } });
   ({ store } = parley.app);
   await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.alerts.setSettings(accountId, settings, auditEntry());
+  await setAlerts(store, accountId, settings);
 });
 afterEach(() => parley.close());
 
@@ -56,7 +62,7 @@ describe('a mark', () => {
   });
 
   it('needs settings', async () => {
-    await store.alerts.setSettings(accountId, undefined, auditEntry());
+    await store.alerts.setSettings(accountId, undefined, auditEntry(), [], undefined);
     expect(await raise({})).toBe(false);
   });
 });
@@ -65,21 +71,21 @@ describe('settings', () => {
   it('replace only those on which they were decided', async () => {
     const other = { ...settings, destination: { kind: 'mail', addresses: ['a@b.c'] } } as const;
     const without = { ...settings, destination: undefined, sealedSecret: undefined };
-    const set = (...[to, before]: [typeof other | typeof without, typeof other | typeof without | 'none']) =>
+    const set = (to: NewAlertSettings | undefined, before: NewAlertSettings | undefined) =>
       store.alerts.setSettings(accountId, to, auditEntry(), [], before);
     const audited = async () => (await store.audit.list(newest)).items.length;
     const entries = await audited();
-    expect(await set(other, 'none')).toBe(false);
+    expect(await set(other, undefined)).toBe(false);
     expect(await set(other, other)).toBe(false);
     expect(await set(other, without)).toBe(false);
-    expect(await store.alerts.settings(accountId)).toEqual(settings);
+    expect(await store.alerts.settings(accountId)).toEqual(stored);
     expect(await audited()).toBe(entries);
-    expect(await store.alerts.setSettings(accountId, without, auditEntry(), [], settings)).toBe(true);
+    expect(await set(without, settings)).toBe(true);
     expect(await set(other, without)).toBe(true);
-    expect(await store.alerts.settings(accountId)).toEqual(other);
-    expect(await store.alerts.setSettings(accountId, undefined, auditEntry(), [], 'none')).toBe(true);
+    expect(await store.alerts.settings(accountId)).toEqual({ ...stored, ...other });
+    expect(await set(undefined, undefined)).toBe(true);
     expect(await set(without, without)).toBe(false);
-    expect(await set(without, 'none')).toBe(true);
+    expect(await set(without, undefined)).toBe(true);
   });
 });
 
@@ -91,8 +97,8 @@ describe('a destination', () => {
     { kind: 'matrix', url: 'https://a.invalid/base', roomId: '!room:a.invalid' },
   ])('is kept with its secret: $kind', async (wanted) => {
     const own = { ...settings, destination: wanted };
-    await store.alerts.setSettings(accountId, own, auditEntry());
-    expect(await store.alerts.settings(accountId)).toEqual(own);
+    await setAlerts(store, accountId, own);
+    expect(await store.alerts.settings(accountId)).toEqual({ ...stored, ...own });
     const alert = alertAt(1);
     await store.alerts.raise(alert, mark);
     expect(await store.alerts.due(1, 10)).toEqual([
@@ -124,7 +130,7 @@ describe('alerts', () => {
 
   it('are pending if there is a destination when they are written', async () => {
     const stateOf = async (changed: Partial<typeof settings>) => {
-      await store.alerts.setSettings(accountId, { ...settings, ...changed }, auditEntry());
+      await setAlerts(store, accountId, { ...settings, ...changed });
       const alert = alertAt(1);
       await store.alerts.raise(alert, { ...mark, subject: alert.id });
       const { items } = await store.alerts.list(accountId, newest);
@@ -135,13 +141,13 @@ describe('alerts', () => {
       state: 'none',
       nextAttemptAtMs: undefined,
     });
-    await store.alerts.setSettings(accountId, settings, auditEntry());
+    await setAlerts(store, accountId, settings);
     const due = { alert: alertAt(1), accountName: 'a', destination, sealedSecret: 's' };
     await store.alerts.turnOff({ ...due, sealedSecret: 'another' }, 1, 'off');
     await store.alerts.turnOff({ ...due, destination: { kind: 'slack', url: 'o' } }, 1, 'off');
-    expect(await store.alerts.settings(accountId)).toEqual(settings);
+    expect(await store.alerts.settings(accountId)).toEqual(stored);
     await store.alerts.turnOff(due, 1, 'off');
-    expect(await store.alerts.settings(accountId)).toEqual({ ...settings, offAtMs: 1 });
+    expect(await store.alerts.settings(accountId)).toEqual({ ...stored, offAtMs: 1 });
     const alert = alertAt(2);
     await store.alerts.raise(alert, { ...mark, subject: alert.id });
     expect((await store.alerts.list(accountId, newest)).items[0]).toMatchObject({
@@ -153,7 +159,7 @@ describe('alerts', () => {
   it('wait behind other accounts after a failed attempt of their own account', async () => {
     const other = newAccountId(2);
     await store.accounts.create({ id: other, name: 'b', createdAtMs: 1 }, auditEntry());
-    await store.alerts.setSettings(other, { ...settings, accountId: other }, auditEntry());
+    await setAlerts(store, other, settings);
     const [first, second, third] = [alertAt(1), alertAt(2), { ...alertAt(3), accountId: other }] as const;
     for (const alert of [first, second, third]) {
       await store.alerts.raise(alert, { ...mark, subject: alert.id });
@@ -170,7 +176,7 @@ describe('alerts', () => {
 
   it('are given up when the destination is removed', async () => {
     await store.alerts.raise(alertAt(1), mark);
-    await store.alerts.setSettings(accountId, { ...settings, destination: undefined }, auditEntry());
+    await setAlerts(store, accountId, { ...settings, destination: undefined });
     const { items } = await store.alerts.list(accountId, newest);
     expect(items).toMatchObject([
       {

@@ -4,11 +4,10 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FairUseRules } from '../billing/fair-use.ts';
-import type { Alert, AlertDetails, AlertKind, DueAlert, WatchedAccount } from '../entities/alert.ts';
-import { periodOf } from '../entities/count.ts';
+import type { Alert, AlertDetails, AlertKind, DueAlert } from '../entities/alert.ts';
 import type { Clock } from '../values/clock.ts';
 import { type AccountId, newAlertId } from '../values/ids.ts';
-import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
+import { type Due, dueAlerts } from './conditions.ts';
 import { type SendingDeps, send } from './deliveries.ts';
 
 /** Time between two checks of all accounts. */
@@ -76,32 +75,19 @@ export class Alerts {
   }
 
   async #raiseAll(): Promise<void> {
-    const { store, clock, accessClock } = this.deps;
+    const { store, clock, accessClock, fairUse } = this.deps;
     for (let after: string | undefined = ''; after !== undefined && !this.#closing.signal.aborted; ) {
-      const nowMs = clock.now();
-      const moment = { month: periodOf('month', nowMs), nowMs: accessClock.now() };
+      const moment = { nowMs: clock.now(), accessNowMs: accessClock.now(), fairUse };
       const page = await store.alerts.watched(moment, { after, size: accountsAtOnce });
-      await this.#raiseFor(page, nowMs);
+      for (const watched of page) {
+        const { id } = watched.account;
+        await this.#attempt(id, async () => {
+          for (const due of dueAlerts(watched, moment)) await this.#raise(id, due);
+        });
+      }
       after = page.length < accountsAtOnce ? undefined : page.at(-1)?.account.id;
       // Reads of SQLite are synchronous, so other requests run between pages.
       await turn();
-    }
-  }
-
-  async #raiseFor(page: readonly WatchedAccount[], nowMs: number): Promise<void> {
-    const { store, accessClock, fairUse } = this.deps;
-    const moment = { nowMs, accessNowMs: accessClock.now(), fairUse };
-    const budgets = page.map((watched) => budgetsOf(watched, nowMs));
-    const used = await store.alerts.usedCredits(budgets.flat().map(({ count }) => count));
-    let at = 0;
-    for (const [index, watched] of page.entries()) {
-      const own = budgets[index] ?? [];
-      const amounts = used.slice(at, at + own.length);
-      at += own.length;
-      await this.#attempt(watched.account.id, async () => {
-        for (const due of dueAlerts(watched, own, amounts, moment))
-          await this.#raise(watched.account.id, due);
-      });
     }
   }
 

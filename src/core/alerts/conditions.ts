@@ -2,7 +2,7 @@
 
 import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
 import { entitlementAt, type Period } from '../entities/account.ts';
-import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
+import type { AlertDetails, AlertMark, WatchedAccount, WatchMoment } from '../entities/alert.ts';
 import { nextMonthMs, periodEndMs, periodOf } from '../entities/count.ts';
 import { budgetNames, type Limits } from '../entities/limits.ts';
 import { present } from '../values/json.ts';
@@ -11,11 +11,7 @@ import { formatCredits, nanoCredits } from '../values/money.ts';
 /** How long before the end of a trial or plan its alert is raised, and how long after it the alert is still useful. */
 const noticeMs = 3 * 86_400_000;
 
-export interface Moment {
-  /** The time that decides about days and months. */
-  readonly nowMs: number;
-  /** The time by which subscriptions end. */
-  readonly accessNowMs: number;
+export interface Moment extends WatchMoment {
   readonly fairUse: FairUseRules;
 }
 
@@ -31,39 +27,10 @@ export interface Due extends Reached {
   readonly read: AlertMark | undefined;
 }
 
-/** A budget of an account or of one of its keys. */
-export interface WatchedBudget {
-  readonly count: CreditCount;
-  readonly limit: bigint;
-  readonly limitName: string;
-  readonly keyId: string | undefined;
-}
-
-export function budgetsOf({ account, keys }: WatchedAccount, nowMs: number): readonly WatchedBudget[] {
-  // A rotation with an overlap leaves several keys of one origin. The last one stays.
-  const owners = new Map<string, { readonly limits: Limits | undefined; readonly keyId?: string }>();
-  owners.set(account.id, { limits: account.limits });
-  for (const { id, originId, limits } of keys) owners.set(originId, { limits, keyId: id });
-  return [...owners].flatMap(([owner, { limits, keyId }]) =>
-    budgetNames.flatMap((name) => {
-      const limit = limits?.budgets?.[name];
-      if (limit === undefined) return [];
-      const count = { owner, period: periodOf(name, nowMs) };
-      return { count, limit, limitName: `budgets.${name}`, keyId };
-    }),
-  );
-}
-
-/** @param used used amounts of `budgets`, in the same order */
-export function dueAlerts(
-  watched: WatchedAccount,
-  budgets: readonly WatchedBudget[],
-  used: readonly bigint[],
-  moment: Moment,
-): readonly Due[] {
+export function dueAlerts(watched: WatchedAccount, moment: Moment): readonly Due[] {
   const { trial, plan } = watched.account.subscription;
   const due = [
-    ...budgets.flatMap((budget, at) => dueBudget(watched, budget, used[at] ?? 0n, moment)),
+    ...dueBudgets(watched, moment),
     ...dueFairUse(watched, moment),
     ...dueBalance(watched),
     ...dueEnd('trial', trial, plan, moment.accessNowMs),
@@ -77,19 +44,31 @@ export function dueAlerts(
   });
 }
 
-function dueBudget(
-  { settings }: WatchedAccount,
-  { count, limit, limitName, keyId }: WatchedBudget,
-  used: bigint,
-  { nowMs }: Moment,
-): Reached[] {
-  const percent = highestPercent(settings.percents, used, limit);
-  if (percent === undefined) return [];
-  const resetsAtMs = periodEndMs(count.period, nowMs);
-  const subject = `${count.owner} ${limitName}`;
-  return reached(
-    { kind: 'budget.used', subject, period: count.period, basis: String(limit), threshold: percent },
-    { ...present({ keyId, resetsAtMs }), percent, limitName, used: credits(used), limit: credits(limit) },
+function dueBudgets({ account, keys, settings, usedCredits }: WatchedAccount, { nowMs }: Moment): Reached[] {
+  // A rotation with an overlap leaves several keys of one origin. The last one stays.
+  const owners = new Map<string, { readonly limits?: Limits | undefined; readonly keyId?: string }>();
+  owners.set(account.id, account);
+  for (const { id: keyId, originId, limits } of keys) owners.set(originId, { limits, keyId });
+  return [...owners].flatMap(([owner, { limits, keyId }]) =>
+    budgetNames.flatMap((name) => {
+      const limit = limits?.budgets?.[name] ?? 0n;
+      const period = periodOf(name, nowMs);
+      const used = usedCredits(owner, period);
+      const percent = highestPercent(settings.percents, used, limit);
+      if (percent === undefined) return [];
+      const limitName = `budgets.${name}`;
+      const resetsAtMs = periodEndMs(period, nowMs);
+      return reached(
+        {
+          kind: 'budget.used',
+          subject: `${owner} ${limitName}`,
+          period,
+          basis: String(limit),
+          threshold: percent,
+        },
+        { ...present({ keyId, resetsAtMs }), percent, limitName, used: credits(used), limit: credits(limit) },
+      );
+    }),
   );
 }
 

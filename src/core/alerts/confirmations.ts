@@ -12,8 +12,8 @@ import { hostsOf } from './messages.ts';
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /** 60 bits. */
 const codeDigits = 12;
+/** A code is valid for a day. */
 const dayMs = 86_400_000;
-const codeMs = dayMs;
 /** Pause between two codes for an address. */
 const pauseMs = 60_000;
 /** Codes in a day. */
@@ -45,18 +45,16 @@ export class Confirmations {
     if (mail === undefined) return;
     const isNew = ({ codeHash, lastFailure }: WaitingAddress) => (codeHash ?? lastFailure) === undefined;
     const sendTo = async (waiting: WaitingAddress) => {
-      const refusal = await this.#send(mail, accountId, waiting);
-      const refused = refusal && { ...waiting, lastFailure: refusal.message };
-      if (refused) await store.alerts.replaceCode(accountId, undefined, refused);
+      const { message: lastFailure } = (await this.#send(mail, accountId, waiting)) ?? {};
+      if (lastFailure) await store.alerts.setCode(accountId, undefined, { ...waiting, lastFailure });
     };
-    await Promise.all((await store.alerts.waiting(accountId)).filter(isNew).map(sendTo));
+    await Promise.all((await this.#waiting(accountId)).filter(isNew).map(sendTo));
   }
 
   /** Sends another code, which replaces the one before. @throws `invalid_parameter`, `rate_limit_exceeded` */
   async sendAgain(accountId: AccountId, address: string): Promise<WaitingAddress | undefined> {
-    const { store, mail } = this.#deps;
-    const find = async () =>
-      (await store.alerts.waiting(accountId)).find((waiting) => waiting.address === address);
+    const { mail } = this.#deps;
+    const find = async () => (await this.#waiting(accountId)).find((waiting) => waiting.address === address);
     const before = await find();
     if (before === undefined) {
       throw invalid('address', 'This address does not wait for a confirmation.');
@@ -80,26 +78,34 @@ export class Confirmations {
   ): Promise<string> {
     const { store, clock } = this.#deps;
     const codeHash = hashOf(code.toUpperCase().replace(/[^0-9A-Z]/g, ''));
-    const address = await store.alerts.addressOfCode(accountId, codeHash, clock.now());
+    const nowMs = clock.now();
+    const { address } =
+      (await this.#waiting(accountId)).find(
+        ({ codeHash: latest, expiresAtMs = 0 }) => latest === codeHash && expiresAtMs > nowMs,
+      ) ?? {};
     const entry = address && auditOf({ mail: hostsOf({ kind: 'mail', addresses: [address] }) });
     if (address && entry && (await store.alerts.confirm(accountId, address, codeHash, entry))) return address;
     throw invalid('code', 'This code is not valid. It may have expired, or a newer one was sent.');
   }
 
+  async #waiting(accountId: AccountId): Promise<readonly WaitingAddress[]> {
+    return (await this.#deps.store.alerts.settings(accountId))?.waiting ?? [];
+  }
+
   /** A code that surely does not arrive leaves the one before valid. */
   async #send(mail: MailSender, accountId: AccountId, before: WaitingAddress): Promise<Refusal | undefined> {
     const { store, clock } = this.#deps;
-    const { address, sentAtMs: sentBeforeMs } = before;
+    const { address } = before;
     const sentAtMs = clock.now();
-    const againAfterMs = sentAtMs - pauseMs;
     // Another process may have sent it.
-    if (sentBeforeMs !== undefined && sentBeforeMs > againAfterMs)
-      return tooSoon(sentBeforeMs - againAfterMs);
-    const refusal = this.#quota.take(accountId, address, sentAtMs);
+    const waitMs = (before.sentAtMs ?? 0) + pauseMs - sentAtMs;
+    const refusal = waitMs > 0 ? tooSoon(waitMs) : this.#quota.take(accountId, address, sentAtMs);
     if (refusal) return refusal;
     const code = newCode();
-    const sent = { codeHash: hashOf(code), sentAtMs, expiresAtMs: sentAtMs + codeMs };
-    if (!(await store.alerts.setCode(accountId, address, { ...sent, againAfterMs }))) {
+    const sent = { codeHash: hashOf(code), sentAtMs, expiresAtMs: sentAtMs + dayMs };
+    if (
+      !(await store.alerts.setCode(accountId, before.codeHash, { address, ...sent, lastFailure: undefined }))
+    ) {
       this.#quota.giveBack(address);
       return tooSoon(pauseMs);
     }
@@ -108,7 +114,7 @@ export class Confirmations {
     const { failure: lastFailure, mayHaveArrived = false } = outcome;
     if (!mayHaveArrived) this.#quota.giveBack(address);
     const valid = mayHaveArrived ? { address, ...sent } : before;
-    await store.alerts.replaceCode(accountId, sent.codeHash, { ...valid, lastFailure });
+    await store.alerts.setCode(accountId, sent.codeHash, { ...valid, lastFailure });
     return undefined;
   }
 }

@@ -1,13 +1,19 @@
 /** Settings, destinations and alerts in the form of requests and answers. */
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type Alert as AlertMessage,
   AlertSchema,
   type AlertSettings as AlertSettingsMessage,
-  AlertSettingsSchema,
+  type AlertSettingsSchema,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import type { Alert, AlertSettings, Destination, WaitingAddress } from '../entities/alert.ts';
+import type {
+  Alert,
+  AlertSettings,
+  Destination,
+  StoredAlertSettings,
+  WaitingAddress,
+} from '../entities/alert.ts';
 import { bounds, hasLength, isMailAddress, isWithin, matches } from '../values/bounds.ts';
 import { present } from '../values/json.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
@@ -47,20 +53,18 @@ function readBalance(text: string | undefined): NanoCredits | undefined {
   throw invalid(param, `\`${param}\` must be above zero.`);
 }
 
-/**
- * @param waiting addresses of mail that wait for a confirmation
- * @param slackUrl undefined for other destinations, and if it cannot be read
- */
-export function describeAlertSettings(
-  { destination, percents, balanceBelow }: AlertSettings,
-  waiting: readonly WaitingAddress[],
-  slackUrl: string | undefined,
-): AlertSettingsMessage {
-  return create(AlertSettingsSchema, {
-    percents: [...percents],
-    ...destinationFields(destination, waiting, slackUrl),
-    ...(balanceBelow !== undefined && { balanceBelow: formatCredits(balanceBelow) }),
-  });
+/** @param slackUrl undefined for other destinations, and if it cannot be read */
+export function describeAlertSettings(stored: StoredAlertSettings, slackUrl: string | undefined) {
+  const { percents, balanceBelow, waiting, offAtMs } = stored;
+  return {
+    settings: {
+      percents: [...percents],
+      ...destinationFields(stored, slackUrl),
+      ...(balanceBelow !== undefined && { balanceBelow: formatCredits(balanceBelow) }),
+    },
+    waitingAddresses: waiting.map(describeWaiting),
+    ...present({ webhookOffAt: timeOf(offAtMs) }),
+  };
 }
 
 export function describeAlert(alert: Alert): AlertMessage {
@@ -154,10 +158,9 @@ function readMatrix(
 }
 
 function destinationFields(
-  destination: Destination | undefined,
-  waiting: readonly WaitingAddress[],
+  { destination, waiting }: StoredAlertSettings,
   slackUrl: string | undefined,
-) {
+): MessageInitShape<typeof AlertSettingsSchema> {
   switch (destination?.kind) {
     case 'webhook':
       return { webhookUrl: destination.url };

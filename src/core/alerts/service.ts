@@ -1,6 +1,5 @@
 /** The alerts of an account, set and seen by its own keys with the scope `manage` and by administrators. */
 import { isDeepStrictEqual } from 'node:util';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import {
@@ -16,8 +15,8 @@ import type {
   AlertMark,
   AlertSettings,
   Destination,
+  NewAlertSettings,
   StoredAlertSettings,
-  WaitingAddress,
 } from '../entities/alert.ts';
 import type { AuditEntry } from '../entities/audit.ts';
 import { hasAdminScope } from '../entities/key.ts';
@@ -60,12 +59,7 @@ export function alertsApi(deps: AlertsApiDeps) {
     async getAlertSettings(request: AccountRequest, call: AnyCall) {
       const { id } = await accountOf(request, call);
       const stored = await store.alerts.settings(id);
-      if (stored === undefined) return {};
-      const { offAtMs } = stored;
-      return {
-        ...described(deps, stored, await store.alerts.waiting(id), maySetAlerts(call)),
-        ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
-      };
+      return stored ? described(deps, id, stored, maySetAlerts(call)) : {};
     },
 
     setAlertSettings: (request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest, call: AnyCall) =>
@@ -108,10 +102,8 @@ async function setSettings(
   const details = { [destination?.kind ?? 'webhook']: destination ? hostsOf(destination) : 'none' };
   const entry = audit(deps, call, 'alerts.set', account.id, details);
   for (;;) {
-    // Read first: an address that is confirmed meanwhile is in the settings.
-    const waitingBefore = await alerts.waiting(account.id);
     const before = wanted && (await alerts.settings(account.id));
-    if (own !== undefined) checkHolder(deps, destination, before, waitingBefore);
+    if (own !== undefined) checkHolder(deps, destination, before);
     const known = mailOf(before?.destination);
     const confirmed = mailOf(destination).filter((address) => known.includes(address));
     const waiting = mailOf(destination).filter((address) => !known.includes(address));
@@ -119,10 +111,11 @@ async function setSettings(
     const secret = wanted?.secret ?? made;
     const stored = wanted && storedSettings(deps, account.id, { ...wanted, secret }, confirmed, before);
     // An address that was confirmed meanwhile must not wait again.
-    if (!(await alerts.setSettings(account.id, stored, entry, waiting, before ?? 'none'))) continue;
+    if (!(await alerts.setSettings(account.id, stored, entry, waiting, before))) continue;
     await confirmations.sendFirst(account.id);
+    const set = await alerts.settings(account.id);
     return {
-      ...(stored && described(deps, stored, await alerts.waiting(account.id), true)),
+      ...(set && described(deps, account.id, set, true)),
       ...(made !== undefined && { secret: made }),
     };
   }
@@ -136,17 +129,13 @@ function maySetAlerts(call: AnyCall): boolean {
 
 function described(
   { seal }: AlertsApiDeps,
+  accountId: AccountId,
   stored: StoredAlertSettings,
-  waiting: readonly WaitingAddress[],
   isWhole: boolean,
 ) {
-  const { destination, sealedSecret = '', accountId } = stored;
+  const { destination, sealedSecret = '' } = stored;
   const isOpened = isWhole && destination?.kind === 'slack';
-  const slackUrl = isOpened ? seal.open(sealedSecret, accountId) : undefined;
-  return {
-    settings: describeAlertSettings(stored, waiting, slackUrl),
-    waitingAddresses: waiting.map(describeWaiting),
-  };
+  return describeAlertSettings(stored, isOpened ? seal.open(sealedSecret, accountId) : undefined);
 }
 
 function mailOf(destination: Destination | undefined): readonly string[] {
@@ -160,11 +149,11 @@ function mailOf(destination: Destination | undefined): readonly string[] {
 function checkHolder(
   { destinationRules: { mail } }: AlertsApiDeps,
   wanted: Destination | undefined,
-  before: AlertSettings | undefined,
-  waiting: readonly WaitingAddress[],
+  before: StoredAlertSettings | undefined,
 ): void {
   if (wanted?.kind !== 'mail' || mail?.holdersMaySet) return;
-  const known = new Set([...mailOf(before?.destination), ...waiting.map(({ address }) => address)]);
+  const waiting = before?.waiting.map(({ address }) => address) ?? [];
+  const known = new Set([...mailOf(before?.destination), ...waiting]);
   if (isDeepStrictEqual(new Set(wanted.addresses), known)) return;
   throw invalid(
     'settings.mail_addresses',
@@ -191,8 +180,8 @@ function storedSettings(
   accountId: AccountId,
   { secret, ...wanted }: WantedSettings,
   addresses: readonly string[],
-  before: StoredAlertSettings | undefined,
-): StoredAlertSettings {
+  before: NewAlertSettings | undefined,
+): NewAlertSettings {
   const { destination } = wanted;
   const isKept = destination && isDeepStrictEqual(destination, before?.destination);
   const kept = isKept ? before?.sealedSecret : undefined;
@@ -200,7 +189,7 @@ function storedSettings(
   if (destination?.kind === 'matrix' && sealedSecret === undefined) {
     throw invalid('settings.matrix.access_token', 'A new room needs an access token.');
   }
-  const stored = { ...wanted, accountId, sealedSecret, offAtMs: undefined };
+  const stored = { ...wanted, sealedSecret };
   return destination?.kind === 'mail' ? { ...stored, destination: { kind: 'mail', addresses } } : stored;
 }
 

@@ -3,7 +3,6 @@ import type { NanoCredits } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/parameters.ts';
 import type { Account } from './account.ts';
 import type { AuditEntry } from './audit.ts';
-import type { Count } from './count.ts';
 import type { Limits } from './limits.ts';
 
 export type Destination =
@@ -24,15 +23,19 @@ export interface AlertSettings {
   readonly balanceBelow: NanoCredits | undefined;
 }
 
-export interface StoredAlertSettings extends AlertSettings {
-  readonly accountId: AccountId;
+export interface NewAlertSettings extends AlertSettings {
   /**
    * Sealed by `SecretSeal`: the signing secret of a webhook, the URL of Slack, or the access token of Matrix. Undefined
    * without any.
    */
   readonly sealedSecret: string | undefined;
+}
+
+export interface StoredAlertSettings extends NewAlertSettings {
   /** When sending stopped, because the destination answered 410. */
   readonly offAtMs: number | undefined;
+  /** In the order of their addresses. */
+  readonly waiting: readonly WaitingAddress[];
 }
 
 export type AlertKind =
@@ -91,13 +94,11 @@ export interface AlertMark {
   readonly threshold: number;
 }
 
-export type CreditCount = Pick<Count, 'owner' | 'period'>;
-
 export interface WatchMoment {
-  /** The month of the fair-use units, such as `2026-11`. */
-  readonly month: string;
-  /** Keys that have expired by then are omitted. */
+  /** The time that decides about days and months. */
   readonly nowMs: number;
+  /** The time by which keys and subscriptions end. */
+  readonly accessNowMs: number;
 }
 
 export interface WatchedKey {
@@ -109,13 +110,15 @@ export interface WatchedKey {
 /** An account with alert settings, and everything that they watch. Amounts are those of ended requests. */
 export interface WatchedAccount {
   readonly account: Account;
-  readonly settings: StoredAlertSettings;
+  readonly settings: AlertSettings;
   /** Units of fair use in the month. */
   readonly unitsUsed: bigint;
   /** Id of the latest ledger entry that added credits; empty if none did. */
   readonly latestLoad: string;
   /** Keys with limits that are neither revoked nor expired, in order of creation. */
   readonly keys: readonly WatchedKey[];
+  /** Nano-credits that the account, or a key by the id of its origin, has used in a day, month or in total. */
+  readonly usedCredits: (owner: string, period: string) => bigint;
   readonly marks: readonly AlertMark[];
 }
 
@@ -146,42 +149,27 @@ export interface WaitingAddress {
   readonly lastFailure: string | undefined;
 }
 
-export interface MailCode {
-  readonly codeHash: string;
-  readonly sentAtMs: number;
-  readonly expiresAtMs: number;
-  /** A code that was sent later than this is not replaced. */
-  readonly againAfterMs: number;
-}
-
 export interface AlertStore {
   settings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
   /**
    * Replaces the settings. Without a destination, pending alerts are given up.
-   * @param waiting all addresses that wait for a confirmation from then on. Default: none
-   * @param before the settings on which the caller decided. Default: any
+   * @param waiting all addresses that wait for a confirmation from then on
+   * @param before the settings on which the caller decided; undefined if there were none
    * @returns false if the destination or the secret is another than in `before`, as after a confirmation
    */
   setSettings(
     accountId: AccountId,
-    settings: StoredAlertSettings | undefined,
+    settings: NewAlertSettings | undefined,
     audit: AuditEntry,
-    waiting?: readonly string[],
-    before?: StoredAlertSettings | 'none',
+    waiting: readonly string[],
+    before: NewAlertSettings | undefined,
   ): Promise<boolean>;
-  waiting(accountId: AccountId): Promise<readonly WaitingAddress[]>;
-  /** False if the address does not wait, or its code is newer than `againAfterMs`. */
-  setCode(accountId: AccountId, address: string, code: MailCode): Promise<boolean>;
-  /** Sets the code and the failure of an address whose latest code has this hash, else changes nothing. */
-  replaceCode(accountId: AccountId, codeHash: string | undefined, by: WaitingAddress): Promise<void>;
-  /** Undefined for a code that is unknown, expired, used or replaced. */
-  addressOfCode(accountId: AccountId, codeHash: string, nowMs: number): Promise<string | undefined>;
+  /** Sets the code and the failure of an address. False if the address does not wait, or another code is its latest. */
+  setCode(accountId: AccountId, latestHash: string | undefined, by: WaitingAddress): Promise<boolean>;
   /** From then on the address gets alerts, also those that are pending. False if the code was used meanwhile. */
   confirm(accountId: AccountId, address: string, codeHash: string, audit: AuditEntry): Promise<boolean>;
   /** Accounts that are neither suspended nor deleted, in the order of their ids. */
   watched(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]>;
-  /** The nano-credits that ended requests have used, in the order of the counts. */
-  usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
   /**
    * Adds an alert if its mark advances, and keeps the latest `alertsKept`. It is pending only if the account has a
    * destination. False if another node was first.

@@ -1,6 +1,6 @@
 /** Alerts: their settings, the addresses of mail that wait for a confirmation, what they watch, and those that were raised. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { sql, type UpdateObject } from 'kysely';
+import { sql } from 'kysely';
 import {
   type Alert,
   type AlertDelivery,
@@ -9,22 +9,21 @@ import {
   type AlertMark,
   type AlertStore,
   alertsKept,
-  type CreditCount,
   type DeliveryState,
   type Destination,
   type DueAlert,
-  type MailCode,
+  type NewAlertSettings,
   type StoredAlertSettings,
   type WaitingAddress,
   type WatchedAccount,
   type WatchedKey,
   type WatchMoment,
 } from '../../core/entities/alert.ts';
-import { limitsFromText } from '../../core/entities/limits.ts';
+import { type Count, periodOf } from '../../core/entities/count.ts';
+import { budgetNames, limitsFromText } from '../../core/entities/limits.ts';
 import type { AccountId, AlertId, KeyId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import type { PageRequest } from '../../core/values/parameters.ts';
-import type { Dialect } from '../sql/dialect.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
 import { pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
@@ -33,12 +32,11 @@ import {
   type AlertRow,
   type AlertSettingsRow,
   afterAll,
-  type Database,
   optionalNumber,
   optionalText,
   type WaitingAddressRow,
 } from '../sql/schema.ts';
-import { columnsOf, query, statement } from '../sql/statement.ts';
+import { query, statement } from '../sql/statement.ts';
 import { toAccount, withPeriods } from './account-rows.ts';
 import { change } from './audit.ts';
 
@@ -46,63 +44,56 @@ interface OfAccount {
   readonly accountId: AccountId;
 }
 
+interface OfAddress extends OfAccount {
+  readonly address: string;
+}
+
+/** The destination and the secret on which a change was decided. */
+interface Known extends OfAccount {
+  readonly knownDestination: string | null;
+  readonly knownSecret: string | null;
+}
+
 const settingsOf = statement((p: OfAccount) =>
   query.selectFrom('alert_settings').selectAll().where('account_id', '=', p.accountId),
 ).map(toSettings);
-
-type NewSettings = Omit<AlertSettingsRow, 'balance_below'> & { readonly balance_below: bigint | null };
-
-/** The parameters with the names of columns. */
-function columns(p: NewSettings) {
-  return columnsOf(p, ['webhook_url', 'secret', 'percents', 'balance_below', 'webhook_off_at_ms']);
-}
-
-function insertSettings(p: NewSettings) {
-  return query.insertInto('alert_settings').values({ ...columns(p), account_id: p.account_id });
-}
-
-const replace = statement((p: NewSettings) =>
-  insertSettings(p).onConflict((conflict) => conflict.column('account_id').doUpdateSet(columns(p))),
-);
-/** Changes nothing if there are settings. */
-const add = statement((p: NewSettings) => insertSettings(p).onConflict((conflict) => conflict.doNothing()));
-/** Changes nothing if the destination or the secret is another. */
-const replaceKnown = statement((p: NewSettings & Record<'knownDestination' | 'knownSecret', string | null>) =>
-  query
-    .updateTable('alert_settings')
-    .set(columns(p))
-    .where('account_id', '=', p.account_id)
-    .where('webhook_url', 'is not distinct from', p.knownDestination)
-    .where('secret', 'is not distinct from', p.knownSecret),
-);
+const waitingOf = statement((p: OfAccount) =>
+  query.selectFrom('waiting_addresses').selectAll().where('account_id', '=', p.accountId).orderBy('address'),
+).map(toWaiting);
 const remove = statement((p: OfAccount) =>
   query.deleteFrom('alert_settings').where('account_id', '=', p.accountId),
 );
-const turnOff = statement((p: OfAccount & { destination: string; secret: string | null; atMs: number }) =>
-  query
-    .updateTable('alert_settings')
-    .set({ webhook_off_at_ms: p.atMs })
-    .where('account_id', '=', p.accountId)
-    .where('webhook_url', '=', p.destination)
-    .where('secret', 'is not distinct from', p.secret)
-    .where('webhook_off_at_ms', 'is', null),
+/** Makes settings to replace. Changes nothing if there are any. */
+const add = statement(
+  (p: OfAccount) => sql`insert into alert_settings (account_id, percents) values (${p.accountId}, '')
+    on conflict do nothing`,
+);
+const replace = statement(
+  (p: Known & Omit<AlertSettingsRow, 'account_id' | 'webhook_off_at_ms'>) => sql`update alert_settings
+    set webhook_url = ${p.webhook_url}, secret = ${p.secret}, percents = ${p.percents},
+      balance_below = ${p.balance_below}, webhook_off_at_ms = null ${ofKnown(p)}`,
+);
+const turnOff = statement(
+  (p: Known & { atMs: number }) => sql`update alert_settings set webhook_off_at_ms = ${p.atMs} ${ofKnown(p)}`,
 );
 
-function parametersOf(settings: StoredAlertSettings): NewSettings {
-  const { destination, offAtMs } = settings;
-  return {
-    account_id: settings.accountId,
-    webhook_url: destination === undefined ? null : destinationText(destination),
-    secret: settings.sealedSecret ?? null,
-    percents: settings.percents.join(' '),
-    balance_below: settings.balanceBelow ?? null,
-    webhook_off_at_ms: offAtMs === undefined ? null : BigInt(offAtMs),
-  };
+/** Selects nothing if the destination or the secret is another. */
+function ofKnown(p: Known) {
+  return sql`where account_id = ${p.accountId} and webhook_url is not distinct from ${p.knownDestination}
+    and secret is not distinct from ${p.knownSecret}`;
 }
 
-function toSettings(row: AlertSettingsRow): StoredAlertSettings {
+function secretColumns({ destination, sealedSecret }: Partial<NewAlertSettings>) {
+  return { webhook_url: destination ? destinationText(destination) : null, secret: sealedSecret ?? null };
+}
+
+function known(accountId: AccountId, settings: Partial<NewAlertSettings> = {}): Known {
+  const { webhook_url: knownDestination, secret: knownSecret } = secretColumns(settings);
+  return { accountId, knownDestination, knownSecret };
+}
+
+function toSettings(row: AlertSettingsRow): Omit<StoredAlertSettings, 'waiting'> {
   return {
-    accountId: row.account_id as AccountId,
     destination: row.webhook_url === null ? undefined : destinationFrom(row.webhook_url),
     sealedSecret: optionalText(row.secret),
     percents: row.percents.split(' ').map(Number),
@@ -130,93 +121,38 @@ function destinationFrom(text: string): Destination {
   return scheme === 'matrix' ? { kind: 'matrix', url, roomId } : { kind: 'webhook', url: text };
 }
 
-interface OfAddress extends OfAccount {
-  readonly address: string;
-}
-
-const waitingOf = statement((p: OfAccount) =>
-  query.selectFrom('waiting_addresses').selectAll().where('account_id', '=', p.accountId).orderBy('address'),
-).map(toWaiting);
-/** The address whose latest code this is. */
-const addressOfCode = statement((p: OfAccount & { codeHash: string; nowMs: bigint }) =>
-  query
-    .selectFrom('waiting_addresses')
-    .select('address')
-    .where('account_id', '=', p.accountId)
-    .where('code_hash', '=', p.codeHash)
-    .where('expires_at_ms', '>', p.nowMs),
+const addWaiting = statement(
+  (
+    p: OfAddress,
+  ) => sql`insert into waiting_addresses (account_id, address) values (${p.accountId}, ${p.address})
+    on conflict do nothing`,
 );
-const addWaiting = statement((p: OfAddress) =>
-  query
-    .insertInto('waiting_addresses')
-    .values({ account_id: p.accountId, address: p.address })
-    .onConflict((conflict) => conflict.doNothing()),
+const removeOthers = statement(
+  (p: OfAccount & { addresses: string }, dialect) => sql`delete from waiting_addresses
+    where account_id = ${p.accountId} and address not in ${dialect.textsOf(p.addresses)}`,
 );
-const removeOthers = statement((p: OfAccount & { addresses: string }, dialect) =>
-  query
-    .deleteFrom('waiting_addresses')
-    .where('account_id', '=', p.accountId)
-    .where('address', 'not in', dialect.textsOf(p.addresses)),
+const setCode = statement(
+  (p: OfAccount & WaitingAddress & { latestHash: string | undefined }) => sql`update waiting_addresses
+    set code_hash = ${p.codeHash}, sent_at_ms = ${p.sentAtMs}, expires_at_ms = ${p.expiresAtMs},
+      last_failure = ${p.lastFailure}
+    where account_id = ${p.accountId} and address = ${p.address}
+      and code_hash is not distinct from ${p.latestHash}`,
 );
-
-function setWaiting(p: OfAddress & Omit<WaitingAddress, 'lastFailure'>, failure: string | null | undefined) {
-  return query
-    .updateTable('waiting_addresses')
-    .set({
-      code_hash: p.codeHash,
-      sent_at_ms: p.sentAtMs,
-      expires_at_ms: p.expiresAtMs,
-      last_failure: failure,
-    })
-    .where('account_id', '=', p.accountId)
-    .where('address', '=', p.address);
-}
-
-/** Changes nothing if a code was sent a short time ago. */
-const setCode = statement((p: OfAddress & MailCode) =>
-  setWaiting(p, null).where(({ or, eb }) =>
-    or([eb('sent_at_ms', 'is', null), eb('sent_at_ms', '<=', sql<bigint>`${p.againAfterMs}`)]),
-  ),
+const use = statement(
+  (p: OfAddress & { codeHash: string }) => sql`delete from waiting_addresses
+    where account_id = ${p.accountId} and address = ${p.address} and code_hash = ${p.codeHash}`,
 );
-/** Changes nothing if another code is the latest. */
-const replaceCode = statement((p: OfAddress & WaitingAddress & { latestHash: string | null }) =>
-  setWaiting(p, p.lastFailure).where('code_hash', 'is not distinct from', p.latestHash),
-);
-const use = statement((p: OfAddress & { codeHash: string }) =>
-  query
-    .deleteFrom('waiting_addresses')
-    .where('account_id', '=', p.accountId)
-    .where('address', '=', p.address)
-    .where('code_hash', '=', p.codeHash),
-);
-const noAddress = sql.lit('mailto:');
 /** Alerts that wait for the first address are due at once. */
-const hurry = statement((p: OfAccount & { nowMs: number }) =>
-  query
-    .updateTable('alerts')
-    .set({ next_attempt_at_ms: p.nowMs })
-    .where('account_id', '=', p.accountId)
-    .where(sql<boolean>`state = 'pending'`)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('alert_settings')
-          .select('account_id')
-          .where('account_id', '=', p.accountId)
-          .where('webhook_url', '=', noAddress),
-      ),
-    ),
+const hurry = statement(
+  (p: OfAccount & { nowMs: number }) => sql`update alerts set next_attempt_at_ms = ${p.nowMs}
+    where account_id = ${p.accountId} and state = 'pending' and exists (select 1 from alert_settings
+      where account_id = ${p.accountId} and webhook_url = 'mailto:')`,
 );
-const confirm = statement((p: OfAddress) => {
-  const address = sql`cast(${p.address} as text)`;
-  return query
-    .updateTable('alert_settings')
-    .set({
-      webhook_url: sql<string>`case webhook_url when ${noAddress} then webhook_url || ${address}
-        else webhook_url || ',' || ${address} end`,
-    })
-    .where('account_id', '=', p.accountId)
-    .where('webhook_url', 'like', sql.lit('mailto:%'));
-});
+const confirm = statement(
+  (p: OfAddress) => sql`update alert_settings
+    set webhook_url = webhook_url || case webhook_url when 'mailto:' then '' else ',' end || ${text(p.address)}
+    where account_id = ${p.accountId} and webhook_url like 'mailto:%'`,
+);
 
 function toWaiting(row: WaitingAddressRow): WaitingAddress {
   return {
@@ -233,22 +169,19 @@ interface Span {
   readonly after: string;
   readonly last: string;
 }
-/** Number of counts that one query reads. */
-const countsAtOnce = 500;
+/** Owners whose counts one query reads. */
+const ownersAtOnce = 150;
 
 const watchedAccounts = statement((p: { after: string; size: number; month: string }, dialect) =>
   withPeriods()
     .innerJoin('alert_settings', 'alert_settings.account_id', 'accounts.id')
     .selectAll('alert_settings')
-    .select((watched) => [
-      watched
-        .selectFrom('limit_counts')
-        .select('used')
-        .where('owner', '=', dialect.ownerOfAccount)
-        .where('unit', '=', sql.lit('fair_use'))
-        .where('period', '=', p.month)
-        .as('units'),
-      latestLoad(dialect).as('latest_load'),
+    .select([
+      sql<bigint | null>`(select used from limit_counts where owner = ${dialect.ownerOfAccount}
+        and unit = 'fair_use' and period = ${p.month})`.as('units'),
+      sql<string | null>`(select ${dialect.entryId} from ${dialect.otherEntries}
+        and balance_nano_credits < balance_below and amount_nano_credits > 0
+        order by created_at_ms desc, id desc limit 1)`.as('latest_load'),
     ])
     // Starts from the settings, as many accounts may have none.
     .where('alert_settings.account_id', '>', p.after)
@@ -257,25 +190,17 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
     .orderBy('alert_settings.account_id')
     .limit(p.size),
 );
-function latestLoad({ entryId, otherEntries }: Dialect) {
-  return sql<string | null>`(select ${entryId} from ${otherEntries}
-    and balance_nano_credits < balance_below and amount_nano_credits > 0
-    order by created_at_ms desc, id desc limit 1)`;
-}
-
 /** A cross join keeps its order in SQLite, which matters as accounts without settings may have many keys. */
-const limitedKeys = statement((p: Span & { readonly nowMs: bigint }) =>
-  query
-    .selectFrom('alert_settings')
-    .crossJoin('api_keys')
-    .select(['api_keys.id as key_id', 'api_keys.account_id', 'origin_id', 'limits'])
-    .whereRef('api_keys.account_id', '=', 'alert_settings.account_id')
-    .where('alert_settings.account_id', '>', p.after)
-    .where('alert_settings.account_id', '<=', p.last)
-    .where('limits', '<>', sql.lit(''))
-    .where('revoked_at_ms', 'is', null)
-    .where(({ or, eb }) => or([eb('expires_at_ms', 'is', null), eb('expires_at_ms', '>', p.nowMs)]))
-    .orderBy('api_keys.id'),
+const limitedKeys = statement(
+  (p: Span & { readonly nowMs: bigint }) => sql<
+    Record<'key_id' | 'account_id' | 'origin_id' | 'limits', string>
+  >`
+    select api_keys.id as key_id, api_keys.account_id, origin_id, limits
+    from alert_settings cross join api_keys
+    where api_keys.account_id = alert_settings.account_id
+      and alert_settings.account_id > ${p.after} and alert_settings.account_id <= ${p.last}
+      and limits <> '' and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ${p.nowMs})
+    order by api_keys.id`,
 );
 const marks = statement((p: Span) =>
   query
@@ -284,27 +209,26 @@ const marks = statement((p: Span) =>
     .where('account_id', '>', p.after)
     .where('account_id', '<=', p.last),
 );
-const usedCredits = statement((p: { owners: string; periods: string }, dialect) =>
-  query
-    .selectFrom('limit_counts')
-    .select(['owner', 'period', 'used'])
-    .where('owner', 'in', dialect.textsOf(p.owners))
-    .where('unit', '=', sql.lit('credits'))
-    .where('period', 'in', dialect.textsOf(p.periods)),
+const usedCredits = statement(
+  (p: { owners: string; periods: string }, { textsOf }) => sql<
+    Pick<Count, 'owner' | 'period'> & { used: bigint }
+  >`
+    select owner, period, used from limit_counts
+    where owner in ${textsOf(p.owners)} and unit = 'credits' and period in ${textsOf(p.periods)}`,
 );
 
 async function readWatchedAccounts(
   queries: Queries,
-  { month, nowMs }: WatchMoment,
+  { nowMs, accessNowMs }: WatchMoment,
   { after = '', size }: PageRequest,
 ): Promise<readonly WatchedAccount[]> {
-  const rows = await queries.all(watchedAccounts, { after, size, month });
+  const rows = await queries.all(watchedAccounts, { after, size, month: periodOf('month', nowMs) });
   const last = rows.at(-1)?.id;
   if (last === undefined) return [];
-  const keys = await queries.all(limitedKeys, { after, last, nowMs: BigInt(nowMs) });
-  const keysOf = Map.groupBy(keys, (key) => key.account_id);
+  const limited = await queries.all(limitedKeys, { after, last, nowMs: BigInt(accessNowMs) });
+  const keysOf = Map.groupBy(limited, (key) => key.account_id);
   const marksOf = Map.groupBy(await queries.all(marks, { after, last }), (mark) => mark.account_id);
-  return rows.map((row) => ({
+  const accounts = rows.map((row) => ({
     account: toAccount(row),
     settings: toSettings(row),
     unitsUsed: row.units ?? 0n,
@@ -312,21 +236,22 @@ async function readWatchedAccounts(
     keys: (keysOf.get(row.id) ?? []).flatMap(toWatchedKey),
     marks: (marksOf.get(row.id) ?? []).map(toMark),
   }));
+  const owners = accounts.flatMap(({ account, keys }) => [account.id, ...keys.map((key) => key.originId)]);
+  const used = await readUsedCredits(queries, [...new Set<string>(owners)], nowMs);
+  return accounts.map((account) => ({ ...account, usedCredits: used }));
 }
 
-async function readUsedCredits(queries: Queries, counts: readonly CreditCount[]): Promise<bigint[]> {
-  const distinct = (texts: readonly string[]) => JSON.stringify([...new Set(texts)]);
-  const nameOf = ({ owner, period }: CreditCount) => `${owner} ${period}`;
+async function readUsedCredits(queries: Queries, owners: readonly string[], nowMs: number) {
+  const periods = JSON.stringify(budgetNames.map((name) => periodOf(name, nowMs)));
   const used = new Map<string, bigint>();
-  for (let at = 0; at < counts.length; at += countsAtOnce) {
-    const some = counts.slice(at, at + countsAtOnce);
-    const owners = distinct(some.map(({ owner }) => owner));
-    const periods = distinct(some.map(({ period }) => period));
-    for (const row of await queries.all(usedCredits, { owners, periods })) used.set(nameOf(row), row.used);
+  for (let at = 0; at < owners.length; at += ownersAtOnce) {
+    const some = JSON.stringify(owners.slice(at, at + ownersAtOnce));
+    for (const row of await queries.all(usedCredits, { owners: some, periods }))
+      used.set(`${row.owner} ${row.period}`, row.used);
     // SQLite reads synchronously, so other requests run between pages.
     await turn();
   }
-  return counts.map((count) => used.get(nameOf(count)) ?? 0n);
+  return (owner: string, period: string) => used.get(`${owner} ${period}`) ?? 0n;
 }
 
 function toWatchedKey(row: { key_id: string; origin_id: string; limits: string }): WatchedKey[] {
@@ -372,37 +297,18 @@ const whole = (value: number | undefined) => sql`cast(${value} as bigint)`;
 const insert = statement((p: InsertedAlert) => {
   const source = sql`from alert_settings where account_id = ${p.accountId}
     and webhook_url is not null and webhook_off_at_ms is null`;
-  return query
-    .insertInto('alerts')
-    .values({
-      id: p.id,
-      account_id: p.accountId,
-      kind: p.kind,
-      created_at_ms: p.createdAtMs,
-      details: p.details,
-      state: sql<string>`coalesce((select 'pending' ${source}), 'none')`,
-      attempts: p.attempts,
-      next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs)} ${source})`,
-    });
+  return sql`insert into alerts (id, account_id, kind, created_at_ms, details, state, attempts, next_attempt_at_ms)
+    values (${p.id}, ${p.accountId}, ${p.kind}, ${p.createdAtMs}, ${p.details},
+      coalesce((select 'pending' ${source}), 'none'), ${p.attempts}, (select ${whole(p.nextAttemptAtMs)} ${source}))`;
 });
 
 type InsertedAlert = Omit<Alert, 'details' | 'delivery'> & AlertDelivery & { readonly details: string };
 
-const removeOld = statement((p: { accountId: AccountId }) =>
-  query
-    .deleteFrom('alerts')
-    .where('account_id', '=', p.accountId)
-    .where('id', '<=', (alerts) =>
-      alerts
-        .selectFrom('alerts as kept')
-        .select('kept.id')
-        .where('kept.account_id', '=', p.accountId)
-        .orderBy('kept.id', 'desc')
-        .limit(1)
-        .offset(sql.lit(alertsKept)),
-    ),
+const removeOld = statement(
+  (p: OfAccount) => sql`delete from alerts where account_id = ${p.accountId} and id <= (
+    select id from alerts as kept where account_id = ${p.accountId} order by id desc limit 1 offset ${sql.lit(alertsKept)})`,
 );
-const alertsBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
+const alertsBefore = statement((p: OfAccount & { after: string; size: number }) =>
   query
     .selectFrom('alerts')
     .selectAll()
@@ -418,76 +324,52 @@ const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
     .innerJoin('accounts', 'accounts.id', 'alerts.account_id')
     .selectAll('alerts')
     .select(['webhook_url', 'secret', 'accounts.name as account_name'])
-    // A constant, so that SQLite uses the index of these alerts.
-    .where(sql<boolean>`alerts.state = 'pending'`)
-    .where('alerts.next_attempt_at_ms', '<=', p.nowMs)
-    .where('webhook_url', 'is not', null)
-    .where('webhook_off_at_ms', 'is', null)
-    .where('suspended_at_ms', 'is', null)
-    .where('deleted_at_ms', 'is', null)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('alerts as other')
-            .select('other.id')
-            .whereRef('other.account_id', '=', 'alerts.account_id')
-            .where(sql<boolean>`other.state = 'pending'`)
-            .where('other.next_attempt_at_ms', '<=', p.nowMs)
-            .whereRef('other.id', '<', 'alerts.id'),
-        ),
-      ),
-    )
+    .where(sql<boolean>`alerts.state = 'pending' and alerts.next_attempt_at_ms <= ${p.nowMs}
+      and webhook_url is not null and webhook_off_at_ms is null
+      and suspended_at_ms is null and deleted_at_ms is null
+      and not exists (select 1 from alerts as other where other.account_id = alerts.account_id
+        and other.state = 'pending' and other.next_attempt_at_ms <= ${p.nowMs} and other.id < alerts.id)`)
     .orderBy('alerts.next_attempt_at_ms')
     .limit(p.size),
 ).map(toDue);
 /** Changes nothing if another node was first. */
-const claim = statement((p: { id: AlertId; dueAtMs: bigint; nextAttemptAtMs: number }) =>
-  query
-    .updateTable('alerts')
-    .set({ next_attempt_at_ms: p.nextAttemptAtMs, attempts: sql`attempts + 1` })
-    .where('id', '=', p.id)
-    .where('next_attempt_at_ms', '=', p.dueAtMs),
+const claim = statement(
+  (p: { id: AlertId; dueAtMs: bigint; nextAttemptAtMs: number }) => sql`update alerts
+    set next_attempt_at_ms = ${p.nextAttemptAtMs}, attempts = attempts + 1
+    where id = ${p.id} and next_attempt_at_ms = ${p.dueAtMs}`,
 );
-const deliver = statement((p: { id: AlertId; atMs: number }) =>
-  query
-    .updateTable('alerts')
-    .set({ state: sql.lit('delivered'), next_attempt_at_ms: null, delivered_at_ms: p.atMs })
-    .where('id', '=', p.id),
-);
-const fail = statement((p: { id: AlertId; failure: string }) =>
-  setPending({ last_failure: p.failure }).where('id', '=', p.id),
-);
-const giveUp = statement((p: { id: AlertId; failure: string }) =>
-  setPending(givenUp(p.failure)).where('id', '=', p.id),
+/** An alert that is no longer pending changes only if it was delivered. */
+const endAttempt = statement(
+  (p: { id: AlertId; state: string; failure?: string; atMs?: number }) => sql`update alerts
+    set state = ${p.state}, next_attempt_at_ms = case ${text(p.state)} when 'pending' then next_attempt_at_ms end,
+      delivered_at_ms = ${p.atMs}, last_failure = coalesce(${p.failure}, last_failure)
+    where id = ${p.id} and (state = 'pending' or ${text(p.state)} = 'delivered')`,
 );
 /** Alerts that are due before this time. */
-const delayAll = statement((p: { accountId: AccountId; atMs: number }) =>
-  setPending({ next_attempt_at_ms: p.atMs })
-    .where('account_id', '=', p.accountId)
-    .where('next_attempt_at_ms', '<', sql<bigint>`${p.atMs}`),
+const delayAll = statement(
+  (p: OfAccount & { nextAtMs: number }) => sql`update alerts set next_attempt_at_ms = ${p.nextAtMs}
+    where account_id = ${p.accountId} and state = 'pending' and next_attempt_at_ms < ${p.nextAtMs}`,
 );
-const giveUpAll = statement((p: { accountId: AccountId; failure: string }) =>
-  setPending(givenUp(p.failure)).where('account_id', '=', p.accountId),
+const giveUpAll = statement(
+  (p: OfAccount & { failure: string }) => sql`update alerts
+    set state = 'failed', next_attempt_at_ms = null, last_failure = ${p.failure}
+    where account_id = ${p.accountId} and state = 'pending'`,
 );
-
-/** Changes only pending alerts. */
-function setPending(set: UpdateObject<Database, 'alerts'>) {
-  return query.updateTable('alerts').set(set).where(sql<boolean>`state = 'pending'`);
-}
-
-function givenUp(failure: string) {
-  return { state: sql.lit('failed'), next_attempt_at_ms: null, last_failure: failure };
-}
 
 export function alertStore(executor: Executor): AlertStore {
   const run = (...steps: readonly Step[]) => executor.run({ steps });
   return {
-    settings: (accountId) => executor.get(settingsOf, { accountId }),
+    async settings(accountId) {
+      // Read first: an address that is confirmed meanwhile is in the settings.
+      const waiting = await executor.all(waitingOf, { accountId });
+      const settings = await executor.get(settingsOf, { accountId });
+      return settings && { ...settings, waiting };
+    },
 
-    async setSettings(accountId, settings, audit, waiting = [], before) {
+    async setSettings(accountId, settings, audit, waiting, before) {
       const failure = 'The destination was removed.';
       const isSet = await change(executor, audit, [
-        settings ? setting(settings, before) : step(remove, { accountId }),
+        ...(settings ? setting(accountId, settings, before) : [step(remove, { accountId })]),
         step(removeOthers, { accountId, addresses: JSON.stringify(waiting) }),
         ...waiting.map((address) => step(addWaiting, { accountId, address })),
         ...(settings?.destination ? [] : [step(giveUpAll, { accountId, failure })]),
@@ -495,11 +377,17 @@ export function alertStore(executor: Executor): AlertStore {
       return isSet || settings === undefined;
     },
 
-    ...confirmationStore(executor),
+    setCode: async (accountId, latestHash, by) =>
+      hasChanged(await run(step(setCode, { ...by, accountId, latestHash }))),
+
+    confirm: (accountId, address, codeHash, audit) =>
+      change(executor, audit, [
+        step(use, { accountId, address, codeHash }, 'stop'),
+        step(hurry, { accountId, nowMs: audit.createdAtMs }),
+        step(confirm, { accountId, address }),
+      ]),
 
     watched: (moment, page) => readWatchedAccounts(executor, moment, page),
-
-    usedCredits: (counts) => readUsedCredits(executor, counts),
 
     async raise({ delivery, ...alert }, mark, read) {
       const { accountId } = alert;
@@ -523,54 +411,28 @@ export function alertStore(executor: Executor): AlertStore {
     },
 
     async endAttempt({ id, accountId }, end) {
-      if (end.state === 'delivered') {
-        await run(step(deliver, { id, atMs: end.atMs }));
-        return;
-      }
-      const { state, failure, nextAtMs: atMs } = end;
-      await run(
-        step(state === 'failed' ? giveUp : fail, { id, failure }),
-        step(delayAll, { accountId, atMs }),
-      );
+      const delayed =
+        end.state === 'delivered' ? [] : [step(delayAll, { accountId, nextAtMs: end.nextAtMs })];
+      await run(step(endAttempt, { id, ...end }), ...delayed);
     },
 
-    async turnOff({ alert: { accountId }, destination, sealedSecret: secret }, atMs, failure) {
-      const was = { accountId, destination: destinationText(destination), secret: secret ?? null };
-      await run(step(turnOff, { ...was, atMs }, 'stop'), step(giveUpAll, { accountId, failure }));
+    async turnOff({ alert: { accountId }, ...settings }, atMs, failure) {
+      await run(
+        step(turnOff, { ...known(accountId, settings), atMs }, 'stop'),
+        step(giveUpAll, { accountId, failure }),
+      );
     },
   };
 }
 
-function confirmationStore(executor: Executor) {
-  return {
-    waiting: (accountId) => executor.all(waitingOf, { accountId }),
-
-    setCode: async (accountId, address, code) =>
-      hasChanged(await executor.run({ steps: [step(setCode, { accountId, address, ...code })] })),
-
-    async replaceCode(accountId, codeHash, by) {
-      await executor.run({ steps: [step(replaceCode, { ...by, accountId, latestHash: codeHash ?? null })] });
-    },
-
-    addressOfCode: async (accountId, codeHash, nowMs) =>
-      (await executor.get(addressOfCode, { accountId, codeHash, nowMs: BigInt(nowMs) }))?.address,
-
-    confirm: (accountId, address, codeHash, audit) =>
-      change(executor, audit, [
-        step(use, { accountId, address, codeHash }, 'stop'),
-        step(hurry, { accountId, nowMs: audit.createdAtMs }),
-        step(confirm, { accountId, address }),
-      ]),
-  } satisfies Partial<AlertStore>;
-}
-
-/** @param before the settings that it replaces; if others are stored, it stops. Default: any */
-function setting(settings: StoredAlertSettings, before?: StoredAlertSettings | 'none'): Step {
-  const parameters = parametersOf(settings);
-  if (before === undefined) return step(replace, parameters);
-  if (before === 'none') return step(add, parameters, 'stop');
-  const { webhook_url: knownDestination, secret: knownSecret } = parametersOf(before);
-  return step(replaceKnown, { ...parameters, knownDestination, knownSecret }, 'stop');
+/** Stops if other settings than those before are stored. */
+function setting(accountId: AccountId, settings: NewAlertSettings, before?: NewAlertSettings): Step[] {
+  const { percents, balanceBelow = null } = settings;
+  const columns = { ...secretColumns(settings), percents: percents.join(' '), balance_below: balanceBelow };
+  return [
+    ...(before === undefined ? [step(add, { accountId }, 'stop')] : []),
+    step(replace, { ...columns, ...known(accountId, before) }, 'stop'),
+  ];
 }
 
 interface DueRow extends AlertRow {

@@ -246,7 +246,7 @@ describe('the delivery', () => {
     const settings = { settings: { webhook_url: hook(), percents: [100] } };
     expect((await parley.administer('alerts/settings', settings)).status).toBe(200);
     const watched = () =>
-      parley.app.store.alerts.watched({ month: '2026-11', nowMs: 1 }, { size: 10, after: '' });
+      parley.app.store.alerts.watched({ nowMs: 1, accessNowMs: 1 }, { size: 10, after: '' });
     expect(await watched()).toEqual([]);
     expect((await parley.administer('resume', {})).status).toBe(200);
     await expect.poll(() => sent().length).toBe(1);

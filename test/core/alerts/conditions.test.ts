@@ -20,10 +20,11 @@ it('raises a percent of fair use once in a month, also if nodes differ in the al
         ...account,
         subscription: { plan: { startsAtMs: 1, endsAtMs: nowMs + 86_400_000 * 30 }, trial: undefined },
       },
-      settings: alertSettings(id, { percents, balanceBelow: undefined }),
+      settings: alertSettings({ percents, balanceBelow: undefined }),
       unitsUsed: 50n,
       latestLoad: '',
       keys: [],
+      usedCredits: () => 0n,
       marks,
     };
     const fairUse = {
@@ -32,7 +33,7 @@ it('raises a percent of fair use once in a month, also if nodes differ in the al
       speechUnitsPerCharacter: 1,
       transcriptionUnitsPerSecond: 1,
     };
-    const due = dueAlerts(watched, [], [], { nowMs, accessNowMs: nowMs, fairUse });
+    const due = dueAlerts(watched, { nowMs, accessNowMs: nowMs, fairUse });
     for (const { mark } of due) marks.splice(0, 1, mark);
     return due.map(({ details }) => `${details.percent} of ${details.limit}`);
   };

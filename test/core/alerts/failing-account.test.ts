@@ -1,7 +1,7 @@
 /** An account whose alerts cannot be raised: other accounts get theirs. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
-import { alertSettings } from '../../support/alert-settings.ts';
+import { alertSettings, setAlerts } from '../../support/alert-settings.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { auditEntry } from '../../support/stored-key.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -32,7 +32,7 @@ async function watch(accountId: AccountId): Promise<void> {
   await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
   const destination = { kind: 'webhook', url: receiver.origin } as const;
   const webhook = { destination, sealedSecret: 'whsec_c2VjcmV0' };
-  await store.alerts.setSettings(accountId, alertSettings(accountId, webhook), auditEntry());
+  await setAlerts(store, accountId, alertSettings(webhook));
 }
 
 it('delays no other account, and is logged once', async () => {

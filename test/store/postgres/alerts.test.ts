@@ -8,7 +8,7 @@ import type { Store } from '../../../src/core/entities/store.ts';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { HttpSender } from '../../../src/webhooks/http-sender.ts';
-import { alertSettings } from '../../support/alert-settings.ts';
+import { alertSettings, setAlerts } from '../../support/alert-settings.ts';
 import { TestClock } from '../../support/parley.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry } from '../../support/stored-key.ts';
@@ -47,7 +47,7 @@ async function watch(store: Store, accountId: AccountId): Promise<void> {
   await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
   const destination = { kind: 'webhook', url: receiver.origin } as const;
   const webhook = { destination, sealedSecret: newWebhookSecret() };
-  await store.alerts.setSettings(accountId, alertSettings(accountId, webhook), auditEntry());
+  await setAlerts(store, accountId, alertSettings(webhook));
 }
 
 const clock = new TestClock();

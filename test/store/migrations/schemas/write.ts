@@ -200,17 +200,20 @@ async function addTo(store: Store): Promise<void> {
 
 async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
   const settings = {
-    accountId,
     destination: { kind: 'webhook', url: 'https://example.com/ü' } as const,
     sealedSecret: 'whsec_c2VjcmV0',
     percents: [50, 100],
     balanceBelow: nanoCredits(5_000_000_000n),
-    offAtMs: undefined,
   };
   const address = 'ü@example.com';
-  await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId), [address]);
-  const times = { sentAtMs: nowMs, expiresAtMs: nowMs + day, againAfterMs: nowMs };
-  await store.alerts.setCode(accountId, address, { codeHash: 'a'.repeat(64), ...times });
+  await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId), [address], undefined);
+  const code = {
+    codeHash: 'a'.repeat(64),
+    sentAtMs: nowMs,
+    expiresAtMs: nowMs + day,
+    lastFailure: undefined,
+  };
+  await store.alerts.setCode(accountId, undefined, { address, ...code });
   for (const state of ['none', 'pending'] as const) {
     const createdAtMs = tick();
     const details = { percent: 50, used: '500', limit: '1000' };
