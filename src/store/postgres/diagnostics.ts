@@ -22,27 +22,17 @@ const probes = 5;
 /** Clocks that differ by more shift expiry dates and months. */
 const skewMsMax = 1_000;
 
-export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<Diagnostic[]> {
+export function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<Diagnostic[]> {
   const { url } = diagnosis;
-  const client = newClient({ url, name: 'parley doctor' });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-  } catch (error) {
-    const found = new DatabaseUnusableError(url, error).message;
-    return [unreachable(found)];
-  }
-  try {
+  return connected(url, async (client) => {
     const schema = await schemaState(client);
     const queries = queriesBy(({ text, values = [] }) => client.query(text, [...values]));
     const contents = await diagnoseContents(schema, queries);
     const facts: Facts = (await client.query(readFacts)).rows[0];
-    const settings = new Map(Object.entries(facts.settings));
-    const storage = settings.has('neon.timeline_id') ? 'Neon' : facts.aurora ? 'Aurora' : undefined;
-    const diagnostics = [
+    return [
       diagnoseServer(facts),
-      diagnoseDurability(settings, storage),
-      diagnoseIsolation(facts),
+      diagnoseDurability(facts),
+      diagnoseTransactions(facts),
       diagnoseEncoding(facts),
       diagnoseEncryption(facts),
       await diagnosePooler(client, url),
@@ -50,26 +40,34 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<Di
       await diagnoseDistance(client),
       await diagnoseSkew(client, diagnosis),
       ...contents,
+      ...(schema.pending.length === 0 ? [await diagnoseNodes(client)] : []),
     ];
-    if (schema.pending.length === 0) diagnostics.push(await diagnoseNodes(client));
-    return diagnostics;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
-/** The advice follows the sentence. */
-function unreachable(message: string): Diagnostic {
-  const [found = message, advice = 'Start it.'] = message.split(/(?<=\)\.) /);
-  return problem('database', found, advice);
+/** Looks for a pooler, for a server that starts. Empty if the check fails. */
+export function diagnosePoolerAt(url: string): Promise<Diagnostic[]> {
+  return connected(url, async (client) => [await diagnosePooler(client, url)]).catch(() => []);
+}
+
+async function connected(url: string, check: (client: Client) => Promise<Diagnostic[]>) {
+  const client = newClient({ url, name: 'parley doctor' });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    const { message } = new DatabaseUnusableError(url, error);
+    // The advice follows the sentence.
+    const [found = message, advice = 'Start it.'] = message.split(/(?<=\)\.) /);
+    return [problem('database', found, advice)];
+  }
+  return check(client).finally(() => client.end());
 }
 
 /** The database describes itself and the connection by these facts. */
 interface Facts {
   readonly version: string;
   readonly settings: Readonly<Record<string, string>>;
-  readonly aurora: boolean;
-  readonly standby: boolean;
   /** Limits of connections; below 0 for none. */
   readonly role: number;
   readonly database: number;
@@ -78,56 +76,38 @@ interface Facts {
 }
 
 const readFacts = `select version(), (select jsonb_object_agg(name, setting) from pg_settings) as settings,
-  to_regproc('aurora_version') is not null as aurora, pg_is_in_recovery() as standby,
   (select rolconnlimit from pg_roles where rolname = current_user) as role,
   (select datconnlimit from pg_database where datname = current_database()) as database,
   (select ssl from pg_stat_ssl where pid = pg_backend_pid()) as ssl, host(inet_client_addr()) as address`;
 
-/** Databases that speak the protocol of PostgreSQL, by their version text. */
-const relatives: Readonly<Record<string, RegExp>> = { CockroachDB: /CockroachDB/, YugabyteDB: /-YB-/ };
-
-function diagnoseServer({ version, settings, standby }: Facts): Diagnostic {
-  const relative = Object.entries(relatives).find(([, pattern]) => pattern.test(version));
-  if (relative) {
-    const advice = 'See docs/grow.md for its limits, or use PostgreSQL 15 or newer.';
-    return problem('database', `The database is ${relative[0]}, on which Parley was never tested.`, advice);
-  }
-  if (standby && Number(settings['server_version_num']) >= oldestVersion) {
-    const advice = 'The database is a standby, which is read-only.';
-    return problem('database', 'It is a standby, which cannot be written.', advice);
-  }
-  const state = Number(settings['server_version_num']) < oldestVersion ? 'problem' : 'ok';
+/** CockroachDB states an older version; YugabyteDB has a mark in its own. */
+function diagnoseServer({ version, settings }: Facts): Diagnostic {
+  const isTested = Number(settings['server_version_num']) >= oldestVersion && !version.includes('-YB-');
+  const advice = 'Use PostgreSQL 15 or newer: Parley was never tested on older ones and on relatives.';
   const found = `The version is ${version.split(' on ')[0]}.`;
-  return graded(state, 'database', found, 'Use PostgreSQL 15 or newer.');
+  return graded(isTested ? 'ok' : 'problem', 'database', found, advice);
 }
 
-/** Settings that must not be off, and the consequences if they are. */
-const durable: Readonly<Record<string, string>> = {
-  fsync: 'a crash of the machine can destroy the database',
-  full_page_writes: 'a crash of the machine can damage pages',
-  synchronous_commit: 'a crash loses answered requests and their debits',
-};
-
-/** @param storage the service that stores the database and makes writes durable by other means; undefined if none is known */
-export function diagnoseDurability(
-  settings: ReadonlyMap<string, string>,
-  storage: string | undefined,
-): Diagnostic {
+export function diagnoseDurability({ settings }: Pick<Facts, 'settings'>): Diagnostic {
   const subject = 'durability';
-  const names = Object.keys(durable).filter((name) => settings.get(name) === 'off');
-  const [first] = names;
-  if (first === undefined) return ok(subject, 'Committed requests survive a crash.');
-  if (storage && !names.includes('synchronous_commit')) {
-    return ok(subject, `Committed requests survive a crash, as ${storage} stores them.`);
-  }
-  const found = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} off: ${durable[first]}.`;
-  return problem(subject, found, `Set ${names.map((name) => `${name} = on`).join(' and ')}.`);
+  const names = ['synchronous_commit', 'fsync', 'full_page_writes'].filter(
+    (name) => settings[name] === 'off',
+  );
+  if (names.length === 0) return ok(subject, 'Committed requests survive a crash.');
+  const found = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} off: a crash`;
+  const advice = `Set ${names.map((name) => `${name} = on`).join(' and ')}`;
+  if (names[0] === 'synchronous_commit')
+    return problem(subject, `${found} loses answered requests and their debits.`, `${advice}.`);
+  const unless =
+    'unless the storage of this database keeps committed writes by itself, as on Neon and Aurora.';
+  return warning(subject, `${found} of the machine can destroy the database.`, `${advice}, ${unless}`);
 }
 
-function diagnoseIsolation({ settings }: Facts): Diagnostic {
+function diagnoseTransactions({ settings }: Facts): Diagnostic {
   const subject = 'transactions';
-  if (settings['default_transaction_read_only'] === 'on') {
-    return problem(subject, 'Transactions are read-only.', 'Set default_transaction_read_only = off.');
+  if (settings['transaction_read_only'] === 'on') {
+    const advice = 'Name the primary, if this is a standby, or set default_transaction_read_only = off.';
+    return problem(subject, 'Transactions are read-only.', advice);
   }
   const level = settings['default_transaction_isolation'];
   if (level === 'read committed') return ok(subject, 'Transactions are read committed.');
@@ -227,20 +207,7 @@ async function diagnosePooler(client: Client, url: string): Promise<Diagnostic> 
   } finally {
     await other.end();
   }
-  const found = 'There is a pooler before the database. It keeps prepared statements';
-  return ok('pooler', `${found}; notifications do not pass if it is in transaction mode.`);
-}
-
-/** The same over a separate connection, for a server that starts. Empty if the check fails. */
-export async function diagnosePoolerAt(url: string): Promise<Diagnostic[]> {
-  const client = newClient({ url, name: 'parley doctor' });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return [await diagnosePooler(client, url)];
-  } catch {
-    return [];
-  } finally {
-    await client.end();
-  }
+  const found =
+    'There is a pooler before the database. It keeps prepared statements; notifications do not pass if it is in transaction mode.';
+  return ok('pooler', found);
 }

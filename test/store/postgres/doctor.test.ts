@@ -94,20 +94,23 @@ describe('parley doctor', () => {
     expect(await found('transactions')).toMatchObject({ state: 'warning' });
   });
 
-  it('accepts settings that a storage service makes safe', () => {
-    const off = new Map([
-      ['fsync', 'off'],
-      ['full_page_writes', 'off'],
-      ['synchronous_commit', 'on'],
-    ]);
-    expect(diagnoseDurability(off, undefined)).toMatchObject({
-      state: 'problem',
+  it('warns of settings that only some storages make safe', () => {
+    const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'on' };
+    expect(diagnoseDurability({ settings: off })).toMatchObject({
+      state: 'warning',
       found: 'fsync and full_page_writes are off: a crash of the machine can destroy the database.',
+      advice: expect.stringMatching(/^Set fsync = on and full_page_writes = on, unless .* Neon and Aurora/),
     });
-    expect(diagnoseDurability(off, 'Neon').state).toBe('ok');
-    expect(diagnoseDurability(new Map([...off, ['synchronous_commit', 'off']]), 'Neon').state).toBe(
-      'problem',
-    );
+    expect(diagnoseDurability({ settings: { ...off, synchronous_commit: 'off' } }).state).toBe('problem');
+  });
+
+  it('reports transactions that cannot write, as those of a standby', async () => {
+    await database.query(`alter database ${databaseName()} set default_transaction_read_only = on`);
+    expect(await found('transactions')).toMatchObject({
+      state: 'problem',
+      found: 'Transactions are read-only.',
+      advice: expect.stringContaining('standby'),
+    });
   });
 
   it('counts the connections that servers can have', async () => {
