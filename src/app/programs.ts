@@ -1,6 +1,6 @@
 /** Memory and folder of the programs that Parley runs. */
 import { totalmem } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../core/values/log.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
@@ -18,6 +18,6 @@ export function programSurroundings({ programs, programEnvironment: environment,
     /** Memory for all programs together. Default: three quarters of what machine and cgroup have. */
     memoryBytesMax: programs.memoryBytesMax ?? Math.floor(usableBytes * partOfMemory),
     /** An absolute path, as programs may have another working directory. */
-    socketDir: resolve(programs.socketDir ?? join(dataDir, 'sockets')),
+    socketDir: resolve(dataDir, 'sockets'),
   };
 }

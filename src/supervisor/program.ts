@@ -6,7 +6,7 @@ import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import type { Signal } from '../core/values/signal.ts';
 import { untilAborted } from '../core/values/signal.ts';
-import { socketPath, socketPathBytesMax } from '../files/socket-path.ts';
+import { socketPath } from '../files/socket-path.ts';
 import { type Address, Child } from './child.ts';
 
 /** Checked, with every default filled in. */
@@ -265,11 +265,6 @@ export class Program {
     if (this.socketPath === undefined) {
       this.#port = await freePort();
       return { port: this.#port };
-    }
-    if (Buffer.byteLength(this.socketPath) > socketPathBytesMax) {
-      throw new Error(
-        `the path of its socket is longer than ${socketPathBytesMax} bytes: set programs.socketDir`,
-      );
     }
     this.#deps.admission.makeSocketDir();
     rmSync(this.socketPath, { force: true });

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import { makeFolder } from '../files/folders.ts';
-import { socketOwner } from '../files/socket-path.ts';
+import { isAlive } from '../files/processes.ts';
+import { fitsSockets, socketOwner } from '../files/socket-path.ts';
 import { Program, type ProgramSettings } from './program.ts';
 
 interface SupervisorOptions {
@@ -12,7 +15,7 @@ interface SupervisorOptions {
   readonly memoryBytesMax: number;
   /** How long a program may wait for memory, or for another program of its group. Default: a minute. */
   readonly memoryWaitMs?: number;
-  /** The folder of sockets. Created when a program needs it. */
+  /** The folder of sockets, created when a program needs it. One with a long path is replaced by a temporary one. */
   readonly socketDir: string;
   /** The environment that every program gets. */
   readonly environment: Readonly<Record<string, string>>;
@@ -32,12 +35,15 @@ interface Waiting {
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  readonly #socketDir: string;
   readonly #running = new Set<Program>();
   #waiting: readonly Waiting[] = [];
   #hasFolder = false;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    const { socketDir } = options;
+    this.#socketDir = fitsSockets(socketDir) ? socketDir : join(tmpdir(), `parley-${randomUUID()}`);
   }
 
   /**
@@ -45,18 +51,20 @@ export class Supervisor {
    * @param check runs before each start, and throws if the program must not start
    */
   open(name: string, settings: ProgramSettings, check?: () => Promise<void>): Program {
-    const { log, environment, socketDir } = this.#options;
+    const { log, environment } = this.#options;
+    const socketDir = this.#socketDir;
     return new Program(settings, { name, log, environment, socketDir, admission: this, check });
   }
 
   /** Also removes the sockets of processes that were killed. */
   makeSocketDir(): void {
-    const { socketDir } = this.#options;
     if (this.#hasFolder) return;
-    makeFolder(socketDir, 0o700);
-    for (const file of readdirSync(socketDir)) {
+    makeFolder(this.#socketDir, 0o700);
+    const isOwn = this.#socketDir === this.#options.socketDir;
+    if (!isOwn) process.once('exit', () => rmSync(this.#socketDir, { recursive: true, force: true }));
+    for (const file of readdirSync(this.#socketDir)) {
       const pid = socketOwner(file);
-      if (pid !== undefined && !isAlive(pid)) rmSync(join(socketDir, file), { force: true });
+      if (pid !== undefined && !isAlive(pid)) rmSync(join(this.#socketDir, file), { force: true });
     }
     this.#hasFolder = true;
   }
@@ -132,14 +140,6 @@ function sharesGroup(one: ProgramSettings, other: ProgramSettings): boolean {
 
 function sum(programs: readonly Program[]): number {
   return programs.reduce((total, { bytes }) => total + bytes, 0);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 function tooLarge({ name }: Program): ParleyError {

@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 it('of programs have no effect any more', () => {
   const file = join(folder, 'parley.yaml');
-  const text = `programs: {memoryWaitMs: 5}
+  const text = `programs: {memoryWaitMs: 5, socketDir: /run}
 engines:
   local: {kind: local, pauseMs: 10}
   own: {kind: process, command: [serve, '{port}'], memoryBytes: 2000000, pauseMs: 10}
@@ -19,6 +19,7 @@ models: []
   writeFileSync(file, text);
   const { config, warnings } = loadConfigWithSources({ env: {}, file });
   expect(warnings).toEqual([
+    `${file}:1:29: \`programs.socketDir\` has no effect any more. The sockets are in \`sockets\` in the data folder.`,
     `${file}:1:12: \`programs.memoryWaitMs\` has no effect any more. Requests wait for a minute while other programs keep the memory.`,
     expect.stringContaining(':3:24: `engines.local.pauseMs` has no effect any more. '),
     expect.stringContaining(':4:74: `engines.own.pauseMs` has no effect any more. '),

@@ -83,6 +83,15 @@ describe('a program', () => {
   });
 });
 
+describe('the socket of a program', () => {
+  it('has a path that the system takes, however long the names of its folder and its engine are', async () => {
+    start({ sockets: 'x'.repeat(100) });
+    const program = open('y'.repeat(100), {});
+    expect(await ask(program)).toContain('"choices"');
+    expect(Buffer.byteLength(program.socketPath ?? '')).toBeLessThanOrEqual(107);
+  });
+});
+
 describe('a program that fails', () => {
   it('to start gives every waiting request the last line of its errors, and is not started again at once', async () => {
     start();

@@ -16,9 +16,11 @@ export class TestPrograms {
   readonly #folder = scratchFolder();
   readonly #programs: Program[] = [];
   readonly #supervisor: Supervisor;
+  readonly socketDir: string;
   readonly logged: Logged[] = [];
 
-  constructor({ memoryBytesMax = 10e9, memoryWaitMs = 60_000 } = {}) {
+  constructor({ memoryBytesMax = 10e9, memoryWaitMs = 60_000, sockets = 'sockets' } = {}) {
+    this.socketDir = this.#folder.file(sockets);
     const note = (level: Logged['level']) => (fields: object, message: string) => {
       this.logged.push({ level, fields: { ...fields }, message });
     };
@@ -26,13 +28,9 @@ export class TestPrograms {
       log: { info: note('info'), warn: note('warn'), error: note('error') },
       memoryBytesMax,
       memoryWaitMs,
-      socketDir: this.#folder.file('sockets'),
+      socketDir: this.socketDir,
       environment: { PATH: process.env['PATH'] ?? '' },
     });
-  }
-
-  get socketDir(): string {
-    return this.#folder.file('sockets');
   }
 
   open(name: string, options: TinyOptions = {}, settings: Partial<ProgramSettings> = {}): Program {

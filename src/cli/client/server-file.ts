@@ -2,6 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { isAlive } from '../../files/processes.ts';
 import { replaceFile } from '../../files/replace-file.ts';
 
 const serverFile = z.object({
@@ -34,15 +35,6 @@ export function readServerFile(dataDir: string): ServerFile | undefined {
   } catch {
     // The file is missing or malformed.
     return undefined;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // EPERM: the process exists and belongs to another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 

@@ -25,6 +25,7 @@ const ofEngines: Readonly<Record<string, Readonly<Record<string, Instead>>>> = {
 };
 
 const ofPrograms: Readonly<Record<string, Instead>> = {
+  socketDir: 'The sockets are in `sockets` in the data folder.',
   memoryWaitMs: 'Requests wait for a minute while other programs keep the memory.',
 };
 

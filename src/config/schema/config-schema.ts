@@ -131,9 +131,6 @@ const programs = section('The programs of all engines of the kinds `process` and
   memoryBytesMax: optional(wholeNumber(mebibyte, 1_048_576 * mebibyte)).describe(
     'Memory for all programs together, in bytes. For a program that has requests, others that have none are ended, the least recently used first. Default: three quarters of the memory of the machine or its cgroup.',
   ),
-  socketDir: optional(path('the path of a folder')).describe(
-    'The folder of their Unix sockets. Its path may have some 60 characters. Default: `sockets` in the data folder.',
-  ),
   llamaServer: optional(path()).describe(
     'The program llama-server, for engines of the kind `local`. Default: the one that `parley runtimes install` put into the data folder, else the one in PATH.',
   ),

@@ -1,9 +1,5 @@
-import { accessSync, constants } from 'node:fs';
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { findExecutable } from '../../files/executable.ts';
-import { nearestFolder } from '../../files/folders.ts';
-import { fileReason } from '../../files/reason.ts';
-import { socketPath, socketPathBytesMax } from '../../files/socket-path.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 
 interface DiagnosedSettings {
@@ -18,27 +14,21 @@ interface Surroundings {
   readonly environment: Readonly<Record<string, string>>;
   /** Memory for all programs together. */
   readonly memoryBytesMax: number;
-  readonly socketDir: string;
 }
 
 const mebibyte = 1024 ** 2;
 const shell = '/bin/sh';
-/** The longest number of a process on Linux, and more starts of engines than a server has. */
-const [pidMax, numberMax] = [4_194_304, 999];
 
-/** Checks command, memory and the folder of the socket. Does not start the program. */
+/** Checks command and memory. Does not start the program. */
 export function diagnoseProcess(
   settings: DiagnosedSettings,
   surroundings: Surroundings,
-  { name, models }: Diagnosis,
+  { models }: Diagnosis,
 ): Diagnostic[] {
-  const texts = [...settings.command, ...Object.values(settings.env)];
-  const hasSocket = texts.some((text) => text.includes('{socket}'));
   const speech = models.filter(({ type }) => type === 'speech');
   return [
     diagnoseCommand(settings, surroundings),
     diagnoseMemory(settings.memoryBytes, surroundings.memoryBytesMax),
-    ...(hasSocket ? [diagnoseSocketDir(name, surroundings.socketDir)] : []),
     ...speech.map((model) => voicesDiagnostic(model, Object.keys(settings.voices))),
   ];
 }
@@ -63,20 +53,4 @@ function diagnoseMemory(bytes: number, bytesMax: number): Diagnostic {
   if (bytes <= bytesMax) return ok('memory', `It needs ${needed} of the ${allowed} for all programs.`);
   const found = `It needs ${needed}, more than the ${allowed} for all programs, so it is never started.`;
   return problem('memory', found, 'Raise `programs.memoryBytesMax`, or choose a smaller model.');
-}
-
-function diagnoseSocketDir(name: string, folder: string): Diagnostic {
-  const bytes = Buffer.byteLength(socketPath(folder, name, pidMax, numberMax));
-  const advice = 'Choose another folder with `programs.socketDir`.';
-  if (bytes > socketPathBytesMax) {
-    const found = `The path of a socket in ${folder} has up to ${bytes} bytes; the system allows ${socketPathBytesMax}.`;
-    return problem('socket folder', found, advice);
-  }
-  const nearest = nearestFolder(folder);
-  try {
-    accessSync(nearest, constants.W_OK | constants.X_OK);
-    return ok('socket folder', `${folder} ${nearest === folder ? 'is writable' : 'can be created'}.`);
-  } catch (error) {
-    return problem('socket folder', `${nearest} is not writable (${fileReason(error)}).`, advice);
-  }
 }

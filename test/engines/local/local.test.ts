@@ -107,7 +107,7 @@ describe('a model that is not on the machine', () => {
     ]);
     storeModel(parley.dataDir, 'small', tinyGguf(1));
     const found = (await diagnosed()).map(({ state, subject }) => `${state} ${subject}`);
-    expect(found).toEqual(['ok files', 'ok command', 'ok memory', 'ok socket folder']);
+    expect(found).toEqual(['ok files', 'ok command', 'ok memory']);
   });
 
   it('is served after a reload when it is there', async () => {

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../../src/config/config.ts';
 import { diagnoseProcess } from '../../../src/engines/process/diagnostics.ts';
-import { scratchFolder } from '../../support/command-line.ts';
 import { tinyEngine, tinyModel } from '../../support/tiny-program.ts';
 
 function findings(engine: object, model: object = {}): string[] {
@@ -45,16 +44,11 @@ describe('the configuration', () => {
 });
 
 describe('parley doctor', () => {
-  const folder = scratchFolder();
   const settings = { command: ['node', '{socket}'], env: {}, memoryBytes: 1e9, voices: {} };
-  const surroundings = {
-    environment: { PATH: '/usr/bin:/bin' },
-    memoryBytesMax: 2e9,
-    socketDir: folder.path,
-  };
+  const surroundings = { environment: { PATH: '/usr/bin:/bin' }, memoryBytesMax: 2e9 };
   const diagnosis = { name: 'tiny', apiKey: undefined, models: [], signal: AbortSignal.timeout(1e6) };
-  const problems = (own: object = {}, around: object = {}) =>
-    diagnoseProcess({ ...settings, ...own }, { ...surroundings, ...around }, diagnosis)
+  const problems = (own: object) =>
+    diagnoseProcess({ ...settings, ...own }, surroundings, diagnosis)
       .filter(({ state }) => state === 'problem')
       .map(({ subject }) => subject);
 
@@ -70,12 +64,5 @@ describe('parley doctor', () => {
 
   it('finds a program that needs more memory than there is', () => {
     expect(problems({ command: ['sh', '{socket}'], memoryBytes: 3e9 })).toEqual(['memory']);
-  });
-
-  it('finds a socket folder whose path is too long, or that cannot be written', () => {
-    const command = ['sh', '{socket}'];
-    expect(problems({ command }, { socketDir: `/tmp/${'x'.repeat(100)}` })).toEqual(['socket folder']);
-    expect(problems({ command }, { socketDir: '/etc/passwd/sockets' })).toEqual(['socket folder']);
-    expect(problems({ command: ['sh', '{port}'] }, { socketDir: '/etc/passwd/sockets' })).toEqual([]);
   });
 });
