@@ -4,9 +4,9 @@ import type { Config } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
 import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/entities/server.ts';
-import { ok, problem } from '../core/values/diagnostics.ts';
 import { FileEditor } from './configuration-editor.ts';
 import { type ConfigSource, configurationFile } from './configuration-file.ts';
+import { readiness as diagnoseReadiness } from './diagnostics/machine.ts';
 import type { Engines } from './engines.ts';
 import { disabledReason, engineNames } from './local-programs.ts';
 import type { Readiness } from './readiness.ts';
@@ -38,15 +38,11 @@ export function serverFacts(running: Running): ServerFacts {
 
 /** The checks of `parley doctor` that a running server makes of itself. Checking pages would keep requests waiting. */
 async function diagnoseRunning({ config, readiness }: Running): Promise<readonly ServerDiagnostic[]> {
-  const whyNot = readiness.whyNot();
-  const ready =
-    whyNot === undefined
-      ? ok('readiness', 'It accepts requests.')
-      : problem('readiness', whyNot, 'Its log says what to do.');
   // Loads the checks of all kinds, which nothing else needs.
   const { diagnoseAreas } = await import('./diagnostics/areas.ts');
   const areas = await diagnoseAreas(config(), { pid: process.pid, checksPages: false });
-  return [{ area: 'server', diagnostics: [ready] }, ...areas].flatMap(({ area, diagnostics }) =>
+  const server = { area: 'server', diagnostics: [diagnoseReadiness(readiness.whyNot())] };
+  return [server, ...areas].flatMap(({ area, diagnostics }) =>
     diagnostics.map((diagnostic) => ({ area, ...diagnostic })),
   );
 }

@@ -7,14 +7,12 @@ import { create } from '@bufbuild/protobuf';
 import { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Config } from '../config/config.ts';
 import { untilAborted } from '../core/values/signal.ts';
+import { silentLog as log } from '../engines/diagnostics.ts';
 import { createProcessEngine } from '../engines/process/index.ts';
 import type { Program } from '../supervisor/program.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { LocalEngine } from './local-programs.ts';
 import { programSurroundings } from './programs.ts';
-
-const quiet = () => undefined;
-const log = { info: quiet, warn: quiet, error: quiet };
 
 const shortChat = create(ChatCompletionParamsSchema, {
   messages: [{ role: 'user', content: { value: { case: 'text', value: 'Hi' } } }],

@@ -89,11 +89,11 @@ it('finds a program that was built for another processor, by a prompt', async ()
   expect(code).toBe(1);
   expect(stderr).toMatch(/^llama: It cannot run small: .*SIGILL/m);
   const { stdout } = await parley(['doctor'], options());
-  expect(stdout).toMatch(/^runtime llama\n {2}problem {2}load: It cannot run small: .*SIGILL/m);
+  expect(stdout).toMatch(/^local models\n {2}problem {2}runtime llama: It cannot run small: .*SIGILL/m);
 
   writeFileSync(folder.file('data/models/manifests/small.json'), '{}');
   const broken = await parley(['doctor'], options());
-  expect(broken.stdout).toMatch(/^local models\n {2}problem {2}manifests: .*small\.json/m);
+  expect(broken.stdout).toMatch(/^local models\n {2}problem {2}files: .*small\.json/m);
 });
 
 it('installs links to folders, and ends where one leads to itself', async () => {

@@ -161,6 +161,6 @@ describe.skipIf(missing)(`chat with llama.cpp's library${missing ? ` (${missing}
   it('is loaded by `runtimes verify` and `doctor`', async () => {
     const options = { cwd: folder.path, env: { PARLEY_DATA_DIR: server.dataDir } };
     expect(await command(['runtimes', 'verify', 'llama'], options)).toMatchObject({ code: 0 });
-    expect((await command(['doctor'], options)).stdout).toContain('load: It loads tiny.');
+    expect((await command(['doctor'], options)).stdout).toContain('It loads tiny.');
   });
 });

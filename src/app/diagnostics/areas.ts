@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { Config, EngineConfig, ModelConfig } from '../../config/config.ts';
 import { anthropicEngine, openaiEngine, remoteEngine } from '../../config/schema/upstream-engine.ts';
 import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
-import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { invalid } from '../../core/values/parameters.ts';
 import { toUpstream } from '../../engines/anthropic/index.ts';
 import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
@@ -52,62 +52,51 @@ export async function diagnoseAreas(
   config: Config,
   { pid, checksPages, leftOut = [], ports, onStep = () => undefined, loadsModels = false }: AreaOptions,
 ): Promise<DiagnosedArea[]> {
-  const { dataDir } = config;
+  const { dataDir, alerts } = config;
   const isLeftOut = (setting: string) =>
     leftOut.some((path) => path === setting || path.startsWith(`${setting}.`));
-  const started: typeof diagnoseArea = (name, check, msMax) => {
+  const area = (name: string, settings: readonly string[], check: Check, msMax?: number) => {
+    if (settings.some(isLeftOut)) return notChecked(name);
     onStep(name);
     return diagnoseArea(name, check, msMax);
   };
-  const area = (name: string, settings: readonly string[], check: Check) =>
-    settings.some(isLeftOut) ? notChecked(name) : started(name, check);
-  const engines = Promise.all(
-    diagnosedEngines(config).map((name) =>
-      started(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
+  const onTable = (name: string, place: string) => onStep(`database, table ${name} (${place})`);
+  const others = Promise.all([
+    ...diagnosedEngines(config).map((name) =>
+      area(`engine ${name}`, [], (signal) => diagnoseEngine(config, name, signal)),
     ),
-  );
-  const runtimes = loadsModels && !isLeftOut('dataDir') ? diagnoseRuntimes(config, started) : [];
-  const machine = Promise.all([
+    ...(loadsModels
+      ? [area('local models', ['dataDir'], (signal) => loadModels(config, signal), loadMsMax)]
+      : []),
     area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
     ...(ports ? [area('ports', ['dataDir', 'server', 'admin', 'tls'], ports)] : []),
     area('TLS', ['tls'], () => diagnoseTls(config)),
-    ...(config.alerts.smtp ? [area('mail', ['alerts'], () => diagnoseMail(config))] : []),
+    ...(alerts.smtp ? [area('mail', ['alerts'], () => diagnoseMail(config))] : []),
     area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config, pid)),
     area('clock', ['dataDir'], async () => diagnoseClock(dataDir)),
   ]);
   // Reading the pages starts when no other check is waiting.
-  if (checksPages) await Promise.all([engines, runtimes, machine]);
-  const database = await area('database', ['dataDir', 'store'], async (signal) => {
-    const onTable = (name: string, place: string) => onStep(`database, table ${name} (${place})`);
-    return diagnoseStore(config, { signal, checksPages, onTable });
-  });
-  return [...(await engines), ...(await runtimes), database, ...(await machine)];
+  if (checksPages) await others;
+  const database = await area('database', ['dataDir', 'store'], (signal) =>
+    diagnoseStore(config, { signal, checksPages, onTable }),
+  );
+  return [...(await others), database].filter(({ diagnostics }) => diagnostics.length > 0);
 }
 
-/** A model may be read from a slow disk. */
-const loadMsMax = 60_000;
+/** Models may be read from a slow disk. */
+const loadMsMax = 120_000;
 
-/** Loads one model after the other: two may need more memory than there is. */
-async function diagnoseRuntimes(config: Config, begin: typeof diagnoseArea): Promise<DiagnosedArea[]> {
-  const areas: DiagnosedArea[] = [];
-  let models: ReadonlyMap<string, LocalEngine>;
-  try {
-    models = smallestModels(config);
-  } catch (error) {
-    const diagnostics = [problem('manifests', flawText(error), 'Correct the manifest, or remove it.')];
-    return [{ area: 'local models', diagnostics }];
-  }
-  for (const [runtime, local] of models) {
+/** Loads the smallest model of each runtime, one after the other: two may need more memory than there is. */
+async function loadModels(config: Config, signal: AbortSignal): Promise<readonly Diagnostic[]> {
+  const diagnostics: Diagnostic[] = [];
+  for (const [runtime, local] of smallestModels(config)) {
     if ('advice' in local.program) continue;
-    const check = async (signal: AbortSignal) => {
-      const flaw = await tryModel(local, config, signal);
-      if (flaw === undefined) return [ok('load', `It loads ${local.model}.`)];
-      const advice = `Run \`parley runtimes install ${runtime}\`, or \`parley models verify ${local.model}\`.`;
-      return [problem('load', `It cannot run ${local.model}: ${flaw}.`, advice)];
-    };
-    areas.push(await begin(`runtime ${runtime}`, check, loadMsMax));
+    const flaw = await tryModel(local, config, signal);
+    const found = flaw === undefined ? `It loads ${local.model}.` : `It cannot run ${local.model}: ${flaw}.`;
+    const advice = `Run \`parley runtimes install ${runtime}\`, or \`parley models verify ${local.model}\`.`;
+    diagnostics.push(graded(flaw === undefined ? 'ok' : 'problem', `runtime ${runtime}`, found, advice));
   }
-  return areas;
+  return diagnostics;
 }
 
 export function notChecked(area: string): DiagnosedArea {
@@ -124,7 +113,9 @@ export async function diagnoseArea(area: string, check: Check, msMax = 10_000): 
     signal.addEventListener('abort', () => resolve([problem('time', found, advice)]));
   });
   const failed = (error: unknown) => [
-    problem('check', `The check itself failed (${String(error)}).`, 'Report this.'),
+    error instanceof ModelError
+      ? problem('files', error.message, 'Remove the model, and import it with the right files.')
+      : problem('check', `The check itself failed (${String(error)}).`, 'Report this.'),
   ];
   return { area, diagnostics: await Promise.race([late, check(signal)]).catch(failed) };
 }
@@ -185,16 +176,9 @@ function upstreamOf(settings: UpstreamEngine) {
 async function diagnoseLocal(local: LocalEngine, config: Config, diagnosis: Diagnosis) {
   const { program, fileBytes, dataDir, model } = local;
   if ('advice' in program) return [problem('model', program.found, program.advice)];
-  const flaw = await checkContents(new ModelStore(dataDir).resolve(model)).catch(flawText);
-  if (flaw !== undefined)
-    return [problem('files', flaw, 'Remove the model, and import it with the right files.')];
+  await checkContents(new ModelStore(dataDir).resolve(model));
   const files = ok('files', `They have ${Math.round(fileBytes / 1e6)} MB.`);
   return [files, ...diagnoseProcess(program, programSurroundings(config), diagnosis)];
-}
-
-function flawText(error: unknown): string {
-  if (error instanceof ModelError) return error.message;
-  throw error;
 }
 
 function diagnosed(model: ModelConfig): DiagnosedModel {

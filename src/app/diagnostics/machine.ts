@@ -1,18 +1,8 @@
 /** Checks the machine: data folder, clock, open files, certificate and mail server. */
 import { X509Certificate } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmdirSync,
-  type Stats,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmdirSync, type Stats, statSync } from 'node:fs';
 import { readFile, statfs } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
-import * as z from 'zod';
+import { isAbsolute, join, resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { nearestFolder, workingFolderIsGone } from '../../files/folders.ts';
@@ -27,7 +17,7 @@ const fullBytes = 100 * mebibyte;
 const writableByOthers = 0o022;
 /** The files with keys or hashes of keys. */
 const privateFiles = ['parley.db', 'first-run.json'];
-const chooseAnother = 'Choose another with dataDir or PARLEY_DATA_DIR.';
+const another = 'another with dataDir or PARLEY_DATA_DIR.';
 
 /** Checks that the folder exists or can be created, is writable and private, and has free space. */
 export async function diagnoseDataFolder(dataDir: string): Promise<Diagnostic[]> {
@@ -35,37 +25,32 @@ export async function diagnoseDataFolder(dataDir: string): Promise<Diagnostic[]>
     const advice = 'Change to another, or give an absolute path with dataDir or PARLEY_DATA_DIR.';
     return [problem('folder', 'The current working folder no longer exists.', advice)];
   }
-  if (!existsSync(dataDir)) return [missingFolder(dataDir), await freeSpace(nearestFolder(dataDir))];
-  const folder = statSync(dataDir);
-  if (!folder.isDirectory()) return [problem('folder', `${dataDir} is not a folder.`, chooseAnother)];
-  return [writable(dataDir), privacy(dataDir, folder), await freeSpace(dataDir)];
+  const nearest = nearestFolder(dataDir);
+  const isNew = nearest !== resolve(dataDir);
+  const place = isNew ? nearest : dataDir;
+  if (!statSync(nearest).isDirectory()) {
+    return [problem('folder', `${place} is not a folder.`, `Choose ${another}`)];
+  }
+  return [writable(dataDir, place, isNew), ...(isNew ? [] : [privacy(dataDir)]), await freeSpace(nearest)];
 }
 
-function missingFolder(dataDir: string): Diagnostic {
-  const nearest = nearestFolder(dataDir);
+function writable(dataDir: string, place: string, isNew: boolean): Diagnostic {
   try {
     // Permissions are not enough: /proc allows no new folders, and a disk may have no inodes left.
-    rmdirSync(mkdtempSync(join(nearest, '.parley-doctor-')));
-    return ok('folder', `${dataDir} does not exist yet. The first start creates it.`);
+    rmdirSync(mkdtempSync(join(place, '.parley-doctor-')));
+    const found = isNew ? 'does not exist yet. The first start creates it.' : 'is writable.';
+    return ok('folder', `${dataDir} ${found}`);
   } catch (error) {
     const reason = systemCode(error) === 'ENOENT' ? 'the file system allows none' : fileReason(error);
-    const found = `${dataDir} does not exist, and no folder can be created in ${nearest} (${reason}).`;
-    return problem('folder', found, chooseAnother);
+    const found = `${dataDir} cannot be used: no folder can be created in ${place} (${reason}).`;
+    const advice = `Give it to the user that runs the server: chown -R USER ${place}. Or choose ${another}`;
+    return problem('folder', found, advice);
   }
 }
 
-function writable(dataDir: string): Diagnostic {
-  try {
-    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
-    return ok('folder', `${dataDir} is writable.`);
-  } catch (error) {
-    const advice = `Give it to the user that runs the server: chown -R USER ${dataDir}`;
-    return problem('folder', `${dataDir} is not writable (${fileReason(error)}).`, advice);
-  }
-}
-
-/** @param folder of the data folder, which exists */
-export function privacy(dataDir: string, folder: Stats = statSync(dataDir)): Diagnostic {
+/** @param dataDir which exists */
+export function privacy(dataDir: string): Diagnostic {
+  const folder = statSync(dataDir);
   const isOpenToOthers = ({ mode }: Stats) => (mode & 0o077) !== 0;
   const files = privateFiles.map((name) => join(dataDir, name)).filter((path) => existsSync(path));
   const open = files.filter((path) => isOpenToOthers(statSync(path)));
@@ -87,6 +72,12 @@ async function freeSpace(folder: string): Promise<Diagnostic> {
   const state = bytes < fullBytes ? 'problem' : bytes < scarceBytes ? 'warning' : 'ok';
   const advice = 'Free some space: on a full disk the server refuses all requests.';
   return graded(state, 'free space', `${Math.floor(bytes / mebibyte)} MiB are free.`, advice);
+}
+
+/** @param whyNot why the running server accepts no requests */
+export function readiness(whyNot: string | undefined): Diagnostic {
+  if (whyNot === undefined) return ok('readiness', 'The running server accepts requests.');
+  return problem('readiness', `The running server is not ready: ${whyNot}`, 'Its log says what to do.');
 }
 
 /** A clock outside of these years is certainly wrong. */
@@ -114,44 +105,24 @@ export function diagnoseClock(dataDir: string, nowMs = Date.now()): Diagnostic[]
  * @param pid of the running server; undefined if there is none
  */
 export function diagnoseOpenFiles({ server, admin }: Config, pid: number | undefined): Diagnostic[] {
-  const limitOfServer = pid === undefined ? undefined : limitOf(pid);
-  const limit = limitOfServer ?? ownLimit();
+  const limitOfServer = pid === undefined ? undefined : openFilesOf(pid);
+  const limit = limitOfServer ?? openFilesOf('self') ?? 'any number of';
   const whose = limitOfServer === undefined ? 'A process started here' : 'The running server';
   const connections = server.connectionsMax * (admin ? 2 : 1);
-  if (limit === Number.POSITIVE_INFINITY) return [ok('open files', `${whose} can open any number of files.`)];
-  const state = connections >= limit ? 'problem' : connections * 2 > limit ? 'warning' : 'ok';
+  const state = connections >= Number(limit) ? 'problem' : connections * 2 > Number(limit) ? 'warning' : 'ok';
   const found = `${whose} can open ${limit} files; connectionsMax allows ${connections} connections.`;
   const advice = `Raise the limit to ${connections * 2} (systemd: LimitNOFILE, shell: ulimit -n), or lower server.connectionsMax.`;
   return [graded(state, 'open files', found, advice)];
 }
 
-/** The limit of a process; undefined if it cannot be read. */
-function limitOf(pid: number): number | undefined {
+/** The limit of a process, which Node has raised as far as it may; undefined for none, and on systems other than Linux. */
+function openFilesOf(pid: number | 'self'): string | undefined {
   try {
     const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
-    return toLimit(/^Max open files +(\S+)/m.exec(limits)?.[1]);
+    return /^Max open files +(\d+)/m.exec(limits)?.[1];
   } catch {
-    // Not Linux, or a process of another user.
     return undefined;
   }
-}
-
-const resourceLimits = z.object({
-  userLimits: z.object({ open_files: z.object({ soft: z.union([z.number(), z.string()]) }) }),
-});
-
-/** Node raises its own limit to the allowed maximum, and child processes inherit that. */
-function ownLimit(): number {
-  const { report } = process;
-  // Skips the names of connected hosts, which may take long to look up.
-  Reflect.set(report, 'excludeNetwork', true);
-  const { userLimits } = resourceLimits.parse(report.getReport());
-  return toLimit(String(userLimits.open_files.soft)) ?? Number.POSITIVE_INFINITY;
-}
-
-function toLimit(text = ''): number | undefined {
-  if (text === 'unlimited') return Number.POSITIVE_INFINITY;
-  return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
 const dayMs = 86_400_000;

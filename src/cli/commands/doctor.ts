@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { DiagnosedArea } from '../../app/diagnostics/areas.ts';
-import type { LoadedConfig, PartialConfig } from '../../config/config.ts';
+import type { PartialConfig } from '../../config/config.ts';
 import { ConfigError, type Finding, sourceText } from '../../config/reader/finding.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { type LocalFlags, localCommand } from '../flags.ts';
@@ -31,14 +31,16 @@ async function doctor(flags: LocalFlags): Promise<void> {
 
 async function diagnoseAll(flags: LocalFlags): Promise<DiagnosedArea[]> {
   const { loadWithFlags, loadValidWithFlags } = await import('../configuration.ts');
+  const area = 'configuration';
   try {
-    const loaded = loadWithFlags(flags);
-    const configuration = { area: 'configuration', diagnostics: [readFrom(loaded), ...ignoredBy(loaded)] };
-    return [configuration, ...(await diagnose({ config: loaded.config, leftOut: [] }))];
+    const { config, file = 'The configuration (without a parley.yaml)', warnings } = loadWithFlags(flags);
+    const ignored = warnings.map((found) => warning('settings', found, 'Remove it where it is set.'));
+    const diagnostics = [ok('settings', `${file} is valid.`), ...ignored];
+    return [{ area, diagnostics }, ...(await diagnose({ config, leftOut: [] }))];
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const invalid = { area: 'configuration', diagnostics: error.findings.map(toDiagnostic) };
-    return [invalid, ...(await diagnose(loadValidWithFlags(flags)))];
+    const diagnostics = error.findings.map(toDiagnostic);
+    return [{ area, diagnostics }, ...(await diagnose(loadValidWithFlags(flags)))];
   }
 }
 
@@ -58,14 +60,6 @@ async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea
     ports: (signal) => diagnosePorts(config, signal),
     onStep: (what) => progress.shortStep(`checking: ${what}`),
   }).finally(() => progress.close());
-}
-
-function readFrom({ file }: LoadedConfig): Diagnostic {
-  return ok('settings', `${file ?? 'The configuration (without a parley.yaml)'} is valid.`);
-}
-
-function ignoredBy({ warnings }: LoadedConfig): Diagnostic[] {
-  return warnings.map((found) => warning('settings', found, 'Remove it where it is set.'));
 }
 
 function toDiagnostic({ source, message, suggestion, advice = 'Correct it there.' }: Finding): Diagnostic {

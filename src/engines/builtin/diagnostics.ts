@@ -10,41 +10,37 @@ export async function diagnoseBuiltin({ models }: Diagnosis): Promise<Diagnostic
   const ofType = (wanted: string) => models.filter(({ type }) => type === wanted);
   const speech = ofType('speech');
   const ids = fliteVoices.map(({ id }) => id);
-  const [flite, hearing] = await Promise.all([
-    speech.length === 0 ? [] : diagnoseFlite(),
-    ofType('transcription').length === 0 ? [] : diagnoseHearing(),
+  const loaded = await Promise.all([
+    ...(speech.length === 0
+      ? []
+      : [loads('flite', loadFlite(), 'Install the dependencies of Parley again.')]),
+    ...(ofType('transcription').length === 0 ? [] : [diagnoseHearing()]),
   ]);
   const chats = ofType('chat').map(({ id }) => ok(`model ${id}`, 'It is part of the program.'));
-  return [...flite, ...speech.map((model) => voicesDiagnostic(model, ids)), ...hearing, ...chats];
+  return [...loaded, ...speech.map((model) => voicesDiagnostic(model, ids)), ...chats];
 }
 
-async function diagnoseFlite(): Promise<Diagnostic[]> {
-  try {
-    new FliteProgram(await compileFlite()).run(['-lv']);
-    return [ok('flite', 'It loads.')];
-  } catch (error) {
-    const advice = 'Install the dependencies of Parley again.';
-    return [problem('flite', `It does not load (${String(error)}).`, advice)];
-  }
+/** @param found if nothing is wrong */
+function loads(subject: string, found: Promise<string>, advice: string): Promise<Diagnostic> {
+  const failed = (error: unknown) => problem(subject, `It does not load (${String(error)}).`, advice);
+  return found.then((text) => ok(subject, text), failed);
 }
 
-async function diagnoseHearing(): Promise<Diagnostic[]> {
+async function loadFlite(): Promise<string> {
+  new FliteProgram(await compileFlite()).run(['-lv']);
+  return 'It loads.';
+}
+
+async function diagnoseHearing(): Promise<Diagnostic> {
   const missing = missingHearing();
-  if (missing !== undefined)
-    return [problem('hearing', missing, 'Run `parley doctor` again after the build.')];
-  try {
-    const isMoonshine = hasMoonshine();
-    await Promise.all([
-      hearingModule('decoder'),
-      isMoonshine ? compileRuntime() : hearingModule('recogniser'),
-    ]);
-    const recogniser = isMoonshine ? 'Moonshine' : 'pocketsphinx';
-    return [ok('hearing', `The decoder and the recogniser load: ${recogniser}.`)];
-  } catch (error) {
-    return [problem('hearing', `It does not load (${String(error)}).`, 'Build it again: npm run build')];
-  }
+  if (missing !== undefined) return problem('hearing', missing, 'Run `parley doctor` again after the build.');
+  return loads('hearing', loadHearing(), 'Build it again: npm run build');
 }
 
-async function compileRuntime(): Promise<void> {
-  await WebAssembly.compile(await readMoonshine('ort.wasm'));
+async function loadHearing(): Promise<string> {
+  const isMoonshine = hasMoonshine();
+  await hearingModule('decoder');
+  if (isMoonshine) await WebAssembly.compile(await readMoonshine('ort.wasm'));
+  else await hearingModule('recogniser');
+  return `The decoder and the recogniser load: ${isMoonshine ? 'Moonshine' : 'pocketsphinx'}.`;
 }

@@ -55,13 +55,11 @@ export async function diagnoseOpenAi(
     const list = await readModelList(upstream, signal);
     const listed = (modelList.parse(list).data ?? []).map(({ id }) => id);
     const examined = { ...diagnosis, upstream, settings, list };
-    const asked = [
-      ...models.filter(({ type }) => type === 'speech').map((model) => diagnoseVoices(model, examined)),
-      ...models.filter(({ needsContext }) => needsContext).map((model) => diagnoseContext(model, examined)),
-      ...models
-        .filter(({ type }) => asksChat && type === 'chat')
-        .map((model) => diagnoseChat(model, examined)),
-    ];
+    const asked = models.flatMap((model) => [
+      ...(model.type === 'speech' ? [diagnoseVoices(model, examined)] : []),
+      ...(model.needsContext ? [diagnoseContext(model, examined)] : []),
+      ...(asksChat && model.type === 'chat' ? [diagnoseChat(model, examined)] : []),
+    ]);
     const diagnostics = [
       ok('upstream', `${settings.baseUrl} answers.`),
       ...models.map((model) => diagnoseModel(model, settings, listed)),
@@ -137,13 +135,10 @@ async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise
     return chatAnswer.parse(await answer.json());
   }, examined);
   if (value !== undefined) {
-    const reports = (value.usage ?? null) !== null;
-    return ok(
-      subject,
-      reports
-        ? 'It answers, and reports its tokens.'
-        : 'It answers. It reports no tokens, so Parley counts them.',
-    );
+    const counted = value.usage
+      ? ', and reports its tokens.'
+      : '. It reports no tokens, so Parley counts them.';
+    return ok(subject, `It answers${counted}`);
   }
   const isOther = error instanceof z.ZodError;
   const reason = isOther ? 'its answer is not that of a chat' : failureReason(toParleyError(error));
@@ -154,21 +149,17 @@ async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise
 function diagnoseFailure(
   thrown: unknown,
   { baseUrl }: DiagnosedSettings,
-  { keyAdvice }: Diagnosis,
+  { keyAdvice = 'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.' }: Diagnosis,
 ): Diagnostic {
   const error = toParleyError(thrown);
+  const { hasNotRun, httpStatus } = error;
+  const failed = (found: string, advice: string) => problem('upstream', `${baseUrl} ${found}`, advice);
   const reason = failureReason(error);
-  if (thrown instanceof z.ZodError || (!error.hasNotRun && error.httpStatus === 404)) {
-    const found = `There is no list of models at ${baseUrl}/models.`;
-    return problem('upstream', found, 'Correct `baseUrl` of the engine: it mostly ends with /v1.');
-  }
-  if (error.hasNotRun) {
-    const advice = 'Start it, or correct `baseUrl` of the engine.';
-    return problem('upstream', `${baseUrl} cannot be reached (${reason}).`, advice);
-  }
-  if (error.httpStatus === 401 || error.httpStatus === 403) {
-    const advice = keyAdvice ?? 'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.';
-    return problem('upstream', `${baseUrl} does not accept the key (${reason}).`, advice);
-  }
-  return problem('upstream', `${baseUrl} does not list its models (${reason}).`, 'Look at its log.');
+  if (thrown instanceof z.ZodError || (!hasNotRun && httpStatus === 404))
+    return failed('has no list of models.', 'Correct `baseUrl` of the engine: it mostly ends with /v1.');
+  if (hasNotRun)
+    return failed(`cannot be reached (${reason}).`, 'Start it, or correct `baseUrl` of the engine.');
+  if (httpStatus === 401 || httpStatus === 403)
+    return failed(`does not accept the key (${reason}).`, keyAdvice);
+  return failed(`does not list its models (${reason}).`, 'Look at its log.');
 }

@@ -39,7 +39,7 @@ it('runs all checks of `parley doctor` for a server, while it serves', async () 
   );
   const areas = [...new Set(diagnostics.map(({ area }) => area))];
   expect(areas).toEqual([
-    ...['server', 'engine upstream', 'database', 'data folder', 'TLS', 'limits', 'clock'],
+    ...['server', 'engine upstream', 'data folder', 'TLS', 'limits', 'clock', 'database'],
   ]);
   const states = new Map(diagnostics.map(({ area, subject, state }) => [`${area}, ${subject}`, state]));
   expect(states.get('server, readiness')).toBe('ok');

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { readiness } from '../../../app/diagnostics/machine.ts';
 import type { Config } from '../../../config/config.ts';
 import { type Diagnostic, ok, problem } from '../../../core/values/diagnostics.ts';
 import { systemCode } from '../../../files/reason.ts';
@@ -38,12 +39,7 @@ async function diagnoseRunning(
     const found = `The running server (process ${pid}) does not answer on ${place}.`;
     return problem(subject, found, 'Read its log, and restart it.');
   });
-  const notReady = `The running server is not ready: ${answer.reason}`;
-  const readiness =
-    answer.reason === undefined
-      ? ok('readiness', 'The running server accepts requests.')
-      : problem('readiness', notReady, 'Its log says what to do.');
-  return [...ports, readiness];
+  return [...ports, readiness(answer.reason)];
 }
 
 async function diagnosePort(
@@ -56,21 +52,18 @@ async function diagnosePort(
   const place = `${host} port ${port}`;
   const code = systemCode(await listenError(host, port));
   if (code === undefined) return ok(subject, `${place} is free.`);
-  if (code === 'EADDRINUSE') {
-    const url = localUrl(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`);
-    const isParley = (await readinessOf(url, signal)) !== undefined;
-    const found = `${place} is used by ${isParley ? 'a Parley on another data folder' : 'another program'}.`;
-    const advice = `Find it with \`ss -ltnp sport = :${port}\` and stop it, or choose another ${subject}.`;
-    return problem(subject, found, advice);
+  if (code === 'EACCES') {
+    const advice = 'Choose one above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.';
+    return problem(subject, `${place} is reserved for the administrator.`, advice);
   }
-  const isReserved = code === 'EACCES';
-  const advice = isReserved
-    ? 'Choose a port above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.'
-    : `Choose another ${subject.replace('port', 'host')}; 0.0.0.0 means all addresses of this machine.`;
-  const found = isReserved
-    ? `${place} is reserved for the administrator.`
-    : `The server cannot listen on ${place} (${code}).`;
-  return problem(subject, found, advice);
+  if (code !== 'EADDRINUSE') {
+    const advice = `Choose another ${subject.replace('port', 'host')}; 0.0.0.0 means all addresses of this machine.`;
+    return problem(subject, `The server cannot listen on ${place} (${code}).`, advice);
+  }
+  const url = localUrl(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const user = (await readinessOf(url, signal)) ? 'a Parley on another data folder' : 'another program';
+  const advice = `Find it with \`ss -ltnp sport = :${port}\` and stop it, or choose another ${subject}.`;
+  return problem(subject, `${place} is used by ${user}.`, advice);
 }
 
 /** Listens for a moment. Undefined if that works. */
