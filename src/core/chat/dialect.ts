@@ -99,15 +99,11 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     await breathe(call.requestBytes);
     const params = named(asked);
     const answer = this.#build(params, call, () => undefined);
-    let sent: ChatCompletionParams | undefined;
-    const paramsFor = (model?: ChatModel) => {
-      sent = this.#toChat(params, call, model);
-      return sent;
-    };
+    const { paramsFor, errorOf } = this.#conversion(params, call);
     try {
       return answer.whole(asChunk((await this.#deps.chat.complete(paramsFor(), call, paramsFor)).message));
     } catch (error) {
-      throw this.#errorOf(error, sent);
+      throw errorOf(error);
     }
   }
 
@@ -117,11 +113,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     const events: Event[] = [];
     const answer = this.#build(params, call, (event) => events.push(event));
     let hasBegun = false;
-    let sent: ChatCompletionParams | undefined;
-    const paramsFor = (model?: ChatModel) => {
-      sent = this.#toChat(params, call, model);
-      return sent;
-    };
+    const { paramsFor, errorOf } = this.#conversion(params, call);
     try {
       for await (const chunks of this.#deps.chat.stream(paramsFor(), call, { paramsFor })) {
         if (!hasBegun) answer.begin?.(call.metering.answering ?? params.model ?? '');
@@ -132,7 +124,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
       answer.finish?.();
       if (events.length > 0) yield events;
     } catch (thrown) {
-      const error = this.#errorOf(thrown, sent);
+      const error = errorOf(thrown);
       if (hasBegun && answer.fail && !call.signal.aborted) {
         // Clients stop at these events, so the record ends before them.
         await call.metering.void(error);
@@ -163,9 +155,19 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     return chat;
   }
 
-  #errorOf(thrown: unknown, sent: ChatCompletionParams | undefined): unknown {
-    const error = sent ? inOwnPath(thrown, sent) : thrown;
-    return this.#dialect.errorOf ? this.#dialect.errorOf(error) : error;
+  /** Converts the request for each model that may answer, and its errors back. */
+  #conversion(params: Params, call: Call) {
+    let sent: ChatCompletionParams | undefined;
+    return {
+      paramsFor: (model?: ChatModel) => {
+        sent = this.#toChat(params, call, model);
+        return sent;
+      },
+      errorOf: (thrown: unknown): unknown => {
+        const error = sent ? inOwnPath(thrown, sent) : thrown;
+        return this.#dialect.errorOf ? this.#dialect.errorOf(error) : error;
+      },
+    };
   }
 }
 

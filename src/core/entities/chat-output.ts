@@ -1,14 +1,17 @@
 /** The output of an answer, in whatever members a model sends it: its text, for counting tokens, and what cannot be counted. */
-import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import { create, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import {
   type ChatCompletion,
   type ChatCompletionChunk,
   ChatCompletionChunkSchema,
   type ChatCompletionParams,
   type ChatMessage,
+  ContentPartSchema,
+  MessageAudioSchema,
   type Tool,
   type ToolCall,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { isObject } from '../values/json.ts';
 
 export interface ChatOutput {
   /** All text, including tool calls, reasoning and members that the schema does not name. */
@@ -87,10 +90,12 @@ export class OutputReader implements ChatOutput {
     }
   }
 
-  /** Parts of a content are lines. */
+  /** Parts of a content with text are lines. */
   #addItem(item: JsonValue, name: string, index: number): void {
-    if (name === 'content' && index > 0) this.text += '\n';
+    const before = this.text;
     this.addValue(item, name);
+    const added = this.text.slice(before.length);
+    if (name === 'content' && index > 0 && added !== '') this.text = `${before}\n${added}`;
   }
 
   /** Adds tokens with logprobs. They repeat the text, where there is any. */
@@ -194,11 +199,14 @@ function callText({ function: called, custom }: ToolCall): string {
 }
 
 /** A plain answer as the only chunk of a stream. */
-export function asChunk({ model, usage, serviceTier, choices }: ChatCompletion): ChatCompletionChunk {
+export function asChunk({
+  $typeName: _,
+  object: __,
+  choices,
+  ...members
+}: ChatCompletion): ChatCompletionChunk {
   return create(ChatCompletionChunkSchema, {
-    model,
-    usage,
-    serviceTier,
+    ...members,
     choices: choices.map(({ index, message, logprobs, finishReason, other }) => ({
       index,
       logprobs,
@@ -209,11 +217,38 @@ export function asChunk({ model, usage, serviceTier, choices }: ChatCompletion):
   });
 }
 
-function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
+/** A delta has only text in its content, and no field for audio. */
+function deltaOf({ content, refusal, toolCalls, audio, other }: ChatMessage) {
+  const items = content?.value.case === 'parts' ? content.value.value.items : [];
+  const texts = items.filter(({ text }) => text !== undefined);
+  const refusals = items.flatMap((part) => part.refusal ?? []);
+  const others = items.filter((part) => part.text === undefined && part.refusal === undefined);
+  const members = withParts(
+    { ...other, ...(audio && { audio: flat(toJson(MessageAudioSchema, audio)) }) },
+    others.map((part) => flat(toJson(ContentPartSchema, part))),
+  );
   return {
-    content: contentText(content),
-    refusal,
-    other,
+    content: items.length > 0 ? texts.map(({ text }) => text).join('\n') : contentText(content),
+    refusal: refusal ?? (refusals.length > 0 ? refusals.join('\n') : undefined),
+    other: Object.keys(members).length > 0 ? members : undefined,
     toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
   };
+}
+
+/** With the members that the schema does not name beside the others, as an upstream sends them. */
+function flat(json: JsonValue): JsonObject {
+  const { other, ...members } = isObject(json) ? json : {};
+  const named = Object.entries(members).map(([name, value]) => [name, isObject(value) ? flat(value) : value]);
+  return { ...Object.fromEntries(named), ...(isObject(other) && other) };
+}
+
+/** The members of a delta, with parts of a content that are no text: images where clients look for them, and the rest as `parts`. */
+export function withParts(members: JsonObject, parts: readonly JsonObject[]): JsonObject {
+  const add = (name: string, added: readonly JsonObject[]) => {
+    const before = members[name];
+    return added.length > 0 && { [name]: [...(Array.isArray(before) ? before : []), ...added] };
+  };
+  const isImage = (part: JsonObject) => part['image_url'] !== undefined;
+  const [images, others] = [parts.filter(isImage), parts.filter((part) => !isImage(part))];
+  return { ...members, ...add('images', images), ...add('parts', others) };
 }

@@ -7,6 +7,7 @@ import {
   type MessageDeltaSchema,
   type MessageEventSchema,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
+import { partLeftOut, pieceOf } from '../chat/answer-pieces.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
@@ -41,6 +42,8 @@ export class Blocks {
   /** The place of the block that is open, or is opened next. */
   #open = 0;
   #hasStarted = false;
+  /** Whether parts are left out: this API has only text in answers. */
+  #isPartial = false;
 
   /** @param prefix of ids for calls that the model gives none */
   constructor(prefix: string, reasoning: AnswerReasoning, emit: Emit) {
@@ -53,12 +56,17 @@ export class Blocks {
     return this.#calls.all.length > 0;
   }
 
-  take({ content, refusal, toolCalls, other }: ChatDelta): void {
+  take(delta: ChatDelta): void {
+    const { refusal = '', other } = delta;
+    const { text, calls, images, audio, hasMore } = pieceOf(delta);
     this.#reasoning.take(other);
     this.#write('thinking', reasoningText(other));
     this.#cite(other?.['citations']);
-    this.#write('text', (content ?? '') + (refusal ?? ''));
-    for (const piece of toolCalls) this.#calls.take(piece);
+    this.#write('text', text + refusal);
+    const isPartial = images.length > 0 || audio !== '' || hasMore;
+    if (isPartial && !this.#isPartial) this.#write('text', partLeftOut);
+    this.#isPartial ||= isPartial;
+    for (const call of calls) this.#calls.take(call);
     this.#send();
   }
 

@@ -10,6 +10,7 @@ import {
   type ResponseLogprob,
   ResponseLogprobSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { joinedBase64, partLeftOut, pieceOf } from '../chat/answer-pieces.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
@@ -64,6 +65,10 @@ export class Output {
   readonly #reasoning: AnswerReasoning;
   readonly #emit: Emit;
   #text: OpenText | undefined;
+  /** All of it so far, in Base64. */
+  #audio = '';
+  /** Whether parts are left out that this API does not have. */
+  #isPartial = false;
   readonly #calls = new ToolCalls((call) => this.#openCall(call));
 
   /** @param id prefix of the items' ids */
@@ -74,13 +79,19 @@ export class Output {
     this.#emit = emit;
   }
 
-  take({ content, refusal, toolCalls, other }: ChatDelta, logprobs: readonly TokenLogprob[]): void {
+  take(delta: ChatDelta, logprobs: readonly TokenLogprob[]): void {
+    const { refusal = '', other } = delta;
+    const { text, calls, images, audio, hasMore } = pieceOf(delta);
     this.#reasoning.take(other);
     this.#write('reasoning_text', reasoningText(other), []);
-    this.#write('output_text', content ?? '', logprobs.map(toLogprob));
+    this.#write('output_text', text, logprobs.map(toLogprob));
     for (const annotation of annotationsOf(other)) this.#annotate(annotation);
-    this.#write('refusal', refusal ?? '', []);
-    for (const call of toolCalls) this.#call(call);
+    this.#write('refusal', refusal, []);
+    this.#audio += audio;
+    for (const image of images) this.#addImage(image);
+    if (hasMore && !this.#isPartial) this.#write('output_text', partLeftOut, []);
+    this.#isPartial ||= hasMore;
+    for (const call of calls) this.#call(call);
   }
 
   /**
@@ -88,6 +99,7 @@ export class Output {
    * @param status of the open ones
    */
   close(status: ItemStatus): void {
+    if (this.#audio !== '') this.#addAudio(joinedBase64(this.#audio));
     this.#endTurn(status);
     for (const call of this.#calls.all) this.#closeCall(call, status);
   }
@@ -107,6 +119,25 @@ export class Output {
     const annotationIndex = annotations.push(annotation) - 1;
     const type = 'response.output_text.annotation.added';
     this.#emit({ type, ...placeOf(text), annotationIndex, annotation });
+  }
+
+  #addAudio(data: string): void {
+    const text = this.#openText('message');
+    this.#closePart(text);
+    const part = create(ResponseContentPartSchema, { type: 'output_audio', other: { data } });
+    this.#emit({ type: 'response.content_part.added', ...placeOf(text), part });
+    this.#emit({ type: 'response.content_part.done', ...placeOf(text), part });
+    text.parts.push(part);
+  }
+
+  #addImage(result: string): void {
+    this.#endTurn('completed');
+    const outputIndex = this.items.length;
+    const [type, id] = ['image_generation_call', this.#idOf('ig', outputIndex)];
+    const begun = { type, id, status: 'in_progress', other: { result: null } };
+    this.#addItem(create(ResponseItemSchema, begun), outputIndex);
+    const item = create(ResponseItemSchema, { type, id, status: 'completed', other: { result } });
+    this.#endItem(item, outputIndex);
   }
 
   /** A model that changes from reasoning to its answer, or back, ends the previous item. */

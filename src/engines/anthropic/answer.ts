@@ -5,6 +5,7 @@ import { objectsOf, stringOf } from '../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ParleyError } from '../../core/values/errors.ts';
 import { isObject, present } from '../../core/values/json.ts';
+import { JoinedChoice } from '../openai/chat/joined-chunks.ts';
 import { malformedResponse } from '../openai/errors.ts';
 
 /** Creates the error that the JSON of an answer reports. */
@@ -24,26 +25,13 @@ export function readMessage(json: unknown, report: Report): ChatAnswer {
   if (json['type'] === 'error') throw report(JSON.stringify(json));
   const { id, content, stop_reason: reason, stop_sequence: sequence, usage } = json;
   if (!Array.isArray(content)) throw malformedResponse('the answer has no content');
-  const deltas = objectsOf(content).map((block, index) => deltaOf(block, index, index));
-  const texts = (name: string) => deltas.map((delta) => stringOf(delta[name]) ?? '').join('');
-  const lists = (name: string) => deltas.flatMap((delta) => objectsOf(delta[name]));
-  const calls = lists('tool_calls').map(({ index: _, ...call }) => call);
-  const message = present({
-    role: 'assistant',
-    content: texts('content') || null,
-    reasoning_content: texts('reasoning_content') || undefined,
-    reasoning_details: orNothing(lists('reasoning_details')),
-    citations: orNothing(lists('citations')),
-    tool_calls: orNothing(calls),
-  });
-  const choices = [{ index: 0, message, ...endOf(reason, sequence) }];
+  const choice = new JoinedChoice();
+  for (const [at, block] of objectsOf(content).entries()) choice.add({ delta: deltaOf(block, at, at) });
+  choice.add(endOf(reason, sequence));
+  const choices = [{ index: 0, ...choice.toJson(false) }];
   return answerCodec.decode(
     present({ id, object: 'chat.completion', choices, usage: usageOf(usage) }) as JsonObject,
   );
-}
-
-function orNothing(list: JsonObject[]): JsonObject[] | undefined {
-  return list.length > 0 ? list : undefined;
 }
 
 /** @returns also the stop sequence, under the name that vLLM has for it */

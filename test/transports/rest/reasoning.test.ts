@@ -32,6 +32,7 @@ const called = (id: string, more: Answer = {}) => ({
   function: { name: 'look', arguments: '{}' },
   ...more,
 });
+const thought = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }], closed: true });
 const signed = { extra_content: { google: { thought_signature: 'c2lnbmVk' } } };
 
 /** Messages of upstreams, and whether they are sent in pieces. */
@@ -51,6 +52,10 @@ const manners: readonly (readonly [name: string, message: Answer])[] = [
       tool_calls: [called('a')],
     },
   ],
+  [
+    'Mistral',
+    { content: [thought('I must look.'), { type: 'text', text: 'Wait.' }], tool_calls: [called('a')] },
+  ],
 ];
 
 function plain(message: Answer) {
@@ -58,10 +63,20 @@ function plain(message: Answer) {
   return json(completion('', { choices: [choice] }));
 }
 
+const halves = (value: unknown): unknown[] =>
+  typeof value === 'string' && value !== '' ? [value.slice(0, 3), value.slice(3)] : [value];
+
+function contentPieces(content: unknown): unknown[] {
+  if (!Array.isArray(content)) return content ? halves(content) : [];
+  return content.flatMap(({ type, text, thinking }): unknown[] =>
+    type === 'text'
+      ? halves(text).map((half) => [{ type, text: half }])
+      : halves(thinking[0].text).map((half) => [thought(String(half))]),
+  );
+}
+
 /** Each text in two pieces, as servers stream it. */
 function streamed({ tool_calls: calls, content, ...reasoning }: Answer) {
-  const halves = (value: unknown): unknown[] =>
-    typeof value === 'string' && value !== '' ? [value.slice(0, 3), value.slice(3)] : [value];
   const [details, ...more] = (reasoning['reasoning_details'] ?? []) as { text: string; signature: string }[];
   const { signature, ...begun } = details ?? { signature: '' };
   const deltas = Object.entries(reasoning).flatMap(([name, value]) => {
@@ -72,7 +87,7 @@ function streamed({ tool_calls: calls, content, ...reasoning }: Answer) {
   const indexed = (calls as Answer[]).map((call, index) => chunk({ tool_calls: [{ index, ...call }] }));
   return events([
     ...deltas.map((delta) => chunk({ role: 'assistant', content: null, ...delta })),
-    ...(content ? halves(content).map((half) => chunk({ content: half })) : []),
+    ...contentPieces(content).map((piece) => chunk({ content: piece })),
     ...indexed,
     chunk({}, { finish_reason: 'tool_calls' }),
     { ...chunk({}), choices: [], usage: reported },
@@ -183,4 +198,18 @@ describe.each(apis)('POST %s', (_path, ask, giveBack) => {
     const answer = await ask(false);
     expect(JSON.stringify(answer).length).toBeLessThan(1_100_000);
   });
+});
+
+it('a client of a chat sends thinking back to Mistral as it came', async () => {
+  const message = { content: [thought('I must look.'), { type: 'text', text: 'Wait.' }] };
+  upstream.answer('/chat/completions', plain(message));
+  const client = new OpenAI({ baseURL: parley.baseUrl, apiKey: parley.apiKey });
+  const body = { model: 'served', messages: [{ role: 'user' as const, content: 'go' }] };
+  const { choices } = await client.chat.completions.create(body);
+  expect(choices[0]?.message.content).toBe('Wait.');
+  upstream.answer('/chat/completions', json(completion()));
+  const again = { model: 'served', messages: [...body.messages, choices[0]?.message] };
+  expect((await parley.postJson('/chat/completions', again)).status).toBe(200);
+  expect(given()).toMatchObject(message);
+  expect(given()).not.toHaveProperty('reasoning_content');
 });

@@ -1231,6 +1231,8 @@ export type ChatDelta = Message<"parley.chat.v1.ChatDelta"> & {
   toolCalls: ToolCall[];
 
   /**
+   * Also `audio`, `images`, and as `parts` the parts of a content that are neither text nor images.
+   *
    * @generated from field: google.protobuf.Struct other = 100;
    */
   other?: JsonObject | undefined;

@@ -353,8 +353,8 @@ export const ResponseItemsSchema: GenMessage<ResponseItems> = /*@__PURE__*/
   messageDesc(file_parley_responses_v1_responses, 6);
 
 /**
- * An item of the conversation or of the answer. Answers have items of the types `reasoning`, `message`, `function_call` and
- * `custom_tool_call`.
+ * An item of the conversation or of the answer. Answers have items of the types `reasoning`, `message`, `function_call`,
+ * `custom_tool_call` and `image_generation_call`, with the image in Base64 as `result` in `other`.
  *
  * @generated from message parley.responses.v1.ResponseItem
  */
@@ -508,7 +508,7 @@ export const ResponseContentPartsSchema: GenMessage<ResponseContentParts> = /*@_
 export type ResponseContentPart = Message<"parley.responses.v1.ResponseContentPart"> & {
   /**
    * In the input: `input_text`, `output_text`, `text`, `refusal`, `input_image`, `input_file` or `input_audio`. In the answer:
-   * `output_text`, `refusal` or `reasoning_text`.
+   * `output_text`, `refusal`, `reasoning_text` or `output_audio`, with the audio in Base64 as `data` in `other`.
    *
    * @generated from field: optional string type = 1;
    */

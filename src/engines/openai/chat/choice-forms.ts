@@ -1,6 +1,7 @@
 /** Brings the choices of upstreams that write them in other forms into that of the OpenAI API. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { objectsOf, stringOf } from '../../../codec/shape.ts';
+import { withParts } from '../../../core/entities/chat-output.ts';
 import { isObject } from '../../../core/values/json.ts';
 
 /** Other names of the reason that a limit has ended the answer. */
@@ -26,22 +27,54 @@ export function usualForm(answer: JsonObject): void {
 function joinParts(part: JsonObject, isPiece: boolean): boolean {
   const { content } = part;
   if (!Array.isArray(content)) return false;
-  const parts = objectsOf(content);
-  const has = (kind: string) => parts.some(({ type }) => type === kind);
-  const isKnown =
-    parts.length === content.length && parts.every(({ type }) => type === 'text' || type === 'thinking');
-  if (!isKnown || !(isPiece || has('thinking'))) return false;
-  const textOf = (value: JsonValue | undefined): string =>
-    Array.isArray(value)
-      ? objectsOf(value)
-          .map(({ text }) => stringOf(text))
-          .join('')
-      : stringOf(value);
-  const all = (kind: string) =>
-    parts.map(({ type, [kind]: value }) => (type === kind ? textOf(value) : '')).join('');
-  part['content'] = all('text');
-  if (has('thinking')) part['reasoning_content'] ??= all('thinking');
+  const parts = content
+    .map((item) => (typeof item === 'string' ? { type: 'text', text: item } : item))
+    .filter(isObject);
+  const thoughts = parts.filter(({ type }) => type === 'thinking');
+  if (!isPiece && thoughts.length === 0) return false;
+  const texts = parts.filter(({ type }) => type === 'text');
+  const others = parts.filter(({ type }) => type !== 'text' && type !== 'thinking');
+  const isText = isPiece || others.length === 0;
+  part['content'] = isText
+    ? texts.map(({ text }) => stringOf(text)).join('')
+    : parts.filter((item) => !thoughts.includes(item));
+  if (isPiece) Object.assign(part, withParts(part, others));
+  if (thoughts.length > 0) {
+    part['reasoning_content'] ??= thoughts.map(thoughtText).join('');
+    part['reasoning_details'] ??= thoughts.map(toDetail);
+  }
   return true;
+}
+
+function thoughtText({ thinking }: JsonObject): string {
+  const texts = objectsOf(thinking).map(({ text }) => stringOf(text));
+  return Array.isArray(thinking) ? texts.join('') : stringOf(thinking);
+}
+
+/** The format of details of reasoning that their upstream has, and wants back, in a content. */
+const contentFormat = 'content-part';
+
+/** What a client has to return for the next turn. A text, so that pieces can be joined. */
+function toDetail(thought: JsonObject): JsonObject {
+  const { thinking, ...members } = thought;
+  const isText = objectsOf(thinking).every(({ type }) => type === 'text');
+  return { ...members, thinking: isText ? thoughtText(thought) : (thinking ?? ''), format: contentFormat };
+}
+
+/** Changes the JSON of a message of the conversation: thinking of such an upstream becomes the beginning of its content again. */
+export function giveBack(message: JsonObject): void {
+  const { reasoning_details: details, content } = message;
+  const thoughts = objectsOf(details).filter(({ format }) => format === contentFormat);
+  if (message['role'] !== 'assistant' || thoughts.length === 0) return;
+  delete message['reasoning_details'];
+  delete message['reasoning_content'];
+  const parts = Array.isArray(content) ? content : content ? [{ type: 'text', text: content }] : [];
+  message['content'] = [...thoughts.map(toThought), ...parts];
+}
+
+function toThought({ format: _, index: __, thinking, ...members }: JsonObject): JsonObject {
+  const text = stringOf(thinking);
+  return { ...members, thinking: Array.isArray(thinking) ? thinking : [{ type: 'text', text }] };
 }
 
 interface ChoiceSoFar {
@@ -77,6 +110,7 @@ export class MessageChunks {
       }
       if (!isObject(message)) continue;
       this.#areThere = true;
+      joinParts(message, true);
       delete choice['message'];
       const piece = pieceOf(message, soFar, stringOf(choice['finish_reason']) !== '');
       choice['delta'] = { ...piece, ...(isObject(delta) && delta) };

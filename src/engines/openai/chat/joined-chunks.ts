@@ -1,6 +1,7 @@
 /** Joins the chunks of a stream that a server sends in place of a plain answer. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { objectsOf, setMember } from '../../../codec/shape.ts';
+import { joinedBase64 } from '../../../core/chat/answer-pieces.ts';
 import { isObject } from '../../../core/values/json.ts';
 import { CallNumbers } from './call-numbers.ts';
 import { MessageChunks, usualForm } from './choice-forms.ts';
@@ -43,7 +44,8 @@ export function joinEvents(body: Buffer): JsonObject | undefined {
   return { ...answer, object: 'chat.completion', choices: joined };
 }
 
-class JoinedChoice {
+/** A choice of a whole answer, from its pieces. */
+export class JoinedChoice {
   readonly #members: JsonObject = {};
   readonly #message: JsonObject = { role: 'assistant', content: null };
   /** By their index. */
@@ -64,6 +66,8 @@ class JoinedChoice {
   toJson(isDone: boolean): JsonObject {
     const calls = [...this.#calls.values()];
     const message = { ...this.#message, ...(calls.length > 0 && { tool_calls: calls }) };
+    const audio = this.#message['audio'];
+    if (isObject(audio) && typeof audio['data'] === 'string') audio['data'] = joinedBase64(audio['data']);
     const reason = isDone && { finish_reason: calls.length > 0 ? 'tool_calls' : 'stop' };
     return { ...this.#members, ...(!this.#members['finish_reason'] && reason), message };
   }
@@ -80,7 +84,7 @@ function merge(target: JsonObject, members: JsonObject, joining: Join): void {
 }
 
 /** Texts that are not sent in pieces. */
-const wholeTexts: readonly string[] = ['role', 'id', 'type', 'name', 'finish_reason'];
+const wholeTexts: readonly string[] = ['role', 'id', 'type', 'name', 'finish_reason', 'format', 'url'];
 
 function join(before: JsonValue | undefined, value: JsonValue, name: string): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') {

@@ -16,7 +16,7 @@ import { isObject, wellFormedJson } from '../../../core/values/json.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
 import { CallNumbers } from './call-numbers.ts';
-import { MessageChunks, usualForm } from './choice-forms.ts';
+import { giveBack, MessageChunks, usualForm } from './choice-forms.ts';
 import type { LimitNames } from './limit-names.ts';
 import { applyParameters, type ChatParameters } from './operator-members.ts';
 
@@ -39,8 +39,9 @@ export function toUpstreamParams(
   const json = paramsCodec.encode(underName(params, limitNames));
   if (!isObject(json)) throw new Error('the parameters are not an object');
   applyParameters(json, parameters);
-  for (const message of takesDeveloper ? [] : objectsOf(json['messages'])) {
-    if (message['role'] === 'developer') message['role'] = 'system';
+  for (const message of objectsOf(json['messages'])) {
+    if (!takesDeveloper && message['role'] === 'developer') message['role'] = 'system';
+    giveBack(message);
   }
   json['model'] = model;
   json['stream'] = stream;
