@@ -149,10 +149,14 @@ const refusals: Case[] = [
   ...refusal('of a model that there is not', { ...worried, model: 'gpt-4o' }, 'unknown_model', 'model'),
   ...refusal('with half a token', { ...worried, maxTokens: 1.5 }, 'invalid_parameter', 'max_tokens'),
   ...refusal(
-    'with a tool of the server',
-    { ...worried, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+    'that must use a tool of another server',
+    {
+      ...worried,
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      toolChoice: { type: 'tool', name: 'web_search' },
+    },
     'invalid_parameter',
-    'tools[0].type',
+    'tool_choice',
   ),
   ...refusal(
     'that must use a tool without a name',

@@ -68,6 +68,22 @@ export function systemFirst(messages: ChatMessage[]): ChatMessage[] {
   return [system, ...messages.filter((message) => !isInstructing(message))];
 }
 
+const interrupted = 'No output: the call was interrupted.';
+
+/** Servers refuse a call without an output that another message follows: a person may have interrupted an agent there. */
+export function withOutputs(messages: readonly ChatMessage[]): ChatMessage[] {
+  const answered = new Set(messages.map(({ toolCallId }) => toolCallId));
+  let open: ChatMessage[] = [];
+  return messages.flatMap((message) => {
+    if (message.role === 'tool') return [message];
+    const missing = open;
+    open = message.toolCalls.flatMap(({ id }) =>
+      id && !answered.has(id) ? [placed(toolMessage(id, textContent(interrupted)), placeOf(message))] : [],
+    );
+    return [...missing, message];
+  });
+}
+
 /** Plain texts are joined to one, with an empty line between them. */
 function joined(messages: readonly ChatMessage[]): MessageContent {
   const parts = messages.flatMap(({ content }) => partsOf(content));

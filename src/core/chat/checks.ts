@@ -5,6 +5,7 @@ import type { ChatModel } from '../entities/model.ts';
 import { bounds, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { invalid } from '../values/parameters.ts';
+import { quote } from '../values/quote.ts';
 import { takeChoices } from './output-limit.ts';
 
 /**
@@ -50,6 +51,21 @@ function checkMessages({ messages }: ChatCompletionParams): void {
 export function checkLimit(name: string, value: number | undefined): void {
   if (value === undefined || Number.isSafeInteger(value)) return;
   throw invalid(name, `\`${name}\` must be a whole number.`);
+}
+
+const droppedCharactersMax = 512;
+
+/** @returns the types of tools that a model does not get, for the client and the log; at most 512 characters */
+export function namesOf(droppedTypes: readonly string[]): string {
+  return [...new Set(droppedTypes)].join(', ').slice(0, droppedCharactersMax);
+}
+
+/** @throws `invalid_parameter` for a choice that requires a dropped tool */
+export function refuseForced(tool: string): never {
+  throw invalid(
+    'tool_choice',
+    `\`tool_choice\` requires ${quote(tool)}, but this server has no built-in tools: choose a tool of your own.`,
+  );
 }
 
 function checkChoices(n: number | undefined): void {

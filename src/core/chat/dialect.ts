@@ -10,7 +10,7 @@ import { ParleyError, toParleyError } from '../values/errors.ts';
 import type { Labels } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import { breathe } from '../values/soon.ts';
-import { placeOf, systemFirst } from './chat-messages.ts';
+import { placeOf, systemFirst, withOutputs } from './chat-messages.ts';
 import { AnswerReasoning, type OpenReasoning, type ReasoningSeal } from './reasoning.ts';
 import type { ChatOperations } from './service.ts';
 
@@ -152,6 +152,7 @@ export class DialectOperations<Params extends Asked, Event, Answer> {
     const open = this.#deps.reasoning.opening(call.caller.account.id, model?.id ?? params.model);
     const chat = this.#dialect.toChat(params, thinking, open, engine?.takesBlocks === true);
     if (systemMessages !== 'as-sent') chat.messages = systemFirst(chat.messages);
+    chat.messages = withOutputs(chat.messages);
     return chat;
   }
 

@@ -25,6 +25,7 @@ import {
   type OutputFormat,
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { partsContent, placed, said, splitOutput, textContent, toolMessage } from '../chat/chat-messages.ts';
+import { namesOf, refuseForced } from '../chat/checks.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -54,9 +55,10 @@ export function toChatParams(
     topP: params.topP,
     messages: toMessages(params, open, takesBlocks),
     stop: items.length === 0 ? undefined : { value: { case: 'list', value: { items } } },
-    tools: params.tools.map((tool, index) => toTool(tool, index, takesBlocks)),
-    toolChoice: toolChoice && toToolChoice(toolChoice),
-    parallelToolCalls: toolChoice?.disableParallelToolUse ? false : undefined,
+    tools: params.tools.flatMap((tool, index) => (isOwn(tool) ? toTool(tool, index, takesBlocks) : [])),
+    toolChoice: toolChoice && toToolChoice(toolChoice, params.tools),
+    // Servers refuse it without tools.
+    parallelToolCalls: toolChoice?.disableParallelToolUse && !isNoneLeft(params.tools) ? false : undefined,
     reasoningEffort: asked === 'none' ? undefined : outputConfig?.effort,
     responseFormat: outputConfig?.format && toResponseFormat(outputConfig.format),
     other: present({
@@ -72,18 +74,25 @@ function checkLimit(value: number | undefined): void {
   throw invalid('max_tokens', '`max_tokens` must be a whole number above 0.');
 }
 
+function isOwn({ type }: Pick<MessageTool, 'type'>): boolean {
+  return type === undefined || type === 'custom';
+}
+
+function isNoneLeft(tools: readonly MessageTool[]): boolean {
+  return tools.length > 0 && !tools.some(isOwn);
+}
+
+/** The types of built-in tools, which are not offered to the model. */
+export function droppedTools({ tools }: MessageParams): string {
+  return namesOf(tools.flatMap((tool) => (isOwn(tool) ? [] : (tool.type ?? ''))));
+}
+
 function toTool(
-  { type, name, description, inputSchema, strict, cacheControl }: MessageTool,
+  { name, description, inputSchema, strict, cacheControl }: MessageTool,
   index: number,
   takesBlocks: boolean,
 ): Tool {
   const path = `tools[${index}]`;
-  if (type !== undefined && type !== 'custom') {
-    throw invalid(
-      `${path}.type`,
-      `\`${path}.type\` is ${quote(type)}. This server has no built-in tools: send tools with an \`input_schema\`.`,
-    );
-  }
   if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
   return create(ToolSchema, {
     type: 'function',
@@ -92,8 +101,14 @@ function toTool(
   });
 }
 
-function toToolChoice({ type, name }: MessageToolChoice): Value {
-  return fromJson(ValueSchema, chatChoice(type, name));
+/** @returns undefined if there is nothing left to choose from */
+function toToolChoice({ type, name }: MessageToolChoice, tools: readonly MessageTool[]): Value | undefined {
+  const choice = chatChoice(type, name);
+  const named = tools.find((tool) => tool.name === name);
+  if (type === 'tool' && named && !isOwn(named)) refuseForced(name ?? '');
+  if (!isNoneLeft(tools)) return fromJson(ValueSchema, choice);
+  if (type === 'any') refuseForced(namesOf(tools.map((tool) => tool.type ?? '')));
+  return undefined;
 }
 
 function chatChoice(type: string | undefined, name: string | undefined): JsonValue {

@@ -17,7 +17,7 @@ import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { messageForm } from '../idempotency/idempotency.ts';
 import { isObject } from '../values/json.ts';
 import { Blocks } from './blocks.ts';
-import { toChatParams } from './chat-params.ts';
+import { droppedTools, toChatParams } from './chat-params.ts';
 
 export const messages: Dialect<MessageParams, MessageEvent, CreateMessageResponse> = {
   form: messageForm(CreateMessageResponseSchema),
@@ -26,6 +26,7 @@ export const messages: Dialect<MessageParams, MessageEvent, CreateMessageRespons
     const { user_id: user, tags } = metadata;
     return { endUser: typeof user === 'string' ? withoutSession(user) : undefined, tags };
   },
+  droppedTools,
   build: (...built) => new MessageAnswer(...built),
 };
 
@@ -84,6 +85,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
       role: 'assistant',
       model,
       usage: {},
+      parleyDroppedTools: droppedTools(params) || undefined,
     });
     this.#blocks = new Blocks(`toolu_${id}`, reasoning, (event) => this.#add(event));
   }

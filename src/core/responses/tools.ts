@@ -3,12 +3,12 @@ import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufb
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Tool, ToolSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ResponseTool } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { namesOf, refuseForced } from '../chat/checks.ts';
 import { isObject } from '../values/json.ts';
 import { invalid } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 
 const modes: readonly unknown[] = ['none', 'auto', 'required'];
-const droppedCharactersMax = 512;
 /** Names that are tried for a tool. More would take long for many tools, and no agent needs them. */
 const namesTriedMax = 10;
 
@@ -46,7 +46,7 @@ export class Tools {
   private constructor(tools: readonly ResponseTool[]) {
     const all = tools.flatMap(spread);
     const dropped = all.map(({ tool: { type = '' } }) => type).filter((type) => type !== '' && !isOwn(type));
-    this.dropped = [...new Set(dropped)].join(', ').slice(0, droppedCharactersMax);
+    this.dropped = namesOf(dropped);
     this.#offered = all.filter(({ tool: { type = '' } }) => type === '' || isOwn(type));
     const [inNone, inSome] = [[], []] as [OfferedTool[], OfferedTool[]];
     for (const offered of this.#offered) (offered.namespace === undefined ? inNone : inSome).push(offered);
@@ -182,13 +182,6 @@ function keyOf({ name, namespace }: ToolName): string {
 
 function isOwn(type: JsonValue | undefined): type is OwnType {
   return type === 'function' || type === 'custom';
-}
-
-function refuseForced(type: string): never {
-  throw invalid(
-    'tool_choice',
-    `\`tool_choice\` requires ${quote(type)}, but this server has no built-in tools: choose a tool of the type function or custom.`,
-  );
 }
 
 /** A chat has a grammar in a separate object. */
