@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../gen/parley/management/v1/management_pb.ts';
 import type { App } from '../../src/app/create-app.ts';
 import { cliCall } from '../../src/core/access/call.ts';
 
@@ -36,6 +37,6 @@ export async function openAccount(
       cliCall,
     );
   }
-  const key = create(pb.CreateKeyRequestSchema, { accountId, name: 'bench', ...limits });
+  const key = create(keyPb.CreateKeyRequestSchema, { accountId, name: 'bench', ...limits });
   return (await accounts.createKey(key, cliCall)).secret;
 }

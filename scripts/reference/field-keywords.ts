@@ -136,7 +136,6 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.admin.v1.ListAuditEntriesRequest.search': bounds.name,
   'parley.admin.v1.ListAccountsRequest.state': { enum: [...accountStates] },
   'parley.admin.v1.CreateAdminKeyRequest.name': bounds.name,
-  'parley.admin.v1.CreateKeyRequest.name': bounds.name,
   'parley.admin.v1.CreateInvitationRequest.name': bounds.name,
   'parley.admin.v1.CreateInvitationRequest.console_url': { format: 'uri', ...bounds.webhookUrl },
   'parley.admin.v1.CreateInvitationRequest.mail_address': bounds.mailAddress,
@@ -147,7 +146,6 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
     reason: bounds.reason,
     idempotency_key: bounds.reason,
   }),
-  'parley.admin.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
   'parley.management.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
   'parley.catalog.v1.ListModelsRequest.type': { enum: [...modelTypes] },
   'parley.admin.v1.CheckEngineRequest.kind': { enum: [...checkedKinds] },
@@ -170,7 +168,6 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
     items: { type: 'string', enum: [...scopes, ...adminScopes] },
     minItems: 1,
   },
-  'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
   'parley.management.v1.CreateKeyRequest.scopes': {
     items: { type: 'string', enum: [...scopes] },
     minItems: 1,

@@ -2,6 +2,7 @@
 import { existsSync, renameSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../core/access/call.ts';
 import { scopes } from '../core/entities/key.ts';
 import { bounds } from '../core/values/bounds.ts';
@@ -53,7 +54,7 @@ async function createAccount({ store, services: { accounts } }: DemoApp): Promis
   const load = { accountId, amount: credits, reason: 'Demo', idempotencyKey: 'demo' };
   await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
   const { keys } = await accounts.listKeys(
-    create(pb.ListKeysRequestSchema, { accountId, pageSize: bounds.pageSize.maximum }),
+    create(keyPb.ListKeysRequestSchema, { accountId, pageSize: bounds.pageSize.maximum }),
     cliCall,
   );
   const { keys: adminKeys } = await accounts.listAdminKeys(
@@ -61,12 +62,12 @@ async function createAccount({ store, services: { accounts } }: DemoApp): Promis
   );
   for (const { id: keyId, name, revokedAt } of [...keys, ...adminKeys]) {
     if (name !== accountName || revokedAt !== undefined) continue;
-    await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);
+    await accounts.revokeKey(create(keyPb.RevokeKeyRequestSchema, { keyId }), cliCall);
   }
   const named = { name: accountName };
   // The demo shows all that a holder can do.
   const wanted = { accountId, ...named, scopes: [...scopes] };
-  const key = await accounts.createKey(create(pb.CreateKeyRequestSchema, wanted), cliCall);
+  const key = await accounts.createKey(create(keyPb.CreateKeyRequestSchema, wanted), cliCall);
   const adminKey = await accounts.createAdminKey(create(pb.CreateAdminKeyRequestSchema, named), cliCall);
   return { apiKey: key.secret, adminKey: adminKey.secret };
 }

@@ -2,13 +2,13 @@ import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AccountSchema } from '../../gen/parley/account/v1/account_pb.ts';
-import { CreateKeyRequestSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
 import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
 import {
   ChatCompletionChunkSchema,
   ChatCompletionParamsSchema,
   ChatMessageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
+import { CreateKeyRequestSchema } from '../../gen/parley/management/v1/management_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
 import { type Decoded, jsonCodec } from '../../src/codec/codec.ts';
 

@@ -33,6 +33,28 @@ export const managementCases: readonly Case[] = [
   managed('a page of the keys', calling(method.listKeys, { pageSize: 1 }), {
     answer: [{ keys: [{ name: 'test' }] }],
   }),
+  managed(
+    'the keys of the account, by its name',
+    calling(method.listKeys, ({ accountName }) => ({ accountId: accountName })),
+    { answer: [{ keys: [{ name: 'test' }] }] },
+  ),
+  managed(
+    'a key of the account, by its name',
+    calling(method.createKey, ({ accountName }) => ({ accountId: accountName, name: 'a' })),
+    { answer: [{ key: { name: 'a' } }] },
+  ),
+  refused(
+    'the keys of another account',
+    'not_found',
+    'account_id',
+    calling(method.listKeys, { accountId: 'acc_none' }),
+  ),
+  refused(
+    'a key of another account',
+    'not_found',
+    'account_id',
+    calling(method.createKey, { accountId: 'acc_none', name: 'a' }),
+  ),
   refused(
     'a page that is too large',
     'invalid_parameter',

@@ -63,7 +63,7 @@ const byAdmin: readonly Misspelt[] = [
   },
   {
     method: admin.createKey,
-    message: 'parley.admin.v1.CreateKeyRequest',
+    message: 'parley.management.v1.CreateKeyRequest',
     name: 'scope',
     at: '',
     request: ({ accountName }, name) => ({ accountId: accountName, name: 'a', [name]: 'chat' }),

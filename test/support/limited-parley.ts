@@ -6,6 +6,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { LimitsSchema } from '../../gen/parley/account/v1/limits_pb.ts';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { ChatCompletionSchema, UsageSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
+import * as keyPb from '../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../src/core/access/call.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { bearer, type Parley, type ParleyOptions, startParley, TestClock } from './parley.ts';
@@ -80,7 +81,10 @@ export async function startLimited(
     engine,
     keyWith: async (limits) => {
       const request = { accountId: parley.accountId, name: 'limited', limits };
-      const { key, secret } = await accounts.createKey(create(pb.CreateKeyRequestSchema, request), cliCall);
+      const { key, secret } = await accounts.createKey(
+        create(keyPb.CreateKeyRequestSchema, request),
+        cliCall,
+      );
       return limitedKey(parley, key?.id ?? '', secret);
     },
     setAccountLimits: async (limits) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../gen/parley/management/v1/management_pb.ts';
 import { type App, createApp } from '../../src/app/create-app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { KnownHeaders } from '../../src/core/access/auth.ts';
@@ -116,7 +117,12 @@ export class MoneyFolder {
     const allowed: Record<string, Scope[]> = { whole: [], chat: ['chat'], speech: ['speech'] };
     for (const [keyName, scopes] of Object.entries(allowed)) {
       const limits = limitsOf('day', 'key');
-      const request = create(pb.CreateKeyRequestSchema, { accountId: name, name: keyName, scopes, limits });
+      const request = create(keyPb.CreateKeyRequestSchema, {
+        accountId: name,
+        name: keyName,
+        scopes,
+        limits,
+      });
       const { key, secret } = await accounts.createKey(request, cliCall);
       this.#keys.set(`${name} ${keyName}`, secret);
       if (keyName === 'whole') this.#owners.set(name, { account: account?.id ?? '', key: key?.id ?? '' });

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../gen/parley/management/v1/management_pb.ts';
 import type { ConfigSource } from '../../src/app/configuration-file.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app/create-app.ts';
 import { readPageFiles } from '../../src/app/page-files.ts';
@@ -174,7 +175,7 @@ async function startInside({ settings, file, folder: given, ...overrides }: Parl
       const load = { accountId: name, amount: credits, reason: 'test', idempotencyKey: 'test' };
       await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
     }
-    const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
+    const request = create(keyPb.CreateKeyRequestSchema, { accountId: name, name, scopes });
     return (await accounts.createKey(request, cliCall)).secret;
   };
   return {

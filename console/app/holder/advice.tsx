@@ -1,7 +1,7 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { dayMs, percentText, spanText } from '../format.tsx';
 import { type LimitOwner, nearShare } from '../limits/limit-meters.tsx';
 import { usedShare } from '../limits/limit-names.ts';

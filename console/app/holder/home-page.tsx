@@ -1,7 +1,7 @@
 /** Home: plan, credits and fair use, the requests of today, and the next steps. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Account, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { account, management } from '../api.ts';
 import { Count, durationText, Figure } from '../format.tsx';
 import { LimitsCard } from '../limits/limit-meters.tsx';

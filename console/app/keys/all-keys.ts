@@ -1,4 +1,4 @@
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 
 const pageSize = 1_000;
 

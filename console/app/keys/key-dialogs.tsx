@@ -1,7 +1,7 @@
 /** The actions on a key, each in a dialog. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { useState } from 'preact/hooks';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
 import { Choice, Field } from '../fields.tsx';
 import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';

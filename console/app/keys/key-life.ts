@@ -1,5 +1,5 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { spanText } from '../format.tsx';
 
 /** Why a key no longer works; undefined if it does. */

@@ -1,6 +1,6 @@
 /** Keys in a card, with the actions on each. */
 import { useState } from 'preact/hooks';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { Dialog } from '../dialog.tsx';
 import { Empty, type Loaded, Show, useLoaded } from '../states.tsx';
 import { InviteDialog, LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';

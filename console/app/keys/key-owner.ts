@@ -2,7 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { admin, management } from '../api.ts';
 import { allKeys } from './all-keys.ts';
 
@@ -62,14 +62,13 @@ export interface KeyOwner {
   readonly revoke: (keyId: string) => Promise<unknown>;
 }
 
-/** These calls are the same for both. */
-interface KeyChanges {
-  setKeyLimits(request: { keyId: string; limits?: WantedLimits }): Promise<unknown>;
-  rotateKey(request: { keyId: string; overlapSeconds: number }): Promise<IssuedKey>;
-  revokeKey(request: { keyId: string }): Promise<unknown>;
-}
+/** Calls that keys of an account have as well as admin keys. */
+type KeyCalls = Pick<
+  typeof management,
+  'listKeys' | 'createKey' | 'setKeyLimits' | 'rotateKey' | 'revokeKey'
+>;
 
-function changesBy(client: KeyChanges) {
+function changesBy(client: KeyCalls) {
   return {
     setLimits: (keyId, limits) => client.setKeyLimits({ keyId, ...(limits && { limits }) }),
     rotate: (keyId, overlapSeconds) => client.rotateKey({ keyId, overlapSeconds }),
@@ -77,29 +76,29 @@ function changesBy(client: KeyChanges) {
   } satisfies Partial<KeyOwner>;
 }
 
+function ofOneAccount(client: KeyCalls, account: { readonly accountId?: string }) {
+  return {
+    ...changesBy(client),
+    accountId: '',
+    ...account,
+    isLimited: true,
+    list: (signal) => allKeys((page) => client.listKeys({ ...account, ...page }, { signal })),
+    create: (key) => client.createKey({ ...account, ...key }),
+  } satisfies Partial<KeyOwner>;
+}
+
 /** The keys of the account of this session, for a key that manages. */
 export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
-  return {
-    ...changesBy(management),
-    accountId: '',
-    scopes,
-    ownId,
-    isLimited: true,
-    list: (signal) => allKeys((page) => management.listKeys(page, { signal })),
-    usageOf: ({ id }) => `/console/usage?key=${id}`,
-    create: (key) => management.createKey(key),
-  };
+  const usageOf = ({ id }: Key) => `/console/usage?key=${id}`;
+  return { ...ofOneAccount(management, {}), scopes, ownId, usageOf };
 }
+
 /** The keys of an account, for an operator. */
 export function keysOfAccount(accountId: string): KeyOwner {
   return {
-    ...changesBy(admin),
-    accountId,
+    ...ofOneAccount(admin, { accountId }),
     scopes: ['speech', 'transcription', 'chat', 'manage'],
-    isLimited: true,
-    list: (signal) => allKeys((page) => admin.listKeys({ accountId, ...page }, { signal })),
     usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
-    create: (key) => admin.createKey({ accountId, ...key }),
     invite: (facts) => admin.createInvitation({ accountId, ...facts }),
   };
 }

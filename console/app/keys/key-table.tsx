@@ -1,5 +1,5 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { Day, spanText } from '../format.tsx';
 import { LimitMeter } from '../limits/limit-meters.tsx';
 import { countTitle, usedShare } from '../limits/limit-names.ts';

@@ -4,7 +4,7 @@
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { Area, Field } from '../fields.tsx';
 import { budgetPeriods, endUserPeriods, wholeLimits } from './limit-names.ts';
 

@@ -1,6 +1,6 @@
 /** Names of accounts and keys by their ids, for filters and tables. */
 import { useRef } from 'preact/hooks';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { admin, management } from '../api.ts';
 import { allKeys } from '../keys/all-keys.ts';
 import type { SignedIn } from '../session.ts';

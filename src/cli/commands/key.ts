@@ -1,6 +1,6 @@
 /** `parley key` for administrators; `parley keys` for the account of a key that has the scope `manage`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { Key } from '../../../gen/parley/management/v1/management_pb.ts';
 import { adminScopes, scopes } from '../../core/entities/key.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';

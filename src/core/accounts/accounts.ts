@@ -1,5 +1,5 @@
 /** Accounts: administrators create, name, limit, suspend and delete them. */
-import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
+import type { GetAccountRequest } from '../../../gen/parley/account/v1/account_pb.ts';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { accountToChange, accountToRead, audit } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
@@ -37,7 +37,7 @@ export function accountFunctions(deps: AccountsDeps) {
       return { accounts, ...nextPage(page), ...(totals && { totals: describeTotals(totals) }) };
     },
 
-    async getAccount(request: ownPb.GetAccountRequest, call: AnyCall) {
+    async getAccount(request: GetAccountRequest, call: AnyCall) {
       return { account: await describeAccount(deps, await accountToRead(deps, request, call)) };
     },
 

@@ -1,6 +1,9 @@
 /** Loads and adjustments of credits by administrators, and the ledger. */
-import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
-import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type {
+  GetStatementRequest,
+  ListLedgerEntriesRequest,
+} from '../../../gen/parley/account/v1/account_pb.ts';
+import type { AdjustCreditsRequest, LoadCreditsRequest } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { accountToChange, accountToRead, audit } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall } from '../access/call.ts';
 import { nextMonthMs } from '../entities/count.ts';
@@ -17,12 +20,12 @@ import { accountNow, describeEntry } from './views.ts';
 
 export function creditFunctions(deps: AccountsDeps) {
   return {
-    loadCredits: (request: pb.LoadCreditsRequest, call: AdminCall) => enter(deps, 'load', request, call),
+    loadCredits: (request: LoadCreditsRequest, call: AdminCall) => enter(deps, 'load', request, call),
 
-    adjustCredits: (request: pb.AdjustCreditsRequest, call: AdminCall) =>
+    adjustCredits: (request: AdjustCreditsRequest, call: AdminCall) =>
       enter(deps, 'adjustment', request, call),
 
-    async listLedgerEntries(request: ownPb.ListLedgerEntriesRequest, call: AnyCall) {
+    async listLedgerEntries(request: ListLedgerEntriesRequest, call: AnyCall) {
       const { id } = await accountToRead(deps, request, call);
       const page = await deps.store.ledger.list(id, readPage(request));
       return { entries: page.items.map(describeEntry), ...nextPage(page) };
@@ -34,7 +37,7 @@ export function creditFunctions(deps: AccountsDeps) {
 async function enter(
   deps: AccountsDeps,
   kind: 'load' | 'adjustment',
-  request: pb.LoadCreditsRequest | pb.AdjustCreditsRequest,
+  request: LoadCreditsRequest | AdjustCreditsRequest,
   call: AdminCall,
 ) {
   const { account } = await accountToChange(deps, request, call);
@@ -68,7 +71,7 @@ async function enter(
 
 export function statementFunctions(deps: AccountsDeps) {
   return {
-    async getStatement(request: ownPb.GetStatementRequest, call: AnyCall) {
+    async getStatement(request: GetStatementRequest, call: AnyCall) {
       const { id, name } = await accountToRead(deps, request, call);
       const nowMs = deps.accessClock.now();
       const period = readMonth(request.month, nowMs);

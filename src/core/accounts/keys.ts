@@ -2,9 +2,9 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
-import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { type Key as KeyMessage, KeySchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts';
+import type { CreateAdminKeyRequest, ListAdminKeysRequest } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type * as pb from '../../../gen/parley/management/v1/management_pb.ts';
+import { type Key as KeyMessage, KeySchema } from '../../../gen/parley/management/v1/management_pb.ts';
 import { accountToChange, accountToRead, audit, ownKey } from '../access/account-of-call.ts';
 import type { AdminCall, AnyCall, Call } from '../access/call.ts';
 import { type NewKey, newKey } from '../access/new-key.ts';
@@ -32,16 +32,16 @@ export function keyFunctions(deps: AccountsDeps) {
   const { store, accessClock } = deps;
   return {
     /** Open to every key of an account. */
-    async getKey(_request: ownPb.GetKeyRequest, { caller }: Call) {
+    async getKey(_request: pb.GetKeyRequest, { caller }: Call) {
       return { key: await describeKey(deps, await findKey(deps, caller.keyId)) };
     },
 
-    async listKeys(request: pb.ListKeysRequest | ownPb.ListKeysRequest, call: AnyCall) {
+    async listKeys(request: pb.ListKeysRequest, call: AnyCall) {
       const { id } = await accountToRead(deps, request, call);
       return describeKeys(deps, await store.keys.list(id, readPage(request)));
     },
 
-    async createKey(request: pb.CreateKeyRequest | ownPb.CreateKeyRequest, call: AnyCall) {
+    async createKey(request: pb.CreateKeyRequest, call: AnyCall) {
       const { account, own } = await accountToChange(deps, request, call);
       const name = checkText('name', request.name);
       const powers = {
@@ -53,7 +53,7 @@ export function keyFunctions(deps: AccountsDeps) {
       return issue(deps, call, { kind: 'account', accountId: account.id, name, ...powers });
     },
 
-    async setKeyLimits(request: pb.SetKeyLimitsRequest | ownPb.SetKeyLimitsRequest, call: AnyCall) {
+    async setKeyLimits(request: pb.SetKeyLimitsRequest, call: AnyCall) {
       const { key, own } = await keyToChange(deps, request.keyId, call);
       const limits = limitsWithin(request.limits, own);
       if (key.kind === 'admin') throw invalid('key_id', 'An admin key has no limits.');
@@ -63,14 +63,14 @@ export function keyFunctions(deps: AccountsDeps) {
       return { key: await describeKey(deps, { ...key, limits }) };
     },
 
-    async rotateKey(request: pb.RotateKeyRequest | ownPb.RotateKeyRequest, call: AnyCall) {
+    async rotateKey(request: pb.RotateKeyRequest, call: AnyCall) {
       const { key, own } = await keyToChange(deps, request.keyId, call);
       if (own) refuseRotation(key, own);
       return rotate(deps, call, key, request.overlapSeconds);
     },
 
     /** A key may revoke any other key of its account, as nobody gains rights by that. */
-    async revokeKey(request: pb.RevokeKeyRequest | ownPb.RevokeKeyRequest, call: AnyCall) {
+    async revokeKey(request: pb.RevokeKeyRequest, call: AnyCall) {
       const { key } = await keyToChange(deps, request.keyId, call);
       const revokedAtMs = key.revokedAtMs ?? accessClock.now();
       await store.keys.revoke(key.id, revokedAtMs, audit(deps, call, 'key.revoke', key.id));
@@ -82,7 +82,7 @@ export function keyFunctions(deps: AccountsDeps) {
 export function adminKeyFunctions(deps: AccountsDeps) {
   const { store, accessClock } = deps;
   return {
-    async createAdminKey(request: pb.CreateAdminKeyRequest, call: AdminCall) {
+    async createAdminKey(request: CreateAdminKeyRequest, call: AdminCall) {
       const name = checkText('name', request.name);
       const own = call.scopedKey;
       const powers = {
@@ -93,7 +93,7 @@ export function adminKeyFunctions(deps: AccountsDeps) {
       return issue(deps, call, { kind: 'admin', accountId: undefined, name, ...powers });
     },
 
-    async listAdminKeys(request: pb.ListAdminKeysRequest) {
+    async listAdminKeys(request: ListAdminKeysRequest) {
       return describeKeys(deps, await store.keys.list(undefined, readPage(request)));
     },
   };

@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { formatCredits, nanoCredits, nanoCreditsPerCredit } from '../../../src/core/values/money.ts';
 import {
@@ -30,7 +31,7 @@ async function load(amount: string): Promise<void> {
 
 /** The used amount of each limit of a key. */
 async function countsOf({ id }: LimitedKey): Promise<Record<string, string>> {
-  const request = create(pb.ListKeysRequestSchema, { accountId: parley.accountId });
+  const request = create(keyPb.ListKeysRequestSchema, { accountId: parley.accountId });
   const { keys } = await parley.app.services.accounts.listKeys(request, cliCall);
   const key = keys.find((known) => known.id === id);
   return Object.fromEntries((key?.limitCounts ?? []).map(({ name, used }) => [name, used]));

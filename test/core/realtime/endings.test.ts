@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
@@ -133,11 +134,11 @@ describe('a turn outlives', () => {
   it('a new key of its account, as it goes on with its own', async () => {
     const client = await speaking();
     const { keys } = await parley.app.services.accounts.listKeys(
-      create(pb.ListKeysRequestSchema, account()),
+      create(keyPb.ListKeysRequestSchema, account()),
       cliCall,
     );
     const request = { keyId: keys?.[0]?.id ?? '', overlapSeconds: 3_600 };
-    await parley.app.services.accounts.rotateKey(create(pb.RotateKeyRequestSchema, request), cliCall);
+    await parley.app.services.accounts.rotateKey(create(keyPb.RotateKeyRequestSchema, request), cliCall);
     client.speak(seconds(6));
     expect(await client.finish()).toBeUndefined();
     expect(client.all('turn')).toMatchObject([{ seconds: 12 }]);

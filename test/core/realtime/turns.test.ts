@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import type { UsageRecord } from '../../../src/core/entities/usage.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
@@ -198,10 +199,10 @@ describe('a session', () => {
     await expect.poll(() => ear.turns[0]?.seconds).toBe(6);
     const { accounts } = parley.app.services;
     const { keys } = await accounts.listKeys(
-      create(pb.ListKeysRequestSchema, { accountId: parley.accountId }),
+      create(keyPb.ListKeysRequestSchema, { accountId: parley.accountId }),
       cliCall,
     );
-    await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: keys?.[0]?.id ?? '' }), cliCall);
+    await accounts.revokeKey(create(keyPb.RevokeKeyRequestSchema, { keyId: keys?.[0]?.id ?? '' }), cliCall);
     client.speak(seconds(6));
     expect(await client.ended).toBe('invalid_api_key');
     expect(client.all('turn')).toMatchObject([{ seconds: 10 }]);

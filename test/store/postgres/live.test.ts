@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { type App, createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
@@ -42,7 +43,7 @@ beforeEach(async () => {
   await accounts?.createAccount(create(pb.CreateAccountRequestSchema, { name: 'a' }), cliCall);
   await accounts?.startTrial(create(pb.StartTrialRequestSchema, { accountId: 'a' }), cliCall);
   const made = await accounts?.createKey(
-    create(pb.CreateKeyRequestSchema, { accountId: 'a', name: 'a' }),
+    create(keyPb.CreateKeyRequestSchema, { accountId: 'a', name: 'a' }),
     cliCall,
   );
   key = { id: made?.key?.id ?? '', secret: made?.secret ?? '' };
@@ -73,7 +74,7 @@ describe('a session', () => {
   it('ends with the audio that is reserved once another node has revoked its key', async () => {
     const client = await speaking(0, 6);
     await nodes[1]?.services.accounts.revokeKey(
-      create(pb.RevokeKeyRequestSchema, { keyId: key.id }),
+      create(keyPb.RevokeKeyRequestSchema, { keyId: key.id }),
       cliCall,
     );
     const models = `${nodes[0]?.baseUrl}/models`;

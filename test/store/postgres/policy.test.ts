@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { type App, createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
@@ -26,7 +27,10 @@ beforeEach(async () => {
   await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
   const load = { accountId, amount: '1', reason: 'test', idempotencyKey: 'test' };
   await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-  const made = await accounts.createKey(create(pb.CreateKeyRequestSchema, { accountId, name: 'k' }), cliCall);
+  const made = await accounts.createKey(
+    create(keyPb.CreateKeyRequestSchema, { accountId, name: 'k' }),
+    cliCall,
+  );
   key = { id: made.key?.id ?? '', secret: made.secret };
 });
 afterEach(async () => {
@@ -47,7 +51,7 @@ const answered = async (response: Response) => {
 describe('a change on one server', () => {
   it('revokes a key on the other', async () => {
     expect(await answered(await chat())).toBe(200);
-    await here.services.accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: key.id }), cliCall);
+    await here.services.accounts.revokeKey(create(keyPb.RevokeKeyRequestSchema, { keyId: key.id }), cliCall);
     expect(await errorOf(await chat())).toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 

@@ -3,6 +3,7 @@ import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { ChatCompletionSchema, UsageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { type App, createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
@@ -75,7 +76,7 @@ const accounts = () => {
 };
 
 async function keyWith(limits: WantedLimits) {
-  const request = create(pb.CreateKeyRequestSchema, { accountId, name: 'limited', limits });
+  const request = create(keyPb.CreateKeyRequestSchema, { accountId, name: 'limited', limits });
   const { secret } = await accounts().createKey(request, cliCall);
   const messages = [{ role: 'user', content: 'a' }];
   /** Calls the servers in turn. */

@@ -1,7 +1,7 @@
 /** How responses of a conversation end early, what is kept of them, and what is paid. */
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as pb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as pb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { ClientSecrets } from '../../../src/core/access/client-secrets.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';

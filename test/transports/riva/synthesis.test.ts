@@ -4,6 +4,7 @@ import { createClient } from '@connectrpc/connect';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RivaSpeechSynthesis } from '../../../gen/nvidia/riva/tts/riva_tts_pb.ts';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import type { SpeechRequest } from '../../../src/core/entities/engine.ts';
 import { fakeSpeech, withFakes } from '../../support/fake-engines.ts';
@@ -132,7 +133,7 @@ describe('SynthesizeOnline', () => {
     const { accounts } = parley.app.services;
     const [{ keyId } = { keyId: '' }] = (await parley.app.store.usage.list({}, { size: 1, after: undefined }))
       .items;
-    await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);
+    await accounts.revokeKey(create(keyPb.RevokeKeyRequestSchema, { keyId }), cliCall);
     texts.send({ text: 'Two.' });
     expect(await texts.ended).toBe('invalid_api_key');
     expect(asked).toHaveLength(1);

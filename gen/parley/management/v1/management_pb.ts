@@ -6,10 +6,8 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Limits } from "../../account/v1/limits_pb.ts";
+import type { LimitCount, Limits } from "../../account/v1/limits_pb.ts";
 import { file_parley_account_v1_limits } from "../../account/v1/limits_pb.ts";
-import type { Key } from "../../admin/v1/admin_pb.ts";
-import { file_parley_admin_v1_admin } from "../../admin/v1/admin_pb.ts";
 import { file_parley_rest_v1_options } from "../../rest/v1/options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -17,7 +15,111 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/management/v1/management.proto.
  */
 export const file_parley_management_v1_management: GenFile = /*@__PURE__*/
-  fileDesc("CiVwYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50LnByb3RvEhRwYXJsZXkubWFuYWdlbWVudC52MSIPCg1HZXRLZXlSZXF1ZXN0IjMKDkdldEtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkidgoPTGlzdEtleXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ifwoQTGlzdEtleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ipQEKEENyZWF0ZUtleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEg4KBnNjb3BlcxgCIAMoCRI6CgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdBIpCgZsaW1pdHMYBCABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHNCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiWAoTU2V0S2V5TGltaXRzUmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiOQoUU2V0S2V5TGltaXRzUmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIqChBSZXZva2VLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCsgEKGGNvbS5wYXJsZXkubWFuYWdlbWVudC52MUIPTWFuYWdlbWVudFByb3RvUAFaKXBhcmxleS5leGFtcGxlL21hbmFnZW1lbnQvdjE7bWFuYWdlbWVudHYxogIQUGFybGV5TWFuYWdlbWVudKoCFFBhcmxleS5NYW5hZ2VtZW50LlYxygIUUGFybGV5XE1hbmFnZW1lbnRcVjHqAhZQYXJsZXk6Ok1hbmFnZW1lbnQ6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_admin_v1_admin, file_parley_rest_v1_options]);
+  fileDesc("CiVwYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50LnByb3RvEhRwYXJsZXkubWFuYWdlbWVudC52MSKHBAoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXQSEgoKaW52aXRhdGlvbhgNIAEoCEINCgtfYWNjb3VudF9pZCIPCg1HZXRLZXlSZXF1ZXN0IjgKDkdldEtleVJlc3BvbnNlEiYKA2tleRgBIAEoCzIZLnBhcmxleS5tYW5hZ2VtZW50LnYxLktleSKqAQoPTGlzdEtleXNSZXF1ZXN0EiMKCmFjY291bnRfaWQYAyABKAlIAFIKYWNjb3VudF9pZIgBARIhCglwYWdlX3NpemUYASABKAVIAVIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAlIKcGFnZV90b2tlbogBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIoQBChBMaXN0S2V5c1Jlc3BvbnNlEi0KBGtleXMYASADKAsyGS5wYXJsZXkubWFuYWdlbWVudC52MS5LZXlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuItkBChBDcmVhdGVLZXlSZXF1ZXN0EiMKCmFjY291bnRfaWQYBSABKAlIAFIKYWNjb3VudF9pZIgBARIRCgRuYW1lGAEgASgJSAGIAQESDgoGc2NvcGVzGAIgAygJEjoKCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0EikKBmxpbWl0cxgEIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0c0INCgtfYWNjb3VudF9pZEIHCgVfbmFtZSJLChFDcmVhdGVLZXlSZXNwb25zZRImCgNrZXkYASABKAsyGS5wYXJsZXkubWFuYWdlbWVudC52MS5LZXkSDgoGc2VjcmV0GAIgASgJIlgKE1NldEtleUxpbWl0c1JlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSKQoGbGltaXRzGAIgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzIj4KFFNldEtleUxpbWl0c1Jlc3BvbnNlEiYKA2tleRgBIAEoCzIZLnBhcmxleS5tYW5hZ2VtZW50LnYxLktleSJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJLChFSb3RhdGVLZXlSZXNwb25zZRImCgNrZXkYASABKAsyGS5wYXJsZXkubWFuYWdlbWVudC52MS5LZXkSDgoGc2VjcmV0GAIgASgJIioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiOwoRUmV2b2tlS2V5UmVzcG9uc2USJgoDa2V5GAEgASgLMhkucGFybGV5Lm1hbmFnZW1lbnQudjEuS2V5QrIBChhjb20ucGFybGV5Lm1hbmFnZW1lbnQudjFCD01hbmFnZW1lbnRQcm90b1ABWilwYXJsZXkuZXhhbXBsZS9tYW5hZ2VtZW50L3YxO21hbmFnZW1lbnR2MaICEFBhcmxleU1hbmFnZW1lbnSqAhRQYXJsZXkuTWFuYWdlbWVudC5WMcoCFFBhcmxleVxNYW5hZ2VtZW50XFYx6gIWUGFybGV5OjpNYW5hZ2VtZW50OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_rest_v1_options]);
+
+/**
+ * An API key without its secret, which is shown once at creation and stored only as a hash.
+ *
+ * @generated from message parley.management.v1.Key
+ */
+export type Key = Message<"parley.management.v1.Key"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Absent for an admin key.
+   *
+   * @generated from field: optional string account_id = 2 [json_name = "account_id"];
+   */
+  accountId?: string | undefined;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * `pk_` for an account's key, `pa_` for an admin key, `pi_` for an invitation.
+   *
+   * @generated from field: string prefix = 4;
+   */
+  prefix: string;
+
+  /**
+   * The secret's last four characters.
+   *
+   * @generated from field: string last_four = 5 [json_name = "last_four"];
+   */
+  lastFour: string;
+
+  /**
+   * Allowed operations of an account's key: `speech`, `transcription`, `chat`, `manage`. Every account key may also call
+   * the catalog and account services. Those of an admin key: `accounts:read`, `accounts:write`, `credits:load`, `keys`,
+   * `usage:read`, `alerts`, `alerts:read`, `server`, `server:read`, `audit:read`; an admin key without scopes may do
+   * everything.
+   *
+   * @generated from field: repeated string scopes = 6;
+   */
+  scopes: string[];
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 7 [json_name = "created_at"];
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * Absent if the key does not expire.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 8 [json_name = "expires_at"];
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * Absent if the key is not revoked.
+   *
+   * @generated from field: google.protobuf.Timestamp revoked_at = 9 [json_name = "revoked_at"];
+   */
+  revokedAt?: Timestamp | undefined;
+
+  /**
+   * Absent if it has no limits.
+   *
+   * @generated from field: parley.account.v1.Limits limits = 10;
+   */
+  limits?: Limits | undefined;
+
+  /**
+   * Amounts that count against its limits per day, per month and in total. A key that replaces another continues its
+   * amounts.
+   *
+   * @generated from field: repeated parley.account.v1.LimitCount limit_counts = 11 [json_name = "limit_counts"];
+   */
+  limitCounts: LimitCount[];
+
+  /**
+   * The minute of the last request, including refused requests. Absent if there was none.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 12 [json_name = "last_used_at"];
+   */
+  lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * Whether it is an invitation, whose secret makes a key with these scopes and limits, and works for nothing else. One that was
+   * accepted is revoked.
+   *
+   * @generated from field: bool invitation = 13;
+   */
+  invitation: boolean;
+};
+
+/**
+ * Describes the message parley.management.v1.Key.
+ * Use `create(KeySchema)` to create a new message.
+ */
+export const KeySchema: GenMessage<Key> = /*@__PURE__*/
+  messageDesc(file_parley_management_v1_management, 0);
 
 /**
  * @generated from message parley.management.v1.GetKeyRequest
@@ -30,14 +132,14 @@ export type GetKeyRequest = Message<"parley.management.v1.GetKeyRequest"> & {
  * Use `create(GetKeyRequestSchema)` to create a new message.
  */
 export const GetKeyRequestSchema: GenMessage<GetKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 0);
+  messageDesc(file_parley_management_v1_management, 1);
 
 /**
  * @generated from message parley.management.v1.GetKeyResponse
  */
 export type GetKeyResponse = Message<"parley.management.v1.GetKeyResponse"> & {
   /**
-   * @generated from field: parley.admin.v1.Key key = 1;
+   * @generated from field: parley.management.v1.Key key = 1;
    */
   key?: Key | undefined;
 };
@@ -47,12 +149,19 @@ export type GetKeyResponse = Message<"parley.management.v1.GetKeyResponse"> & {
  * Use `create(GetKeyResponseSchema)` to create a new message.
  */
 export const GetKeyResponseSchema: GenMessage<GetKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 1);
+  messageDesc(file_parley_management_v1_management, 2);
 
 /**
  * @generated from message parley.management.v1.ListKeysRequest
  */
 export type ListKeysRequest = Message<"parley.management.v1.ListKeysRequest"> & {
+  /**
+   * An account's id or its name. A key of an account may leave it out, or name that account.
+   *
+   * @generated from field: optional string account_id = 3 [json_name = "account_id"];
+   */
+  accountId?: string | undefined;
+
   /**
    * 1 to 1,000. Default 100.
    *
@@ -71,7 +180,7 @@ export type ListKeysRequest = Message<"parley.management.v1.ListKeysRequest"> & 
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 2);
+  messageDesc(file_parley_management_v1_management, 3);
 
 /**
  * @generated from message parley.management.v1.ListKeysResponse
@@ -80,7 +189,7 @@ export type ListKeysResponse = Message<"parley.management.v1.ListKeysResponse"> 
   /**
    * In order of creation, including revoked and expired keys.
    *
-   * @generated from field: repeated parley.admin.v1.Key keys = 1;
+   * @generated from field: repeated parley.management.v1.Key keys = 1;
    */
   keys: Key[];
 
@@ -97,12 +206,19 @@ export type ListKeysResponse = Message<"parley.management.v1.ListKeysResponse"> 
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 3);
+  messageDesc(file_parley_management_v1_management, 4);
 
 /**
  * @generated from message parley.management.v1.CreateKeyRequest
  */
 export type CreateKeyRequest = Message<"parley.management.v1.CreateKeyRequest"> & {
+  /**
+   * An account's id or its name. A key of an account may leave it out, or name that account.
+   *
+   * @generated from field: optional string account_id = 5 [json_name = "account_id"];
+   */
+  accountId?: string | undefined;
+
   /**
    * 1 to 100 characters. Required.
    *
@@ -111,21 +227,22 @@ export type CreateKeyRequest = Message<"parley.management.v1.CreateKeyRequest"> 
   name?: string | undefined;
 
   /**
-   * Some of the calling key's scopes. Default: all of them except `manage`. REST refuses an empty list.
+   * `speech`, `transcription`, `chat`, `manage`. Default: the first three. A key of an account gives some of its own scopes; default: all
+   * of them except `manage`. REST refuses an empty list.
    *
    * @generated from field: repeated string scopes = 2;
    */
   scopes: string[];
 
   /**
-   * In the future, and not after the calling key's expiry. Default: the calling key's.
+   * In the future. Default: never. A key of an account gives no time after its own expiry, which is the default.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3 [json_name = "expires_at"];
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Each no wider than the calling key's. An absent limit is copied from the calling key.
+   * Default: none. A key of an account gives limits no wider than its own; an absent one is copied from it.
    *
    * @generated from field: parley.account.v1.Limits limits = 4;
    */
@@ -137,14 +254,14 @@ export type CreateKeyRequest = Message<"parley.management.v1.CreateKeyRequest"> 
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 4);
+  messageDesc(file_parley_management_v1_management, 5);
 
 /**
  * @generated from message parley.management.v1.CreateKeyResponse
  */
 export type CreateKeyResponse = Message<"parley.management.v1.CreateKeyResponse"> & {
   /**
-   * @generated from field: parley.admin.v1.Key key = 1;
+   * @generated from field: parley.management.v1.Key key = 1;
    */
   key?: Key | undefined;
 
@@ -161,7 +278,7 @@ export type CreateKeyResponse = Message<"parley.management.v1.CreateKeyResponse"
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 5);
+  messageDesc(file_parley_management_v1_management, 6);
 
 /**
  * @generated from message parley.management.v1.SetKeyLimitsRequest
@@ -173,7 +290,7 @@ export type SetKeyLimitsRequest = Message<"parley.management.v1.SetKeyLimitsRequ
   keyId: string;
 
   /**
-   * Replaces all earlier limits; each no wider than the calling key's. An absent limit is copied from the calling key.
+   * Replaces all earlier limits. Absent: none. A key of an account gives limits no wider than its own; an absent one is copied from it.
    *
    * @generated from field: parley.account.v1.Limits limits = 2;
    */
@@ -185,14 +302,14 @@ export type SetKeyLimitsRequest = Message<"parley.management.v1.SetKeyLimitsRequ
  * Use `create(SetKeyLimitsRequestSchema)` to create a new message.
  */
 export const SetKeyLimitsRequestSchema: GenMessage<SetKeyLimitsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 6);
+  messageDesc(file_parley_management_v1_management, 7);
 
 /**
  * @generated from message parley.management.v1.SetKeyLimitsResponse
  */
 export type SetKeyLimitsResponse = Message<"parley.management.v1.SetKeyLimitsResponse"> & {
   /**
-   * @generated from field: parley.admin.v1.Key key = 1;
+   * @generated from field: parley.management.v1.Key key = 1;
    */
   key?: Key | undefined;
 };
@@ -202,14 +319,14 @@ export type SetKeyLimitsResponse = Message<"parley.management.v1.SetKeyLimitsRes
  * Use `create(SetKeyLimitsResponseSchema)` to create a new message.
  */
 export const SetKeyLimitsResponseSchema: GenMessage<SetKeyLimitsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 7);
+  messageDesc(file_parley_management_v1_management, 8);
 
 /**
  * @generated from message parley.management.v1.RotateKeyRequest
  */
 export type RotateKeyRequest = Message<"parley.management.v1.RotateKeyRequest"> & {
   /**
-   * A key that is no wider than the calling one.
+   * A key of an account replaces one that is no wider than itself.
    *
    * @generated from field: string key_id = 1 [json_name = "key_id"];
    */
@@ -228,16 +345,16 @@ export type RotateKeyRequest = Message<"parley.management.v1.RotateKeyRequest"> 
  * Use `create(RotateKeyRequestSchema)` to create a new message.
  */
 export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 8);
+  messageDesc(file_parley_management_v1_management, 9);
 
 /**
  * @generated from message parley.management.v1.RotateKeyResponse
  */
 export type RotateKeyResponse = Message<"parley.management.v1.RotateKeyResponse"> & {
   /**
-   * The new key, with the old one's name, scopes, expiry and limits.
+   * The new key, with the old one's account, name, scopes, expiry and limits.
    *
-   * @generated from field: parley.admin.v1.Key key = 1;
+   * @generated from field: parley.management.v1.Key key = 1;
    */
   key?: Key | undefined;
 
@@ -254,7 +371,7 @@ export type RotateKeyResponse = Message<"parley.management.v1.RotateKeyResponse"
  * Use `create(RotateKeyResponseSchema)` to create a new message.
  */
 export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 9);
+  messageDesc(file_parley_management_v1_management, 10);
 
 /**
  * @generated from message parley.management.v1.RevokeKeyRequest
@@ -271,14 +388,14 @@ export type RevokeKeyRequest = Message<"parley.management.v1.RevokeKeyRequest"> 
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 10);
+  messageDesc(file_parley_management_v1_management, 11);
 
 /**
  * @generated from message parley.management.v1.RevokeKeyResponse
  */
 export type RevokeKeyResponse = Message<"parley.management.v1.RevokeKeyResponse"> & {
   /**
-   * @generated from field: parley.admin.v1.Key key = 1;
+   * @generated from field: parley.management.v1.Key key = 1;
    */
   key?: Key | undefined;
 };
@@ -288,5 +405,5 @@ export type RevokeKeyResponse = Message<"parley.management.v1.RevokeKeyResponse"
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 11);
+  messageDesc(file_parley_management_v1_management, 12);
 
