@@ -1,31 +1,20 @@
 /** The part of the app that raises alerts and sends them. */
 import type { Config } from '../config/config.ts';
 import { SecretSeal } from '../core/access/sealed.ts';
-import { Alerts } from '../core/alerts/alerts.ts';
+import { Alerts, type AlertsDeps } from '../core/alerts/alerts.ts';
 import type { AlertsApiDeps } from '../core/alerts/service.ts';
-import type { FairUseRules } from '../core/billing/fair-use.ts';
-import type { AlertObserver, MailSender } from '../core/entities/alert.ts';
 import type { Store } from '../core/entities/store.ts';
-import type { Clock } from '../core/values/clock.ts';
-import type { Log } from '../core/values/log.ts';
 import { SmtpSender } from '../mail/smtp-sender.ts';
 import { HttpSender, type Resolve } from '../webhooks/http-sender.ts';
 import { version } from './version.ts';
 
-interface AlertsContext {
+type AlertsContext = Omit<AlertsDeps, 'sender' | 'seal' | 'store'> & {
   readonly store: Store;
-  readonly clock: Clock;
-  readonly accessClock: Clock;
-  readonly fairUse: FairUseRules;
-  readonly log: Log;
-  readonly observer: AlertObserver;
-  /** Undefined without a mail server. */
-  readonly mail: MailSender | undefined;
   /** Default: the resolver of this machine. */
   readonly resolve?: Resolve | undefined;
   /** Time between two checks of all accounts. Default: 5 seconds */
   readonly intervalMs?: number | undefined;
-}
+};
 
 /**
  * Begins to raise and send alerts.

@@ -1,7 +1,7 @@
 /** Sends mail over SMTP. Each attempt has its own connection. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Mail, MailSender, SendOutcome } from '../core/entities/alert.ts';
+import type { Mail, MailSender, SendOutcome } from '../core/entities/mail.ts';
 
 const attemptMsByDefault = 10_000;
 /** Per account and hour, so that nobody floods a mailbox through this server. */

@@ -4,8 +4,7 @@ import { open } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { fileURLToPath } from 'node:url';
-import { literalAddress, mayReach, permittedLookup } from '../core/alerts/webhook-address.ts';
-import { isWithinAddresses } from '../core/values/addresses.ts';
+import { isWithinAddresses, literalAddress, mayReach, permittedLookup } from '../core/values/addresses.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
 import { ModelError } from './manifest.ts';
 

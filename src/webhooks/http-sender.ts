@@ -2,13 +2,8 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 import type { buildConnector, Dispatcher } from 'undici';
-import {
-  type AddressRules,
-  literalAddress,
-  mayReach,
-  permittedLookup,
-} from '../core/alerts/webhook-address.ts';
 import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/alert.ts';
+import { type AddressRules, literalAddress, mayReach, permittedLookup } from '../core/values/addresses.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;

@@ -2,7 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Mail } from '../../src/core/entities/alert.ts';
+import type { Mail } from '../../src/core/entities/mail.ts';
 import { isMailAddress } from '../../src/core/values/bounds.ts';
 import { newAccountId } from '../../src/core/values/ids.ts';
 import { type SmtpOptions, SmtpSender } from '../../src/mail/smtp-sender.ts';

@@ -125,7 +125,7 @@ describe('alerts', () => {
     const claims = await Promise.all([5, 6, 7].map((nextAtMs) => store.alerts.claim(alert, nextAtMs)));
     expect(claims.filter((isClaimed) => isClaimed)).toHaveLength(1);
     expect(await store.alerts.due(4, 10)).toEqual([]);
-    expect(await store.alerts.due(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
+    expect(await store.alerts.due(7, 10)).toMatchObject([{ alert: { attempts: 1 } }]);
   });
 
   it('are pending if there is a destination when they are written', async () => {
@@ -134,7 +134,7 @@ describe('alerts', () => {
       const alert = alertAt(1);
       await store.alerts.raise(alert, { ...mark, subject: alert.id });
       const { items } = await store.alerts.list(accountId, newest);
-      return items.find(({ id }) => id === alert.id)?.delivery;
+      return items.find(({ id }) => id === alert.id);
     };
     expect(await stateOf({})).toMatchObject({ state: 'pending', nextAttemptAtMs: 1 });
     expect(await stateOf({ destination: undefined })).toMatchObject({
@@ -152,7 +152,7 @@ describe('alerts', () => {
     await store.alerts.raise(alert, { ...mark, subject: alert.id });
     expect((await store.alerts.list(accountId, newest)).items[0]).toMatchObject({
       id: alert.id,
-      delivery: { state: 'none' },
+      state: 'none',
     });
   });
 
@@ -179,13 +179,7 @@ describe('alerts', () => {
     await setAlerts(store, accountId, { ...settings, destination: undefined });
     const { items } = await store.alerts.list(accountId, newest);
     expect(items).toMatchObject([
-      {
-        delivery: {
-          state: 'failed',
-          lastFailure: 'The destination was removed.',
-          nextAttemptAtMs: undefined,
-        },
-      },
+      { state: 'failed', lastFailure: 'The destination was removed.', nextAttemptAtMs: undefined },
     ]);
   });
 });

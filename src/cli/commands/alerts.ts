@@ -1,8 +1,12 @@
 /** The alerts of an account: of the key's own account with the scope `manage`, of any account for administrators. */
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Alert, AlertSettings, WaitingAddress } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { ParleyError } from '../../core/values/errors.ts';
-import { CliError, newCommand, ServerError, usageError } from '../terminal/command.ts';
+import type {
+  Alert,
+  GetAlertSettingsResponse,
+  WaitingAddress,
+} from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { CliError, newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { timeText } from '../terminal/times.ts';
@@ -31,12 +35,7 @@ export function alertsCommand(): Command {
       ownOrCommand('show', 'Show the settings of alerts.', [
         'parley alerts show',
         'parley alerts show acme   # of an account, as administrator',
-      ]).action(
-        calling('getAlertSettings', ofAccount, ({ settings, webhookOffAt, waitingAddresses: waiting }) => {
-          const off = webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`;
-          return settingsFacts(settings, { off, waiting });
-        }),
-      ),
+      ]).action(calling('getAlertSettings', ofAccount, settingsFacts)),
     )
     .addCommand(setCommand())
     .addCommand(
@@ -112,9 +111,8 @@ async function setAlerts(account: string | undefined, flags: SetFlags, command: 
     );
   const settings = { percents, ...destination, ...(balanceBelow !== undefined && { balanceBelow }) };
   const wanted = { ...ofAccount(account), ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
-  const { secret, waitingAddresses } = await callAndShow(flags, 'setAlertSettings', wanted, (set) =>
-    settingsFacts(set.settings, { secret: set.secret, waiting: set.waitingAddresses }),
-  ).catch(namingOptions);
+  const answer = callAndShow(flags, 'setAlertSettings', wanted, settingsFacts);
+  const { secret, waitingAddresses } = await answer.catch(namingOptions);
   if (secret !== undefined) printStatus('Keep the secret, it is not shown again.');
   if (waitingAddresses.length > 0)
     printStatus('Enter the code of each mail with `parley alerts confirm --code CODE`.');
@@ -147,21 +145,22 @@ async function readToken(file: string, command: Command): Promise<string> {
   }
 }
 
-/** The fields of the settings, by their paths, as options. */
+/** Options by the fields that they set. */
 const options: Readonly<Record<string, string>> = {
-  'settings.webhook_url': '--webhook',
-  'settings.slack_url': '--slack',
-  'settings.balance_below': '--balance-below',
+  webhook_url: '--webhook',
+  mail_addresses: '--mail',
+  slack_url: '--slack',
+  'matrix.room_id': '--matrix',
+  'matrix.homeserver_url': '--homeserver',
+  'matrix.access_token': '--token-file',
+  percents: '--percents',
+  balance_below: '--balance-below',
 };
 
 function namingOptions(error: unknown): never {
   if (!(error instanceof CliError)) throw error;
-  // Without a server, its cause has the field.
-  const source = error instanceof ServerError ? error : error.cause;
-  const param = source instanceof ServerError || source instanceof ParleyError ? source.param : undefined;
-  const option = options[param ?? ''];
-  if (option === undefined) throw error;
-  throw new CliError(error.message.replaceAll(`\`${param}\``, `\`${option}\``), error);
+  const named = error.message.replace(/(?<=`)settings\.([\w.]+)/g, (name, field) => options[field] ?? name);
+  throw new CliError(named, error);
 }
 
 interface ConfirmFlags extends AdminCommandFlags {
@@ -188,21 +187,20 @@ async function listAlerts(account: string | undefined, flags: AdminCommandFlags 
   if (count === 0 && !flags.json) printStatus('There are no alerts.');
 }
 
-interface MoreFacts {
-  readonly off?: string | undefined;
+type ShownSettings = Pick<GetAlertSettingsResponse, 'settings' | 'waitingAddresses'> & {
+  readonly webhookOffAt?: Timestamp | undefined;
   readonly secret?: string | undefined;
-  readonly waiting: readonly WaitingAddress[];
-}
+};
 
-async function settingsFacts(settings: AlertSettings | undefined, { off, secret, waiting }: MoreFacts) {
+async function settingsFacts({ settings, webhookOffAt: offAt, secret, waitingAddresses }: ShownSettings) {
   if (settings === undefined) return 'No alerts are set.\n';
   const { destinationOf } = await import('../../core/alerts/alert-words.ts');
   const { kind = 'webhook', address } = destinationOf(settings) ?? {};
   return facts([
     [kind, address],
-    ...(off === undefined ? [] : [[`${kind} is`, off] as const]),
+    ...(offAt ? [[`${kind} is`, `off since ${timeText(offAt)}: it answered 410`] as const] : []),
     ...(secret === undefined ? [] : [['secret', secret] as const]),
-    ...waitingFacts(waiting),
+    ...waitingFacts(waitingAddresses),
     ['percents', settings.percents.join(', ')],
     ['balance below', settings.balanceBelow],
   ]);

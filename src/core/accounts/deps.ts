@@ -1,6 +1,6 @@
 import type { AccountOfCallDeps } from '../access/account-of-call.ts';
 import type { FairUseRules } from '../billing/fair-use.ts';
-import type { MailSender } from '../entities/alert.ts';
+import type { MailSender } from '../entities/mail.ts';
 import type { ServerFacts } from '../entities/server.ts';
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';

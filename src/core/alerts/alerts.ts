@@ -113,7 +113,7 @@ export class Alerts {
   async #claimAndSend(due: DueAlert): Promise<void> {
     const { store, clock, log } = this.deps;
     try {
-      const nextAtMs = clock.now() + retryDelayMs(due.alert.delivery.attempts + 1);
+      const nextAtMs = clock.now() + retryDelayMs(due.alert.attempts + 1);
       if (await store.alerts.claim(due.alert, nextAtMs)) await this.send(due);
     } catch (error) {
       log.error({ err: error, alert: due.alert.id }, 'an alert could not be delivered; trying again later');
@@ -140,9 +140,8 @@ export class Alerts {
     else await store.alerts.endAttempt(alert, { state: isLast ? 'failed' : 'pending', failure, nextAtMs });
     observer.attempted(isLast ? 'given_up' : 'failed');
     if (!isLast) return;
-    const { id, accountId: account, kind: type, delivery } = alert;
-    const attempts = delivery.attempts + 1;
-    log.warn({ alert: id, account, type, attempts, failure }, 'gave up delivering an alert');
+    const { id, accountId: account, kind: type, attempts } = alert;
+    log.warn({ alert: id, account, type, attempts: attempts + 1, failure }, 'gave up delivering an alert');
   }
 }
 
@@ -162,12 +161,10 @@ export function newAlert(accountId: AccountId, kind: AlertKind, details: AlertDe
     kind,
     createdAtMs: nowMs,
     details,
-    delivery: {
-      state: 'pending',
-      attempts: 0,
-      nextAttemptAtMs: nowMs,
-      deliveredAtMs: undefined,
-      lastFailure: undefined,
-    },
+    state: 'pending',
+    attempts: 0,
+    nextAttemptAtMs: nowMs,
+    deliveredAtMs: undefined,
+    lastFailure: undefined,
   };
 }

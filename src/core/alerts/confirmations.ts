@@ -1,11 +1,12 @@
 /** Confirmations of the addresses that alerts are mailed to. Each address gets a code by mail, and no alert before the code is entered. */
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import type { AlertStore, MailSender, SendOutcome, WaitingAddress } from '../entities/alert.ts';
+import type { WaitingAddress } from '../entities/alert.ts';
 import type { AuditEntry } from '../entities/audit.ts';
-import type { Clock } from '../values/clock.ts';
+import type { MailSender, SendOutcome } from '../entities/mail.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid } from '../values/parameters.ts';
+import type { SendingDeps } from './deliveries.ts';
 import { hostsOf } from './messages.ts';
 
 /** Without letters that look like others. */
@@ -19,17 +20,7 @@ const pauseMs = 60_000;
 /** Codes in a day. */
 const most = { account: 20, address: 5 } as const;
 
-interface Refusal {
-  readonly message: string;
-  readonly waitMs: number;
-}
-
-export interface ConfirmationsDeps {
-  readonly store: { readonly alerts: AlertStore };
-  readonly clock: Clock;
-  /** Undefined if nothing is mailed from here. */
-  readonly mail: MailSender | undefined;
-}
+type ConfirmationsDeps = Pick<SendingDeps, 'store' | 'clock' | 'mail'>;
 
 export class Confirmations {
   readonly #deps: ConfirmationsDeps;
@@ -45,29 +36,21 @@ export class Confirmations {
     if (mail === undefined) return;
     const isNew = ({ codeHash, lastFailure }: WaitingAddress) => (codeHash ?? lastFailure) === undefined;
     const sendTo = async (waiting: WaitingAddress) => {
-      const { message: lastFailure } = (await this.#send(mail, accountId, waiting)) ?? {};
-      if (lastFailure) await store.alerts.setCode(accountId, undefined, { ...waiting, lastFailure });
+      const refusal = await this.#send(mail, accountId, waiting).catch((error) => error);
+      if (!(refusal instanceof Error)) return;
+      if (!(refusal instanceof ParleyError)) throw refusal;
+      await store.alerts.setCode(accountId, undefined, { ...waiting, lastFailure: refusal.message });
     };
     await Promise.all((await this.#waiting(accountId)).filter(isNew).map(sendTo));
   }
 
   /** Sends another code, which replaces the one before. @throws `invalid_parameter`, `rate_limit_exceeded` */
-  async sendAgain(accountId: AccountId, address: string): Promise<WaitingAddress | undefined> {
+  async sendAgain(accountId: AccountId, address: string): Promise<WaitingAddress> {
+    const before = (await this.#waiting(accountId)).find((waiting) => waiting.address === address);
+    if (before === undefined) throw invalid('address', 'This address does not wait for a confirmation.');
     const { mail } = this.#deps;
-    const find = async () => (await this.#waiting(accountId)).find((waiting) => waiting.address === address);
-    const before = await find();
-    if (before === undefined) {
-      throw invalid('address', 'This address does not wait for a confirmation.');
-    }
-    if (mail === undefined) {
-      throw new ParleyError('engine_unavailable', { message: 'No server that sends mail runs here.' });
-    }
-    const refusal = await this.#send(mail, accountId, before);
-    if (refusal) {
-      const { message, waitMs } = refusal;
-      throw new ParleyError('rate_limit_exceeded', { message, retryAfterSeconds: Math.ceil(waitMs / 1000) });
-    }
-    return find();
+    if (mail !== undefined) return this.#send(mail, accountId, before);
+    throw new ParleyError('engine_unavailable', { message: 'No server that sends mail runs here.' });
   }
 
   /** Returns the confirmed address. @throws `invalid_parameter` */
@@ -92,36 +75,40 @@ export class Confirmations {
     return (await this.#deps.store.alerts.settings(accountId))?.waiting ?? [];
   }
 
-  /** A code that surely does not arrive leaves the one before valid. */
-  async #send(mail: MailSender, accountId: AccountId, before: WaitingAddress): Promise<Refusal | undefined> {
+  /** A code that surely does not arrive leaves the one before valid. @throws `rate_limit_exceeded` */
+  async #send(mail: MailSender, accountId: AccountId, before: WaitingAddress): Promise<WaitingAddress> {
     const { store, clock } = this.#deps;
     const { address } = before;
-    const sentAtMs = clock.now();
+    const nowMs = clock.now();
     // Another process may have sent it.
-    const waitMs = (before.sentAtMs ?? 0) + pauseMs - sentAtMs;
-    const refusal = waitMs > 0 ? tooSoon(waitMs) : this.#quota.take(accountId, address, sentAtMs);
-    if (refusal) return refusal;
+    checkPause(before.sentAtMs, nowMs);
+    this.#quota.take(accountId, address, nowMs);
     const code = newCode();
-    const sent = { codeHash: hashOf(code), sentAtMs, expiresAtMs: sentAtMs + dayMs };
-    if (
-      !(await store.alerts.setCode(accountId, before.codeHash, { address, ...sent, lastFailure: undefined }))
-    ) {
+    const codeHash = hashOf(code);
+    const sent = { address, codeHash, sentAtMs: nowMs, expiresAtMs: nowMs + dayMs, lastFailure: undefined };
+    if (!(await store.alerts.setCode(accountId, before.codeHash, sent))) {
       this.#quota.giveBack(address);
-      return tooSoon(pauseMs);
+      checkPause(nowMs, nowMs);
     }
     const outcome = await mailCode(mail, accountId, address, code);
-    if (outcome === 'accepted') return undefined;
+    if (outcome === 'accepted') return sent;
     const { failure: lastFailure, mayHaveArrived = false } = outcome;
     if (!mayHaveArrived) this.#quota.giveBack(address);
-    const valid = mayHaveArrived ? { address, ...sent } : before;
-    await store.alerts.setCode(accountId, sent.codeHash, { ...valid, lastFailure });
-    return undefined;
+    const failed = { ...(mayHaveArrived ? sent : before), lastFailure };
+    await store.alerts.setCode(accountId, codeHash, failed);
+    return failed;
   }
 }
 
-function tooSoon(waitMs: number): Refusal {
+function checkPause(sentAtMs: number | undefined, nowMs: number): void {
   const message = 'A code was sent to this address within the last minute. Wait, then try again.';
-  return { message, waitMs };
+  checkWait((sentAtMs ?? 0) + pauseMs - nowMs, message);
+}
+
+/** @throws `rate_limit_exceeded` unless the wait is over */
+function checkWait(waitMs: number, message: string): void {
+  if (waitMs <= 0) return;
+  throw new ParleyError('rate_limit_exceeded', { message, retryAfterSeconds: Math.ceil(waitMs / 1000) });
 }
 
 /** The codes that this process may still send, so that nobody floods the mailboxes of strangers through it. */
@@ -129,17 +116,15 @@ class CodeQuota {
   /** The times of the last day by account and by mailbox, of all accounts together; those with the latest time at the end. */
   readonly #times = new Map<string, readonly number[]>();
 
-  /** Counts a code, if it may be sent. */
-  take(accountId: AccountId, address: string, nowMs: number): Refusal | undefined {
+  /** Counts a code. @throws `rate_limit_exceeded` */
+  take(accountId: AccountId, address: string, nowMs: number): void {
     const mailbox = address.toLowerCase();
-    const againAtMs = (this.#timesOf(mailbox, nowMs).at(-1) ?? 0) + pauseMs;
-    if (againAtMs > nowMs) return tooSoon(againAtMs - nowMs);
+    checkPause(this.#timesOf(mailbox, nowMs).at(-1), nowMs);
     const owners = { address: mailbox, account: accountId } as const;
     for (const whose of ['address', 'account'] as const) {
-      const [firstMs = nowMs, ...more] = this.#timesOf(owners[whose], nowMs);
-      if (more.length + 1 < most[whose]) continue;
-      const message = `The ${whose} has had ${most[whose]} codes within a day.`;
-      return { message, waitMs: firstMs + dayMs - nowMs };
+      const times = this.#timesOf(owners[whose], nowMs);
+      const firstMs = times.at(-most[whose]) ?? 0;
+      checkWait(firstMs + dayMs - nowMs, `The ${whose} has had ${most[whose]} codes within a day.`);
     }
     for (const name of [accountId, mailbox]) {
       const times = [...this.#timesOf(name, nowMs), nowMs];
@@ -150,7 +135,6 @@ class CodeQuota {
       if (this.#timesOf(name, nowMs).length > 0) break;
       this.#times.delete(name);
     }
-    return undefined;
   }
 
   /** The address did not get its latest code. The account has tried nevertheless. */

@@ -7,12 +7,11 @@ import type {
   AlertObserver,
   Destination,
   DueAlert,
-  MailSender,
-  SendOutcome,
   WebhookOutcome,
   WebhookRequest,
   WebhookSender,
 } from '../entities/alert.ts';
+import type { MailSender, SendOutcome } from '../entities/mail.ts';
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
 import type { Log } from '../values/log.ts';
@@ -25,6 +24,7 @@ export interface SendingDeps {
   readonly log: Log;
   readonly observer: AlertObserver;
   readonly sender: WebhookSender;
+  /** Undefined if nothing is mailed from here. */
   readonly mail: MailSender | undefined;
   readonly seal: SecretSeal;
 }
@@ -47,7 +47,7 @@ export async function send(
   const secret = seal.open(sealedSecret, accountId);
   if (secret === undefined) return failed('The secret cannot be read. Set a new one.');
   const receiver = receivers[destination.kind];
-  const { headers, ...message } = receiver.message(due, secret, destination, clock.now());
+  const { headers, ...message } = messageTo(destination, due, secret, clock.now());
   const request = {
     method: 'POST' as const,
     url: destination.url,
@@ -71,36 +71,17 @@ interface Receiver {
   readonly goneStatus?: number;
   /** Statuses by which it refuses an alert for good. */
   readonly refusals: readonly number[];
-  readonly advice?: Readonly<Record<number, string>>;
-  /** The message in its form, by default as a POST to the URL of the destination. */
-  message(
-    due: DueAlert,
-    secret: string,
-    destination: OverHttp,
-    nowMs: number,
-  ): Partial<WebhookRequest> & { readonly body: string };
+  readonly advice: Readonly<Record<number, string>>;
 }
 
 /** A webhook may be under repair, and a token may be replaced. Homeservers do not use 410. */
 const receivers: Readonly<Record<OverHttp['kind'], Receiver>> = {
-  webhook: {
-    name: 'The webhook',
-    goneStatus: 410,
-    refusals: [],
-    message: ({ alert }, secret, _, nowMs) => {
-      const message = describeAlert(alert);
-      // The same in each attempt.
-      delete message.delivery;
-      const body = toJsonString(AlertSchema, message);
-      return { headers: signedHeaders({ secret, id: alert.id, nowMs }, body), body };
-    },
-  },
+  webhook: { name: 'The webhook', goneStatus: 410, refusals: [], advice: {} },
   slack: {
     name: 'Slack',
     goneStatus: 410,
     refusals: [400, 403, 404],
     advice: { 404: ' Its incoming webhook or channel is gone.' },
-    message: (due, secret) => ({ url: secret, body: slackBody(noticeOf(due)) }),
   },
   matrix: {
     name: 'The homeserver',
@@ -109,19 +90,34 @@ const receivers: Readonly<Record<OverHttp['kind'], Receiver>> = {
       401: ' The access token is not valid.',
       403: ' The user of the access token may not write in the room.',
     },
-    message: (due, secret, { url, roomId = '' }) => {
-      // The alert's id as the id of the transaction: a second attempt is not a second message.
-      const path = `rooms/${encodeURIComponent(roomId)}/send/m.room.message/${due.alert.id}`;
-      const { subject, advice } = noticeOf(due);
-      return {
-        method: 'PUT',
-        url: `${url}/_matrix/client/v3/${path}`,
-        headers: { authorization: `Bearer ${secret}` },
-        body: JSON.stringify({ msgtype: 'm.text', body: `${subject}.\n${advice}` }),
-      };
-    },
   },
 };
+
+/** The message in the form of its receiver, by default as a POST to the URL of the destination. */
+function messageTo(
+  { kind, url, roomId = '' }: OverHttp,
+  due: DueAlert,
+  secret: string,
+  nowMs: number,
+): Partial<WebhookRequest> & { readonly body: string } {
+  const { id } = due.alert;
+  if (kind === 'slack') return { url: secret, body: slackBody(noticeOf(due)) };
+  if (kind === 'matrix') {
+    const { subject, advice } = noticeOf(due);
+    return {
+      method: 'PUT',
+      // The alert's id as the id of the transaction: a second attempt is not a second message.
+      url: `${url}/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${id}`,
+      headers: { authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ msgtype: 'm.text', body: `${subject}.\n${advice}` }),
+    };
+  }
+  const message = describeAlert(due.alert);
+  // The same in each attempt.
+  delete message.delivery;
+  const body = toJsonString(AlertSchema, message);
+  return { headers: signedHeaders({ secret, id, nowMs }, body), body };
+}
 
 function outcomeOf({ name, goneStatus, refusals, advice }: Receiver, outcome: WebhookOutcome): SendOutcome {
   if ('failure' in outcome) return failed(outcome.failure);
@@ -130,7 +126,7 @@ function outcomeOf({ name, goneStatus, refusals, advice }: Receiver, outcome: We
   const answered = `${name} answered ${status}`;
   if (status === goneStatus) return { failure: `${answered} and is turned off.`, isFinal: true, isOff: true };
   const isRedirect = status >= 300 && status < 400;
-  const next = isRedirect ? ' Redirects are not followed.' : (advice?.[status] ?? '');
+  const next = isRedirect ? ' Redirects are not followed.' : (advice[status] ?? '');
   return { failure: `${answered}.${next}`, isFinal: refusals.includes(status), ...wait };
 }
 

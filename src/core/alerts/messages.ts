@@ -14,11 +14,11 @@ import type {
   StoredAlertSettings,
   WaitingAddress,
 } from '../entities/alert.ts';
+import { type AddressRules, literalAddress, mayReach } from '../values/addresses.ts';
 import { bounds, hasLength, isMailAddress, isWithin, matches } from '../values/bounds.ts';
 import { present } from '../values/json.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
-import { type AddressRules, checkWebhookUrl } from './webhook-address.ts';
 
 const percentsByDefault = [50, 80, 100];
 
@@ -69,7 +69,8 @@ export function describeAlertSettings(stored: StoredAlertSettings, slackUrl: str
 
 export function describeAlert(alert: Alert): AlertMessage {
   const { resetsAtMs, endsAtMs, ...details } = alert.details;
-  const { nextAttemptAtMs, deliveredAtMs, lastFailure, ...delivery } = alert.delivery;
+  const { nextAttemptAtMs, deliveredAtMs, lastFailure, state, attempts } = alert;
+  const times = { nextAttemptAt: timeOf(nextAttemptAtMs), deliveredAt: timeOf(deliveredAtMs) };
   return create(AlertSchema, {
     id: alert.id,
     type: alert.kind,
@@ -77,10 +78,7 @@ export function describeAlert(alert: Alert): AlertMessage {
     createdAt: timestampFromMs(alert.createdAtMs),
     ...details,
     ...present({ resetsAt: timeOf(resetsAtMs), endsAt: timeOf(endsAtMs) }),
-    delivery: {
-      ...delivery,
-      ...present({ nextAttemptAt: timeOf(nextAttemptAtMs), deliveredAt: timeOf(deliveredAtMs), lastFailure }),
-    },
+    delivery: { state, attempts, ...present({ ...times, lastFailure }) },
   });
 }
 
@@ -122,6 +120,34 @@ function readDestination(
   if (wanted.length <= 1) return wanted[0];
   const names = '`webhook_url`, `mail_addresses`, `slack_url` and `matrix`';
   throw invalid('settings', `\`settings\` takes only one of ${names}.`);
+}
+
+/**
+ * The normalised URL. Its name is resolved and its addresses checked when it is called.
+ * @throws `invalid_parameter` for the parameter of this name
+ */
+function checkWebhookUrl(text: string, param: string, rules: AddressRules): string {
+  const refused = (problem: string) => invalid(param, `\`${param}\` ${problem}`);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const { webhookUrl } = bounds;
+  if (url === undefined || !hasLength(text, webhookUrl) || !hasLength(url.href, webhookUrl)) {
+    throw refused(`must be a URL of at most ${webhookUrl.maxLength} characters.`);
+  }
+  if (url.username !== '' || url.password !== '') throw refused('must not have a user or a password.');
+  const isPlain = url.protocol === 'http:' && rules.allowedNetworks.length > 0;
+  if (url.protocol !== 'https:' && !isPlain) {
+    throw refused(
+      `must begin with \`https://\`. Plain \`http://\` needs a network that the operator allows in \`alerts.allowedNetworks\`.`,
+    );
+  }
+  const address = literalAddress(url);
+  if (address !== undefined && !mayReach(address, isPlain ? 'http' : 'https', rules)) {
+    throw refused(
+      `must not lead into a private network. The operator can allow it in \`alerts.allowedNetworks\`.`,
+    );
+  }
+  url.hash = '';
+  return url.href;
 }
 
 function readMail(addresses: readonly string[], { mail }: DestinationRules): Destination {

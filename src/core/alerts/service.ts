@@ -11,13 +11,7 @@ import {
 import type { AnyCall } from '../access/call.ts';
 import type { SecretSeal } from '../access/sealed.ts';
 import type { Account } from '../entities/account.ts';
-import type {
-  AlertMark,
-  AlertSettings,
-  Destination,
-  NewAlertSettings,
-  StoredAlertSettings,
-} from '../entities/alert.ts';
+import type { AlertMark, Destination, NewAlertSettings, StoredAlertSettings } from '../entities/alert.ts';
 import type { AuditEntry } from '../entities/audit.ts';
 import { hasAdminScope } from '../entities/key.ts';
 import type { Store } from '../entities/store.ts';
@@ -67,8 +61,7 @@ export function alertsApi(deps: AlertsApiDeps) {
 
     async sendMailConfirmation(request: AccountRequest & { readonly address: string }, call: AnyCall) {
       const { id } = await accountOf(request, call);
-      const waiting = await confirmations.sendAgain(id, request.address);
-      return { ...(waiting && { waitingAddress: describeWaiting(waiting) }) };
+      return { waitingAddress: describeWaiting(await confirmations.sendAgain(id, request.address)) };
     },
 
     async confirmMailAddress(request: AccountRequest & { readonly code: string }, call: AnyCall) {
@@ -104,20 +97,13 @@ async function setSettings(
   for (;;) {
     const before = wanted && (await alerts.settings(account.id));
     if (own !== undefined) checkHolder(deps, destination, before);
-    const known = mailOf(before?.destination);
-    const confirmed = mailOf(destination).filter((address) => known.includes(address));
-    const waiting = mailOf(destination).filter((address) => !known.includes(address));
-    const made = wanted && newSecretFor(destination, before, request.newSecret);
-    const secret = wanted?.secret ?? made;
-    const stored = wanted && storedSettings(deps, account.id, { ...wanted, secret }, confirmed, before);
+    const stored = wanted && toStore(deps, account.id, wanted, before, request.newSecret);
+    const { settings, waiting = [], secret } = stored ?? {};
     // An address that was confirmed meanwhile must not wait again.
-    if (!(await alerts.setSettings(account.id, stored, entry, waiting, before))) continue;
+    if (!(await alerts.setSettings(account.id, settings, entry, waiting, before))) continue;
     await confirmations.sendFirst(account.id);
     const set = await alerts.settings(account.id);
-    return {
-      ...(set && described(deps, account.id, set, true)),
-      ...(made !== undefined && { secret: made }),
-    };
+    return { ...(set && described(deps, account.id, set, true)), ...(secret !== undefined && { secret }) };
   }
 }
 
@@ -161,36 +147,35 @@ function checkHolder(
   );
 }
 
-/** Signs the posts of a webhook. Undefined for other destinations, and if the secret before stays. */
-function newSecretFor(
-  destination: Destination | undefined,
-  before: AlertSettings | undefined,
-  isWanted = false,
-): string | undefined {
-  const stays = !isWanted && isDeepStrictEqual(destination, before?.destination);
-  return destination?.kind === 'webhook' && !stays ? newWebhookSecret() : undefined;
-}
-
 /**
- * The settings as they are stored, only with confirmed addresses.
+ * The settings as they are stored, only with confirmed addresses; the others, which wait; and the secret that is made to sign
+ * the posts of another webhook, or if a new one is wanted.
  * @throws `invalid_parameter` for a new room without an access token
  */
-function storedSettings(
+function toStore(
   { seal }: AlertsApiDeps,
   accountId: AccountId,
-  { secret, ...wanted }: WantedSettings,
-  addresses: readonly string[],
+  { secret: given, ...wanted }: WantedSettings,
   before: NewAlertSettings | undefined,
-): NewAlertSettings {
+  isNewWanted = false,
+) {
   const { destination } = wanted;
   const isKept = destination && isDeepStrictEqual(destination, before?.destination);
+  const isMade = destination?.kind === 'webhook' && (isNewWanted || !isKept);
+  const secret = isMade ? newWebhookSecret() : undefined;
+  const fresh = given ?? secret;
   const kept = isKept ? before?.sealedSecret : undefined;
-  const sealedSecret = secret === undefined ? kept : seal.seal(secret, accountId);
+  const sealedSecret = fresh === undefined ? kept : seal.seal(fresh, accountId);
   if (destination?.kind === 'matrix' && sealedSecret === undefined) {
     throw invalid('settings.matrix.access_token', 'A new room needs an access token.');
   }
-  const stored = { ...wanted, sealedSecret };
-  return destination?.kind === 'mail' ? { ...stored, destination: { kind: 'mail', addresses } } : stored;
+  const settings = { ...wanted, sealedSecret };
+  if (destination?.kind !== 'mail') return { settings, secret };
+  const known = new Set(mailOf(before?.destination));
+  const { yes: addresses = [], no: waiting = [] } = Object.groupBy(destination.addresses, (address) =>
+    known.has(address) ? 'yes' : 'no',
+  );
+  return { settings: { ...settings, destination: { kind: 'mail' as const, addresses } }, waiting };
 }
 
 /** Sends an alert once. @throws `invalid_parameter` without a destination; `rate_limit_exceeded` */
@@ -214,8 +199,8 @@ async function sendTest(deps: AlertsApiDeps, { id: accountId, name: accountName 
   const nowMs = clock.now();
   const fresh = newAlert(accountId, 'test', {}, nowMs);
   // The test is claimed from the beginning, so that another attempt follows only if this process dies.
-  const claimed = { ...fresh.delivery, attempts: 1, nextAttemptAtMs: nowMs + retryDelayMs(1) };
-  if (!(await store.alerts.raise({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
+  const claimed = { ...fresh, attempts: 1, nextAttemptAtMs: nowMs + retryDelayMs(1) };
+  if (!(await store.alerts.raise(claimed, testMark(nowMs)))) {
     throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
   }
   sending.deps.observer.raised('test');

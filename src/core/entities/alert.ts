@@ -1,9 +1,9 @@
-import type { AccountId, AlertId, KeyId } from '../values/ids.ts';
+import type { AccountId, AlertId } from '../values/ids.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { Page, PageRequest } from '../values/parameters.ts';
 import type { Account } from './account.ts';
 import type { AuditEntry } from './audit.ts';
-import type { Limits } from './limits.ts';
+import type { Key } from './key.ts';
 
 export type Destination =
   /** Addresses that are confirmed. */
@@ -63,22 +63,18 @@ export interface AlertDetails {
 /** `none`: there was no destination. `failed`: given up. */
 export type DeliveryState = 'none' | 'pending' | 'delivered' | 'failed';
 
-export interface AlertDelivery {
-  readonly state: DeliveryState;
-  readonly attempts: number;
-  /** Set while the alert is pending. An attempt advances it when it begins. */
-  readonly nextAttemptAtMs: number | undefined;
-  readonly deliveredAtMs: number | undefined;
-  readonly lastFailure: string | undefined;
-}
-
 export interface Alert {
   readonly id: AlertId;
   readonly accountId: AccountId;
   readonly kind: AlertKind;
   readonly createdAtMs: number;
   readonly details: AlertDetails;
-  readonly delivery: AlertDelivery;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  /** Set while the alert is pending. An attempt advances it when it begins. */
+  readonly nextAttemptAtMs: number | undefined;
+  readonly deliveredAtMs: number | undefined;
+  readonly lastFailure: string | undefined;
 }
 
 /** The progress of a watched amount. An alert is raised when its mark advances, so only once. */
@@ -101,12 +97,6 @@ export interface WatchMoment {
   readonly accessNowMs: number;
 }
 
-export interface WatchedKey {
-  readonly id: KeyId;
-  readonly originId: KeyId;
-  readonly limits: Limits;
-}
-
 /** An account with alert settings, and everything that they watch. Amounts are those of ended requests. */
 export interface WatchedAccount {
   readonly account: Account;
@@ -116,7 +106,7 @@ export interface WatchedAccount {
   /** Id of the latest ledger entry that added credits; empty if none did. */
   readonly latestLoad: string;
   /** Keys with limits that are neither revoked nor expired, in order of creation. */
-  readonly keys: readonly WatchedKey[];
+  readonly keys: readonly Pick<Key, 'id' | 'originId' | 'limits'>[];
   /** Nano-credits that the account, or a key by the id of its origin, has used in a day, month or in total. */
   readonly usedCredits: (owner: string, period: string) => bigint;
   readonly marks: readonly AlertMark[];
@@ -220,39 +210,4 @@ export interface AlertObserver {
   raised(kind: string): void;
   /** @param outcome of one attempt; after the last one, `given_up` */
   attempted(outcome: 'delivered' | 'failed' | 'given_up'): void;
-}
-
-export interface Mail {
-  /** The account whose rate counts it. */
-  readonly accountId: AccountId;
-  readonly to: readonly string[];
-  /** One line. */
-  readonly subject: string;
-  readonly text: string;
-  /** Makes the message id, the same in each attempt. */
-  readonly id: string;
-}
-
-/** The end of one attempt to send an alert or a mail. */
-export type SendOutcome = 'accepted' | SendFailure;
-
-export interface SendFailure {
-  /** A sentence. */
-  readonly failure: string;
-  /** Whether another attempt is useless. */
-  readonly isFinal: boolean;
-  /** Whether the receiver refuses all further alerts. Default: false */
-  readonly isOff?: boolean;
-  /** Whether the server may have taken the mail: it did not answer. Default: false */
-  readonly mayHaveArrived?: boolean;
-  /** The wait that the receiver asks for, or until the account's rate allows another mail. Absent for none. */
-  readonly retryAfterMs?: number;
-}
-
-export interface MailSender {
-  /**
-   * Takes at most 10 seconds and does not reject.
-   * @param signal ends the attempt early. Default: none
-   */
-  send(mail: Mail, signal?: AbortSignal): Promise<SendOutcome>;
 }

@@ -87,3 +87,66 @@ export function networkOf(address: string): string {
 export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
+
+/** IPv4 networks without public servers: private, local, shared, reserved, for documentation, tests and multicast. */
+const closedNetworks = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
+  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  // IPv6 networks within `publicNetworks` that are not public: networks that carry IPv4 addresses, and for
+  // documentation.
+  ...['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
+] as const;
+/** All other IPv6 is local, reserved, or carries an IPv4 address. */
+const publicNetworks = ['0.0.0.0/0', '2000::/3'] as const;
+
+export interface AddressRules {
+  /** Networks that need not be public, in CIDR notation. Plain HTTP is allowed only there. */
+  readonly allowedNetworks: readonly string[];
+}
+
+/** @param address an address without a port */
+export function mayReach(
+  address: string,
+  scheme: 'http' | 'https',
+  { allowedNetworks }: AddressRules,
+): boolean {
+  if (isWithinAddresses(allowedNetworks, address)) return true;
+  if (scheme === 'http') return false;
+  return isWithinAddresses(publicNetworks, address) && !isWithinAddresses(closedNetworks, address);
+}
+
+/** An address of a name, as Node looks it up. */
+interface FoundAddress {
+  readonly address: string;
+  readonly family: number;
+}
+type Found = (error: Error | null, found: string | FoundAddress[], family?: number) => void;
+
+/**
+ * Looks names up for a connection, and gives only permitted addresses, so that no other is connected to, whatever the name resolves
+ * to later.
+ * @param refusal the error for a name without any
+ */
+export function permittedLookup(
+  resolve: (name: string) => Promise<readonly FoundAddress[]>,
+  isPermitted: (address: string) => boolean,
+  refusal: (name: string) => Error,
+) {
+  return (name: string, { all }: { readonly all?: boolean | undefined }, done: Found): void => {
+    const use = (addresses: readonly FoundAddress[]) => {
+      const open = addresses.filter(({ address }) => isPermitted(address));
+      const [first] = open;
+      if (first === undefined) done(refusal(name), '', 0);
+      else if (all === true) done(null, open);
+      else done(null, first.address, first.family);
+    };
+    resolve(name).then(use, (error) => done(error, '', 0));
+  };
+}
+
+/** The address in a URL, if it has one instead of a name. */
+export function literalAddress({ hostname }: URL): string | undefined {
+  if (hostname.startsWith('[')) return plainAddress(hostname.slice(1, -1));
+  return /^[\d.]+$/.test(hostname) ? hostname : undefined;
+}

@@ -3,7 +3,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import {
   type Alert,
-  type AlertDelivery,
   type AlertDetails,
   type AlertKind,
   type AlertMark,
@@ -16,7 +15,6 @@ import {
   type StoredAlertSettings,
   type WaitingAddress,
   type WatchedAccount,
-  type WatchedKey,
   type WatchMoment,
 } from '../../core/entities/alert.ts';
 import { type Count, periodOf } from '../../core/entities/count.ts';
@@ -233,7 +231,7 @@ async function readWatchedAccounts(
     settings: toSettings(row),
     unitsUsed: row.units ?? 0n,
     latestLoad: row.latest_load ?? '',
-    keys: (keysOf.get(row.id) ?? []).flatMap(toWatchedKey),
+    keys: (keysOf.get(row.id) ?? []).map(toWatchedKey),
     marks: (marksOf.get(row.id) ?? []).map(toMark),
   }));
   const owners = accounts.flatMap(({ account, keys }) => [account.id, ...keys.map((key) => key.originId)]);
@@ -254,10 +252,9 @@ async function readUsedCredits(queries: Queries, owners: readonly string[], nowM
   return (owner: string, period: string) => used.get(`${owner} ${period}`) ?? 0n;
 }
 
-function toWatchedKey(row: { key_id: string; origin_id: string; limits: string }): WatchedKey[] {
-  const limits = limitsFromText(row.limits);
-  if (limits === undefined) return [];
-  return [{ id: row.key_id as KeyId, originId: (row.origin_id || row.key_id) as KeyId, limits }];
+function toWatchedKey(row: { key_id: string; origin_id: string; limits: string }) {
+  const id = row.key_id as KeyId;
+  return { id, originId: (row.origin_id as KeyId) || id, limits: limitsFromText(row.limits) };
 }
 
 function toMark({ kind, subject, period, basis, threshold }: AlertMarkRow): AlertMark {
@@ -294,15 +291,13 @@ const text = (value: string | undefined) => sql`cast(${value} as text)`;
 const whole = (value: number | undefined) => sql`cast(${value} as bigint)`;
 
 /** Pending if there is a destination now: the caller may have read older settings. */
-const insert = statement((p: InsertedAlert) => {
+const insert = statement((p: Omit<Alert, 'details'> & { readonly details: string }) => {
   const source = sql`from alert_settings where account_id = ${p.accountId}
     and webhook_url is not null and webhook_off_at_ms is null`;
   return sql`insert into alerts (id, account_id, kind, created_at_ms, details, state, attempts, next_attempt_at_ms)
     values (${p.id}, ${p.accountId}, ${p.kind}, ${p.createdAtMs}, ${p.details},
       coalesce((select 'pending' ${source}), 'none'), ${p.attempts}, (select ${whole(p.nextAttemptAtMs)} ${source}))`;
 });
-
-type InsertedAlert = Omit<Alert, 'details' | 'delivery'> & AlertDelivery & { readonly details: string };
 
 const removeOld = statement(
   (p: OfAccount) => sql`delete from alerts where account_id = ${p.accountId} and id <= (
@@ -389,12 +384,12 @@ export function alertStore(executor: Executor): AlertStore {
 
     watched: (moment, page) => readWatchedAccounts(executor, moment, page),
 
-    async raise({ delivery, ...alert }, mark, read) {
+    async raise(alert, mark, read) {
       const { accountId } = alert;
       const moved = { accountId, ...mark, readBasis: read?.basis, readThreshold: read?.threshold };
       const raised = await run(
         step(moveMark, moved, 'stop'),
-        step(insert, { ...alert, ...delivery, details: JSON.stringify(alert.details) }),
+        step(insert, { ...alert, details: JSON.stringify(alert.details) }),
         step(removeOld, { accountId }),
       );
       return hasChanged(raised);
@@ -405,10 +400,8 @@ export function alertStore(executor: Executor): AlertStore {
 
     due: (nowMs, size) => executor.all(dueAlerts, { nowMs: BigInt(nowMs), size }),
 
-    async claim({ id, delivery }, nextAttemptAtMs) {
-      const dueAtMs = BigInt(delivery.nextAttemptAtMs ?? 0);
-      return hasChanged(await run(step(claim, { id, dueAtMs, nextAttemptAtMs })));
-    },
+    claim: async ({ id, nextAttemptAtMs: dueAtMs = 0 }, nextAttemptAtMs) =>
+      hasChanged(await run(step(claim, { id, dueAtMs: BigInt(dueAtMs), nextAttemptAtMs }))),
 
     async endAttempt({ id, accountId }, end) {
       const delayed =
@@ -457,12 +450,10 @@ function toAlert(row: AlertRow): Alert {
     kind: row.kind as AlertKind,
     createdAtMs: Number(row.created_at_ms),
     details: JSON.parse(row.details) as AlertDetails,
-    delivery: {
-      state: row.state as DeliveryState,
-      attempts: Number(row.attempts),
-      nextAttemptAtMs: optionalNumber(row.next_attempt_at_ms),
-      deliveredAtMs: optionalNumber(row.delivered_at_ms),
-      lastFailure: optionalText(row.last_failure),
-    },
+    state: row.state as DeliveryState,
+    attempts: Number(row.attempts),
+    nextAttemptAtMs: optionalNumber(row.next_attempt_at_ms),
+    deliveredAtMs: optionalNumber(row.delivered_at_ms),
+    lastFailure: optionalText(row.last_failure),
   };
 }

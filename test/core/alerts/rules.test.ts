@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { SecretSeal } from '../../../src/core/access/sealed.ts';
 import { newAlert, retryDelayMs } from '../../../src/core/alerts/alerts.ts';
 import { newWebhookSecret, noticeOf, signedHeaders, slackBody } from '../../../src/core/alerts/deliveries.ts';
-import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
 import type { AlertDetails, AlertKind } from '../../../src/core/entities/alert.ts';
+import { mayReach } from '../../../src/core/values/addresses.ts';
 import { newAccountId } from '../../../src/core/values/ids.ts';
 
 describe('an address', () => {

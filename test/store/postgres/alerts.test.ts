@@ -105,5 +105,5 @@ it('stops without waiting for a webhook, and leaves its alert pending', async ()
   // An attempt could take ten minutes.
   await alerts.close();
   const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
-  expect(items).toMatchObject([{ delivery: { state: 'pending', attempts: 1, lastFailure: undefined } }]);
+  expect(items).toMatchObject([{ state: 'pending', attempts: 1, lastFailure: undefined }]);
 });

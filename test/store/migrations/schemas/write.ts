@@ -219,6 +219,6 @@ async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
     const details = { percent: 50, used: '500', limit: '1000' };
     const alert = newAlert(accountId, 'fair_use.used', details, createdAtMs);
     const mark = { kind: alert.kind, subject: state, period: month, basis: '1000', threshold: 50 };
-    await store.alerts.raise({ ...alert, delivery: { ...alert.delivery, state } }, mark);
+    await store.alerts.raise({ ...alert, state }, mark);
   }
 }
