@@ -120,18 +120,10 @@ function pauseAt(words: readonly Word[], position: number): number {
 function splitWord(word: string): Word[] {
   // Letters of an unpronounceable word are spelled, and a digit of a large number takes two words.
   const letterLength = /[aeiouy]/i.test(word) && !/^[A-Z]{2,}$/.test(word) ? 1 : 4;
-  const parts: Word[] = [];
-  let start = 0;
-  let length = 1;
-  for (const [index, character] of [...word].entries()) {
-    const more = /\d/.test(character) ? 8 : /[a-z]/i.test(character) ? letterLength : 1;
-    if (length + more > pieceLengthMax) {
-      parts.push({ text: word.slice(start, index), length });
-      start = index;
-      length = 1;
-    }
-    length += more;
-  }
-  parts.push({ text: word.slice(start), length });
-  return parts;
+  const lengthOf = (character: string) =>
+    /\d/.test(character) ? 8 : /[a-z]/i.test(character) ? letterLength : 1;
+  const length = [...word].reduce((sum, character) => sum + lengthOf(character), 1);
+  if (length <= pieceLengthMax) return [{ text: word, length }];
+  const middle = word.length >> 1;
+  return [word.slice(0, middle), word.slice(middle)].flatMap(splitWord);
 }

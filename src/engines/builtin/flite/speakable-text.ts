@@ -28,11 +28,7 @@ function writtenOut(text: string): string {
 }
 
 function rewritten(text: string, rules: readonly Rule[]): string {
-  return rules.reduce(
-    (written, [found, by]) =>
-      typeof by === 'string' ? written.replace(found, by) : written.replace(found, by),
-    text,
-  );
+  return rules.reduce((written, [found, by]) => written.replace(found, by as string), text);
 }
 
 /** Whether a text from `speakableText` has anything to speak. */
@@ -81,6 +77,11 @@ const signs = Object.keys(currencies).join('');
 const amount = String.raw`\d(?:[\d,]{0,30}\d)?(?:\.\d+)?`;
 const inPath = String.raw`[^\s<>"'\x60|\\^{}]`;
 const host = String.raw`[\p{L}\p{N}\-]{1,63}(?:\.[\p{L}\p{N}\-]{1,63}){1,8}`;
+/** With a scheme, or starting with `www.` */
+const url = String.raw`(?<![\p{L}\p{N}])(?i:(?:https?|ftp|wss?)://${inPath}+|www\.${host}(?::\d{1,5})?(?:[/?#]${inPath}*)?)`;
+const email = String.raw`(?<![\p{L}\p{N}._%+\-])(?i:mailto:)?[\p{L}\p{N}._%+\-]{1,64}@${host}(?![\p{L}\p{N}])`;
+/** `example.com/docs`, `node.js`: lower-case parts, each longer than an initial. Not `e.g.` or `end.The`. */
+const dottedName = String.raw`(?<![\p{L}\p{N}.])\p{L}[\p{L}\p{N}\-]{1,62}(?:\.[\p{Ll}\p{N}\-]{2,63}){1,8}(?![\p{L}\p{N}])(?:/${inPath}*)?`;
 
 /** Line ends become `\n`; control characters and characters that nobody sees go. */
 const characters: readonly Rule[] = [
@@ -93,10 +94,9 @@ const characters: readonly Rule[] = [
 
 /** Exponents, fractions and marks, which would lose their meaning in normal form. */
 const composed: readonly Rule[] = [
-  [
-    /(?<=[\p{L}\p{N})])(?:⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)/gu,
-    (power) => ({ '²': ' squared ', '³': ' cubed ' })[power] ?? ` to the power of ${power} `,
-  ],
+  [/(?<=[\p{L}\p{N})])(?<![⁰¹²³⁴-⁹])²(?![⁰¹²³⁴-⁹])/gu, ' squared '],
+  [/(?<=[\p{L}\p{N})])(?<![⁰¹²³⁴-⁹])³(?![⁰¹²³⁴-⁹])/gu, ' cubed '],
+  [/(?<=[\p{L}\p{N})])⁻?[⁰¹²³⁴-⁹]+/gu, ' to the power of $& '],
   [/(?<=\d)(?=[½¼¾⅐-⅞])/g, ' and '],
   [/™/g, ' trademark '],
   [/℠/g, ' service mark '],
@@ -105,20 +105,9 @@ const composed: readonly Rule[] = [
 /** For a text with all its characters. Addresses come first, while their marks are unchanged. */
 const words: readonly Rule[] = [
   [/⁄/g, '/'],
-  // URLs with a scheme, or starting with `www.`, and addresses of mail.
-  [
-    pattern`(?<![\p{L}\p{N}])(?i:(?:https?|ftp|wss?)://${inPath}+|www\.${host}(?::\d{1,5})?(?:[/?#]${inPath}*)?)`,
-    (url) => addressInWords(url.replace(/^[a-z]+:\/\//i, '')),
-  ],
-  [
-    pattern`(?<![\p{L}\p{N}._%+\-])(?i:mailto:)?[\p{L}\p{N}._%+\-]{1,64}@${host}(?![\p{L}\p{N}])`,
-    (email) => addressInWords(email.replace(/^mailto:/i, '')),
-  ],
-  // `example.com/docs`, `node.js`: lower-case parts, each longer than an initial. Not `e.g.` or `end.The`.
-  [
-    pattern`(?<![\p{L}\p{N}.])\p{L}[\p{L}\p{N}\-]{1,62}(?:\.[\p{Ll}\p{N}\-]{2,63}){1,8}(?![\p{L}\p{N}])(?:/${inPath}*)?`,
-    addressInWords,
-  ],
+  [pattern`${url}`, addressInWords],
+  [pattern`${email}`, addressInWords],
+  [pattern`${dottedName}`, addressInWords],
   // `192.168.0.1`, `v1.2.3`: flite reads only one of the dots, as a decimal point.
   [/(?<![\p{N}.])\d+(?:\.\d+){2,}(?![\p{N}])/gu, addressInWords],
   // `2026-11-21`, which flite reads digit by digit, like a telephone number.
@@ -256,19 +245,16 @@ function markBlocks(text: string): string {
 
 function joinLines(lines: readonly string[]): string {
   const width = Math.max(...lines.map((line) => line.length));
-  const written = lines.map((line, at) => {
-    const next = lines[at + 1];
-    const end = next === undefined ? '' : endsOnPurpose(line, next, width) ? '\n' : ' ';
-    // Marks are not spoken, but the number of a list item is.
-    return line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : '')) + end;
-  });
-  return written.join('');
-}
-
-function endsOnPurpose(line: string, next: string, width: number): boolean {
-  if (itemStart.test(next) || /^\s*#{1,6}\s/.test(line)) return true;
-  const firstWord = /^\s*\S*/.exec(next)?.[0].trim() ?? '';
-  return line.length + 1 + firstWord.length <= width;
+  const endOf = (line: string, next: string) => {
+    if (itemStart.test(next) || /^\s*#{1,6}\s/.test(line)) return '\n';
+    const firstWord = /^\s*\S*/.exec(next)?.[0].trim() ?? '';
+    return line.length + 1 + firstWord.length <= width ? '\n' : ' ';
+  };
+  // Marks are not spoken, but the number of a list item is.
+  const spoken = (line: string) => line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : ''));
+  return lines
+    .map((line, at) => spoken(line) + (at + 1 < lines.length ? endOf(line, lines[at + 1] ?? '') : ''))
+    .join('');
 }
 
 function inLatin(run: string): string {
@@ -279,10 +265,10 @@ function inLatin(run: string): string {
   return ` ${spaced} `;
 }
 
-/** Punctuation at the end belongs to the sentence; a slash at the end is dropped. */
+/** Without the scheme. Punctuation at the end belongs to the sentence; a slash at the end is dropped. */
 function addressInWords(address: string): string {
   const end = /[).,;:!?\]]+$/.exec(address)?.[0] ?? '';
-  const body = address.slice(0, address.length - end.length).replace(/\/$/, '');
+  const body = address.slice(0, address.length - end.length).replace(/^(?:[a-z]+:\/\/|mailto:)|\/$/gi, '');
   const words = body.replace(/[./:@\-_~?=&#%+]/g, (mark) => ` ${marksInAddresses[mark]} `);
   return `${words.trim()}${end} `;
 }
@@ -292,7 +278,7 @@ function timeInWords(_: string, hour: string, minute: string, second = '', utc =
   const inWords = (digits: string, unit: string) => (digits ? counted(String(Number(digits)), unit) : '');
   const all = `${inWords(hour, 'hour')} ${inWords(minute, 'minute')} ${inWords(second, 'second')}`;
   const time = second === '' && Number(hour) > 0 ? `${hour}:${minute}` : all.trim();
-  return utc === '' ? time : `${time} U T C`;
+  return time + (utc && ' U T C');
 }
 
 function amountInWords(sign: string, number: string, scale?: string): string {
