@@ -5,7 +5,7 @@ import { Alerts, type AlertsDeps } from '../core/alerts/alerts.ts';
 import type { AlertsApiDeps } from '../core/alerts/service.ts';
 import type { Store } from '../core/entities/store.ts';
 import { SmtpSender } from '../mail/smtp-sender.ts';
-import { HttpSender, type Resolve } from '../webhooks/http-sender.ts';
+import { httpSender, type Resolve } from '../webhooks/http-sender.ts';
 import { version } from './version.ts';
 
 type AlertsContext = Omit<AlertsDeps, 'sender' | 'seal' | 'store'> & {
@@ -27,7 +27,7 @@ export function openAlerts(
 ): AlertsApiDeps {
   const deps = alertsWithoutServer(config, context);
   const { destinationRules: rules, seal } = deps;
-  const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
+  const sender = httpSender({ rules, userAgent: `Parley/${version}`, resolve });
   const sending = new Alerts({ ...context, sender, seal }, intervalMs);
   opened.defer(() => sending.close());
   return { ...deps, sending };

@@ -1,7 +1,7 @@
 /** Sends mail over SMTP. Each attempt has its own connection. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Mail, MailSender, SendOutcome } from '../core/entities/mail.ts';
+import type { Mail, MailSender, SendFailure, SendOutcome } from '../core/entities/mail.ts';
 
 const attemptMsByDefault = 10_000;
 /** Per account and hour, so that nobody floods a mailbox through this server. */
@@ -41,12 +41,7 @@ export class SmtpSender implements MailSender {
         const failure = `The account has had ${mailsPerHour} mails within an hour.`;
         return { failure, isFinal: false, retryAfterMs: error.msBeforeNext };
       }
-      const mayHaveArrived = isUnanswered(error);
-      return {
-        failure: smtpFailure(error),
-        isFinal: isRefusal(error),
-        ...(mayHaveArrived && { mayHaveArrived }),
-      };
+      return failureOf(error);
     }
   }
 
@@ -60,7 +55,7 @@ export class SmtpSender implements MailSender {
       await Promise.race([transport.verify(), late]);
       return undefined;
     } catch (error) {
-      return smtpFailure(error);
+      return failureOf(error).failure;
     }
   }
 
@@ -82,8 +77,8 @@ export class SmtpSender implements MailSender {
     });
     if (rejected.length === 0) return 'accepted';
     // Another attempt would reach the other addresses twice.
-    const reason = smtpFailure(rejectedErrors?.[0]);
-    return { failure: `${reason} It took the mail for the other addresses.`, isFinal: true };
+    const { failure } = failureOf(rejectedErrors?.[0]);
+    return { failure: `${failure} It took the mail for the other addresses.`, isFinal: true };
   }
 
   async #open() {
@@ -109,8 +104,6 @@ export class SmtpSender implements MailSender {
   }
 }
 
-/** Reasons for a failed mail, in sentences that reveal only the code and the address of the server's answer. */
-
 interface SmtpError {
   readonly code?: unknown;
   /** The code of the error that caused it. */
@@ -120,41 +113,26 @@ interface SmtpError {
   readonly recipient?: unknown;
 }
 
-function read(error: unknown): SmtpError {
-  return typeof error === 'object' && error !== null ? error : {};
-}
-
-/**
- * Whether the server refused the address or the mail for good. A refused login or sender is for the operator to
- * correct, so the mail is tried again.
- */
-function isRefusal(error: unknown): boolean {
-  const { command, responseCode } = read(error);
-  const isPermanent = typeof responseCode === 'number' && responseCode >= 500 && responseCode !== 503;
-  return isPermanent && (command === 'RCPT TO' || command === 'DATA');
-}
-
-/** Whether the server may have taken the mail, because it was reached and gave no answer. */
-function isUnanswered(error: unknown): boolean {
-  const { code, originalCode, responseCode } = read(error);
-  const isAnswered = typeof responseCode === 'number' || code === 'EAUTH';
-  return !(isAnswered || code === 'EDNS' || isOfTls(error) || originalCode === 'ECONNREFUSED');
-}
-
-function isOfTls(error: unknown): boolean {
-  const { code, originalCode = '' } = read(error);
-  return code === 'ETLS' || /CERT|SIGNATURE|ERR_TLS|ERR_SSL/.test(String(originalCode));
-}
-
-function smtpFailure(error: unknown): string {
-  const { code, command, responseCode, recipient } = read(error);
-  if (code === 'ETIMEDOUT' || code === 'EABORT') return 'The mail server did not answer in time.';
-  if (code === 'EDNS') return 'The name of the mail server could not be looked up.';
-  if (code === 'EAUTH') return 'The mail server refused the login.';
-  if (isOfTls(error)) return 'The mail server offers no TLS connection with a valid certificate.';
-  if (typeof responseCode !== 'number')
-    return 'The mail server could not be reached, or broke the connection.';
-  const what = { 'MAIL FROM': 'the sender', 'RCPT TO': 'the address', DATA: 'the mail' }[String(command)];
-  const whom = typeof recipient === 'string' ? ` ${recipient}` : '';
-  return `The mail server refused ${what ?? 'the connection'}${whom} with the code ${responseCode}.`;
+/** The sentence reveals only the code and the address of the server's answer. */
+function failureOf(error: unknown): SendFailure {
+  const { code, originalCode, command, responseCode, recipient } = Object(error) as SmtpError;
+  const failed = (failure: string, mayHaveArrived = false) => {
+    return { failure, isFinal: false, ...(mayHaveArrived && { mayHaveArrived }) };
+  };
+  if (code === 'EAUTH') return failed('The mail server refused the login.');
+  if (code === 'EDNS') return failed('The name of the mail server could not be looked up.');
+  if (code === 'ETLS' || /CERT|SIGNATURE|ERR_TLS|ERR_SSL/.test(String(originalCode)))
+    return failed('The mail server offers no TLS connection with a valid certificate.');
+  if (typeof responseCode === 'number') {
+    const what = { 'MAIL FROM': 'the sender', 'RCPT TO': 'the address', DATA: 'the mail' }[String(command)];
+    const whom = typeof recipient === 'string' ? ` ${recipient}` : '';
+    const failure = `The mail server refused ${what ?? 'the connection'}${whom} with the code ${responseCode}.`;
+    // A refused login or sender is for the operator to correct, so the mail is tried again.
+    const isOfMail = command === 'RCPT TO' || command === 'DATA';
+    return { failure, isFinal: isOfMail && responseCode >= 500 && responseCode !== 503 };
+  }
+  // The server may have taken the mail: it was reached and gave no answer.
+  const isLate = code === 'ETIMEDOUT' || code === 'EABORT';
+  const failure = isLate ? 'did not answer in time.' : 'could not be reached, or broke the connection.';
+  return failed(`The mail server ${failure}`, originalCode !== 'ECONNREFUSED');
 }

@@ -2,7 +2,7 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 import type { buildConnector, Dispatcher } from 'undici';
-import type { WebhookOutcome, WebhookRequest, WebhookSender } from '../core/entities/alert.ts';
+import type { WebhookSender } from '../core/entities/alert.ts';
 import { type AddressRules, literalAddress, mayReach, permittedLookup } from '../core/values/addresses.ts';
 
 const attemptMsByDefault = 10_000;
@@ -19,62 +19,60 @@ export interface SenderOptions {
   readonly resolve?: Resolve | undefined;
 }
 
-export class HttpSender implements WebhookSender {
-  readonly #options: SenderOptions;
-  readonly #attemptMsMax: number;
-  readonly #resolve: Resolve;
-
-  constructor(options: SenderOptions) {
-    this.#options = options;
-    this.#attemptMsMax = options.attemptMsMax ?? attemptMsByDefault;
-    const asksSystem = options.rules.allowedNetworks.length > 0;
-    this.#resolve = options.resolve ?? resolverOf({ asksSystem });
-  }
-
-  async send(request: WebhookRequest, signal?: AbortSignal): Promise<WebhookOutcome> {
-    const { method, headers, body } = request;
-    const url = new URL(request.url);
-    const time = AbortSignal.timeout(this.#attemptMsMax);
-    const either = signal ? AbortSignal.any([signal, time]) : time;
-    // Loaded for the first attempt: commands and most servers send none. In a bundle, CommonJS has a default export only.
-    const { default: undici } = await import('undici');
-    const client = new undici.Client(url.origin, {
-      connect: this.#connectorFor(undici.buildConnector, url, either),
-      maxHeaderSize: headerBytesMax,
-      maxResponseSize: bodyBytesMax,
-      pipelining: 1,
-    });
-    try {
-      const answer = await client.request({
-        path: url.pathname + url.search,
-        method,
-        headers: { ...headers, 'user-agent': this.#options.userAgent },
-        body,
-        signal: either,
-      });
-      // Nobody reads most answers. Their streams fail when the connection ends.
-      answer.body.on('error', () => undefined);
-      const waitMs = await retryAfterMs(answer);
-      return { status: answer.statusCode, ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
-    } catch (error) {
-      return { failure: failureOf(error, request.receiver) };
-    } finally {
-      await client.destroy().catch(() => undefined);
-    }
-  }
-
-  #connectorFor(build: typeof buildConnector, url: URL, signal: AbortSignal): buildConnector.connector {
+export function httpSender({
+  rules,
+  userAgent,
+  attemptMsMax = attemptMsByDefault,
+  resolve = resolverOf({ asksSystem: rules.allowedNetworks.length > 0 }),
+}: SenderOptions): WebhookSender {
+  const connectorFor = (
+    build: typeof buildConnector,
+    url: URL,
+    signal: AbortSignal,
+  ): buildConnector.connector => {
     const scheme = url.protocol === 'https:' ? 'https' : 'http';
     const literal = literalAddress(url);
-    const isPermitted = (address: string) => mayReach(address, scheme, this.#options.rules);
-    const lookup = permittedLookup((name) => this.#resolve(name, signal), isPermitted, refusal);
-    const connect = build({ timeout: this.#attemptMsMax, lookup });
+    const isPermitted = (address: string) => mayReach(address, scheme, rules);
+    const lookup = permittedLookup((name) => resolve(name, signal), isPermitted, refusal);
+    const connect = build({ timeout: attemptMsMax, lookup });
     return (options, done) => {
       // An address in place of a name is not looked up.
       if (literal !== undefined && !isPermitted(literal)) done(refusal(), null);
       else connect(options, done);
     };
-  }
+  };
+  return {
+    async send({ method, headers, body, receiver, ...request }, signal) {
+      const url = new URL(request.url);
+      const time = AbortSignal.timeout(attemptMsMax);
+      const either = signal ? AbortSignal.any([signal, time]) : time;
+      // Loaded for the first attempt: commands and most servers send none. In a bundle, CommonJS has a default export only.
+      const { default: undici } = await import('undici');
+      const client = new undici.Client(url.origin, {
+        connect: connectorFor(undici.buildConnector, url, either),
+        maxHeaderSize: headerBytesMax,
+        maxResponseSize: bodyBytesMax,
+        pipelining: 1,
+      });
+      try {
+        const answer = await client.request({
+          path: url.pathname + url.search,
+          method,
+          headers: { ...headers, 'user-agent': userAgent },
+          body,
+          signal: either,
+        });
+        // Nobody reads most answers. Their streams fail when the connection ends.
+        answer.body.on('error', () => undefined);
+        const waitMs = await retryAfterMs(answer);
+        return { status: answer.statusCode, ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
+      } catch (error) {
+        return { failure: failureOf(error, receiver) };
+      } finally {
+        await client.destroy().catch(() => undefined);
+      }
+    },
+  };
 }
 
 /**

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HttpSender, resolverOf, type SenderOptions } from '../../src/webhooks/http-sender.ts';
+import { httpSender, resolverOf, type SenderOptions } from '../../src/webhooks/http-sender.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { freePort, startHttp } from '../support/http-server.ts';
 import { startMuteServer } from '../support/mute-server.ts';
@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 const sender = (options: Partial<SenderOptions> = {}) =>
-  new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', ...options });
+  httpSender({ rules: toReceivers, userAgent: 'Parley/test', ...options });
 const closed = { rules: { allowedNetworks: [] } };
 const post = (url: string, options?: Partial<SenderOptions>) =>
   sender(options).send({

@@ -7,7 +7,7 @@ import type { AlertObserver } from '../../../src/core/entities/alert.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
-import { HttpSender } from '../../../src/webhooks/http-sender.ts';
+import { httpSender } from '../../../src/webhooks/http-sender.ts';
 import { alertSettings, setAlerts } from '../../support/alert-settings.ts';
 import { TestClock } from '../../support/parley.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
@@ -63,7 +63,7 @@ function startAlerts(store: Store, observer: AlertObserver, attemptMsMax = 600_0
       log: silent,
       seal: new SecretSeal(undefined),
       mail: undefined,
-      sender: new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', attemptMsMax }),
+      sender: httpSender({ rules: toReceivers, userAgent: 'Parley/test', attemptMsMax }),
     },
     1,
   );
