@@ -2,7 +2,7 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
-import { type Case, type CaseRequest, calling, ended, ok } from './case.ts';
+import { type Case, type CaseRequest, calling, ended, ok, type Subject } from './case.ts';
 
 const { method } = AlertsService;
 const admin = AdminService.method;
@@ -28,6 +28,14 @@ function refused(what: string, param: string, settings: MessageInitShape<DescMes
 
 const set = calling(method.setAlertSettings, { settings: heard });
 
+/** Calls of a holder that name an account. */
+const aboutAccount = (of: (subject: Subject) => { accountId: string }): readonly CaseRequest[] => [
+  calling(method.getAlertSettings, of),
+  calling(method.setAlertSettings, (subject) => ({ ...of(subject), settings: heard })),
+  calling(method.listAlerts, of),
+  calling(method.sendTestAlert, of),
+];
+
 const byHolder: readonly Case[] = [
   managed('there are no settings', calling(method.getAlertSettings, {}), { answer: [{}] }),
   managed('they are set, and the secret is shown', set, { answer: [{ settings: told, secret: '<chance>' }] }),
@@ -50,6 +58,18 @@ const byHolder: readonly Case[] = [
     answer: [{}],
   }),
   managed('the list is empty', calling(method.listAlerts, {}), { answer: [{}] }),
+  ...aboutAccount(({ accountName }) => ({ accountId: accountName })).map((request) =>
+    managed(`${request.method.name} by a key that names its own account`, request, {
+      before: [set],
+      records: [record, record],
+    }),
+  ),
+  ...aboutAccount(() => ({ accountId: 'acc_none' })).map((request) =>
+    managed(`not_found: ${request.method.name} by a key of another account`, request, {
+      error: { code: 'not_found', param: 'account_id' },
+      records: [ended('refused', 'not_found', { operation: 'manage' })],
+    }),
+  ),
   managed('a test tells why it failed', calling(method.sendTestAlert, {}), {
     before: [set],
     records: [record, record],

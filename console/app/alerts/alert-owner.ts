@@ -50,25 +50,21 @@ export interface AlertOwner {
 }
 
 /** The alerts of the account of this session, for a key that manages. */
-export const ownAlerts: AlertOwner = {
-  accountId: '',
-  read: (signal) => alerts.getAlertSettings({}, { signal }),
-  set: async (wanted) => (await alerts.setAlertSettings(wanted)).secret,
-  list: (page, signal) => alerts.listAlerts(page, { signal }),
-  test: async () => (await alerts.sendTestAlert({})).alert,
-  sendCode: async (address) => (await alerts.sendMailConfirmation({ address })).waitingAddress,
-  confirm: (code) => alerts.confirmMailAddress({ code }),
-};
+export const ownAlerts = alertsBy(alerts, {});
 
 /** The alerts of an account, for an operator. */
 export function alertsOfAccount(accountId: string): AlertOwner {
+  return alertsBy(admin, { accountId });
+}
+
+function alertsBy(client: typeof alerts, account: { readonly accountId?: string }): AlertOwner {
   return {
-    accountId,
-    read: (signal) => admin.getAlertSettings({ accountId }, { signal }),
-    set: async (wanted) => (await admin.setAlertSettings({ accountId, ...wanted })).secret,
-    list: (page, signal) => admin.listAlerts({ accountId, ...page }, { signal }),
-    test: async () => (await admin.sendTestAlert({ accountId })).alert,
-    sendCode: async (address) => (await admin.sendMailConfirmation({ accountId, address })).waitingAddress,
-    confirm: (code) => admin.confirmMailAddress({ accountId, code }),
+    accountId: account.accountId ?? '',
+    read: (signal) => client.getAlertSettings(account, { signal }),
+    set: async (wanted) => (await client.setAlertSettings({ ...account, ...wanted })).secret,
+    list: (page, signal) => client.listAlerts({ ...account, ...page }, { signal }),
+    test: async () => (await client.sendTestAlert(account)).alert,
+    sendCode: async (address) => (await client.sendMailConfirmation({ ...account, address })).waitingAddress,
+    confirm: (code) => client.confirmMailAddress({ ...account, code }),
   };
 }

@@ -1,7 +1,6 @@
 /** The alerts of an account, set and seen by its own keys with the scope `manage` and by administrators. */
 import { isDeepStrictEqual } from 'node:util';
-import type * as pb from '../../../gen/parley/admin/v1/admin_alerts_pb.ts';
-import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import type * as pb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import {
   type AccountOfCallDeps,
   type AccountRequest,
@@ -56,7 +55,7 @@ export function alertsApi(deps: AlertsApiDeps) {
       return stored ? described(deps, id, stored, maySetAlerts(call)) : {};
     },
 
-    setAlertSettings: (request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest, call: AnyCall) =>
+    setAlertSettings: (request: pb.SetAlertSettingsRequest, call: AnyCall) =>
       setSettings(deps, confirmations, request, call),
 
     async sendMailConfirmation(request: AccountRequest & { readonly address: string }, call: AnyCall) {
@@ -85,7 +84,7 @@ export function alertsApi(deps: AlertsApiDeps) {
 async function setSettings(
   deps: AlertsApiDeps,
   confirmations: Confirmations,
-  request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
+  request: pb.SetAlertSettingsRequest,
   call: AnyCall,
 ) {
   const { alerts } = deps.store;
