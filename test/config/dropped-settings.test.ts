@@ -19,8 +19,8 @@ models: []
   writeFileSync(file, text);
   const { config, warnings } = loadConfigWithSources({ env: {}, file });
   expect(warnings).toEqual([
-    `${file}:1:29: \`programs.socketDir\` has no effect any more. The sockets are in \`sockets\` in the data folder.`,
     `${file}:1:12: \`programs.memoryWaitMs\` has no effect any more. Requests wait for a minute while other programs keep the memory.`,
+    `${file}:1:29: \`programs.socketDir\` has no effect any more. The sockets are in \`sockets\` in the data folder.`,
     expect.stringContaining(':3:24: `engines.local.pauseMs` has no effect any more. '),
     expect.stringContaining(':4:74: `engines.own.pauseMs` has no effect any more. '),
   ]);

@@ -4,64 +4,45 @@ import { sourceText } from './finding.ts';
 import { isMap, pathText, type SettingPath, type SettingsMap } from './setting-path.ts';
 import type { SettingsTree } from './settings-tree.ts';
 
-/** A sentence that says how the server works without the setting. */
-type Instead = string;
-
-const tlsFiles = 'Name a file of certificate authorities with the variable NODE_EXTRA_CA_CERTS.';
-
 const pause = 'A response of a program may pause for a minute.';
 
-/** By the kind of the engine. */
-const ofEngines: Readonly<Record<string, Readonly<Record<string, Instead>>>> = {
-  local: { pauseMs: pause },
-  process: { pauseMs: pause },
-  remote: {
-    tlsCa: tlsFiles,
-    tlsName: 'The certificate must have the name in `baseUrl`.',
-    connectionsMax: '`callsMax` bounds the calls at once.',
-    keepaliveMs: '`idleMs` bounds the pauses of an answer.',
-    catalogEveryMs: '`voicesEveryMs` says how often its voices are read again.',
-  },
-};
-
-const ofPrograms: Readonly<Record<string, Instead>> = {
-  socketDir: 'The sockets are in `sockets` in the data folder.',
-  memoryWaitMs: 'Requests wait for a minute while other programs keep the memory.',
-};
-
-const ofModels: Readonly<Record<string, Instead>> = {
-  weights: 'The engines of a model have equal shares.',
-  affinity: '`balance: sticky` gives an account the same engine.',
-};
+/** The path, with the kind of an engine in place of its name, and how the server works without the setting. */
+const dropped: readonly (readonly [path: string, instead: string])[] = [
+  ['programs.memoryWaitMs', 'Requests wait for a minute while other programs keep the memory.'],
+  ['programs.socketDir', 'The sockets are in `sockets` in the data folder.'],
+  ['engines.local.pauseMs', pause],
+  ['engines.process.pauseMs', pause],
+  ['engines.remote.tlsCa', 'Name a file of certificate authorities with the variable NODE_EXTRA_CA_CERTS.'],
+  ['engines.remote.tlsName', 'The certificate must have the name in `baseUrl`.'],
+  ['engines.remote.connectionsMax', '`callsMax` bounds the calls at once.'],
+  ['engines.remote.keepaliveMs', '`idleMs` bounds the pauses of an answer.'],
+  ['engines.remote.catalogEveryMs', '`voicesEveryMs` says how often its voices are read again.'],
+  ['models.*.weights', 'The engines of a model have equal shares.'],
+  ['models.*.affinity', '`balance: sticky` gives an account the same engine.'],
+];
 
 /** Removes dropped settings from the tree, with a warning for each. */
 export function dropSettings(tree: SettingsTree): void {
-  const { engines, models, programs } = tree.root;
-  if (isMap(programs)) drop(programs, ['programs'], ofPrograms, tree);
-  for (const [name, engine] of Object.entries(isMap(engines) ? engines : {})) {
-    if (!isMap(engine)) continue;
-    const path = ['engines', name];
-    if (engine['kind'] === 'remote') replaceAddress(engine, path, tree);
-    drop(engine, path, ofEngines[String(engine['kind'])] ?? {}, tree);
-  }
-  for (const [index, model] of (Array.isArray(models) ? models : []).entries()) {
-    if (!isMap(model)) continue;
-    const path = ['models', index];
-    replaceBalance(model, path, tree);
-    drop(model, path, ofModels, tree);
-  }
-}
-
-function drop(
-  settings: SettingsMap,
-  path: SettingPath,
-  dropped: Readonly<Record<string, Instead>>,
-  tree: SettingsTree,
-): void {
-  for (const [name, instead] of Object.entries(dropped)) {
-    if (settings[name] === undefined) continue;
-    warn([...path, name], `has no effect any more. ${instead}`, tree);
-    delete settings[name];
+  const { programs, engines, models } = tree.root;
+  const list = Array.isArray(models) ? [...models.entries()] : [];
+  const groups: readonly (readonly [SettingPath, unknown, string])[] = [
+    [['programs'], programs, 'programs'],
+    ...Object.entries(isMap(engines) ? engines : {}).map(
+      ([name, engine]) =>
+        [['engines', name], engine, `engines.${isMap(engine) ? engine['kind'] : ''}`] as const,
+    ),
+    ...list.map(([index, model]) => [['models', index], model, 'models.*'] as const),
+  ];
+  for (const [path, group, place] of groups) {
+    if (!isMap(group)) continue;
+    if (place === 'engines.remote') replaceAddress(group, path, tree);
+    if (place === 'models.*') replaceBalance(group, path, tree);
+    for (const [setting, instead] of dropped) {
+      const name = setting.slice(place.length + 1);
+      if (setting !== `${place}.${name}` || group[name] === undefined) continue;
+      warn([...path, name], `has no effect any more. ${instead}`, tree);
+      delete group[name];
+    }
   }
 }
 
