@@ -26,6 +26,7 @@ import { rpcPath } from '../transports/rpc/rpcs.ts';
 import type { Access } from './access.ts';
 import type { Base } from './base.ts';
 import type { Offer } from './offer.ts';
+import { PortError } from './port-error.ts';
 
 interface Wiring {
   readonly config: Config;
@@ -105,7 +106,9 @@ async function openPort(
   const { server: limits } = wiring.config;
   const transports = openTransports(wiring, audience);
   const { host, port, fd } = address;
-  const server = await startServer({ host, port, fd, limits, tls: wiring.base.tls, ...transports });
+  const options = { host, port, fd, limits, tls: wiring.base.tls, ...transports };
+  const fail = (error: unknown) => Promise.reject(new PortError(audience === 'admins', error));
+  const server = await startServer(options).catch(fail);
   const leave = () => server.leave();
   const close = () => server.close(limits.drainMs);
   return { baseUrl: server.origin + basePath, leave, close };

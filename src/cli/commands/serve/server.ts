@@ -6,6 +6,7 @@ import type { App } from '../../../app/create-app.ts';
 import { createDemo } from '../../../app/demo.ts';
 import { firstRunPath, readFirstRun } from '../../../app/first-run.ts';
 import { createLog } from '../../../app/log.ts';
+import { PortError } from '../../../app/port-error.ts';
 import type { Config } from '../../../config/config.ts';
 import { defaultFile } from '../../../config/reader/config-file.ts';
 import type { Log } from '../../../core/values/log.ts';
@@ -101,7 +102,8 @@ async function open(config: Config, log: Log, source: ConfigSource | undefined):
     const { createApp } = await import('../../../app/create-app.ts');
     return await createApp(config, { log, sockets, settleMs, source });
   } catch (error) {
-    throw addressError(error, config) ?? dataFolderError(error, config.dataDir);
+    if (!(error instanceof PortError)) throw dataFolderError(error, config.dataDir);
+    throw addressError(error, config) ?? error.cause;
   }
 }
 
@@ -178,59 +180,18 @@ function stopSignal(): Promise<NodeJS.Signals> {
   return promise;
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-interface ConfiguredAddress extends Address {
-  readonly hostSetting: string;
-  readonly portSetting: string;
-}
-
 /** Why the server cannot listen, with the setting to change. Undefined if the error is not about an address. */
-function addressError(error: unknown, config: Config): CliError | undefined {
-  const { host, port, hostSetting, portSetting } = configuredAddress(error, config);
-  switch (systemCode(error)) {
-    case 'EADDRINUSE':
-      return new CliError(
-        `Port ${port} is in use: choose another with ${portSetting} (0 takes any free one).`,
-        error,
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new CliError(
-        `${host} is not an address of this machine: choose another with ${hostSetting}.`,
-        error,
-      );
-    case 'EACCES': {
-      if (memberOf(error, 'syscall') !== 'listen') return undefined;
-      const message = `Port ${port} is reserved for the administrator: choose one above 1023 with ${portSetting}.`;
-      return new CliError(message, error);
-    }
-  }
-  return undefined;
-}
-
-function configuredAddress(error: unknown, { server, admin }: Config): ConfiguredAddress {
-  const own = { hostSetting: '--host or PARLEY_HOST', portSetting: '--port or PARLEY_PORT' };
-  if (admin === undefined || !isAbout(admin, server, error)) return { ...server, ...own };
-  return {
-    ...admin,
-    hostSetting: 'admin.host or PARLEY_ADMIN_HOST',
-    portSetting: 'admin.port or PARLEY_ADMIN_PORT',
+function addressError(error: PortError, { server, admin = server }: Config): CliError | undefined {
+  const { isAdmin, cause } = error;
+  const { host, port } = isAdmin ? admin : server;
+  const [options, variables] = isAdmin ? ['admin.', 'PARLEY_ADMIN_'] : ['--', 'PARLEY_'];
+  const portSetting = `${options}port or ${variables}PORT`;
+  const messages: Readonly<Record<string, string>> = {
+    EADDRINUSE: `Port ${port} is in use: choose another with ${portSetting} (0 takes any free one).`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine: choose another with ${options}host or ${variables}HOST.`,
+    EACCES: `Port ${port} is reserved for the administrator: choose one above 1023 with ${portSetting}.`,
   };
-}
-
-/** Whether the error is about the first address. For a host name the error may have the address, and for port 0 no port. */
-function isAbout(one: Address, other: Address, error: unknown): boolean {
-  const port = memberOf(error, 'port');
-  if (port !== undefined && one.port !== other.port) return port === one.port;
-  const host = memberOf(error, 'hostname') ?? memberOf(error, 'address');
-  return host === one.host && host !== other.host;
-}
-
-function memberOf(error: unknown, name: string): unknown {
-  return error instanceof Error ? Reflect.get(error, name) : undefined;
+  const code = systemCode(cause) ?? '';
+  const message = messages[/^(ENOTFOUND|EAI_AGAIN)$/.test(code) ? 'EADDRNOTAVAIL' : code];
+  return message === undefined ? undefined : new CliError(message, cause);
 }
