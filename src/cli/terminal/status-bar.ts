@@ -28,26 +28,6 @@ export class ChangingLine {
   }
 }
 
-class StatusBar {
-  readonly #line = new ChangingLine();
-  /** Elsewhere, steps that end soon have one line. */
-  #shownAtMs = this.#line.isTerminal ? Number.NEGATIVE_INFINITY : performance.now();
-
-  /** @param isLast whether a part is complete */
-  show(line: string, isLast: boolean): void {
-    const nowMs = performance.now();
-    const isDue = nowMs - this.#shownAtMs >= (this.#line.isTerminal ? redrawMs : lineMs);
-    if (!isDue && !isLast) return;
-    this.#shownAtMs = nowMs;
-    if (this.#line.isTerminal) this.#line.show(line);
-    else printStatus(printable(line));
-  }
-
-  close(): void {
-    this.#line.clear();
-  }
-}
-
 const units = {
   bytes: { total: sizeText, done: sizeText },
   rows: { total: (rows: number) => `${rows} rows`, done: String },
@@ -55,7 +35,9 @@ const units = {
 
 /** Progress of steps such as files that are being pulled, with rate and time left. */
 export class StepProgress {
-  readonly #bar = new StatusBar();
+  readonly #line = new ChangingLine();
+  /** Elsewhere, steps that end soon have one line. */
+  #shownAtMs = this.#line.isTerminal ? Number.NEGATIVE_INFINITY : performance.now();
   readonly #unit: keyof typeof units;
   /** Since the first amount of this step in this run. */
   #since = { name: '', done: 0, atMs: 0 };
@@ -71,20 +53,30 @@ export class StepProgress {
     const perMs = (done - this.#since.done) / (nowMs - this.#since.atMs);
     const perSecond = unit.total(Math.round(perMs * 1_000));
     const rate = perMs > 0 ? `, ${perSecond}/s, ${spanText((total - done) / perMs)} left` : '';
-    this.#bar.show(
+    this.#draw(
       `${name}: ${unit.done(done)} of ${unit.total(total)}${done < total || this.#unit === 'bytes' ? rate : ''}`,
       done >= total,
     );
   };
 
   /** Shows a step whose amounts are unknown. */
-  readonly step = (line: string): void => this.#bar.show(line, true);
+  readonly step = (line: string): void => this.#draw(line, true);
 
   /** Shows one of many short steps: each at a terminal, elsewhere one every few seconds. */
-  readonly shortStep = (line: string): void => this.#bar.show(line, process.stderr.isTTY === true);
+  readonly shortStep = (line: string): void => this.#draw(line, this.#line.isTerminal);
 
   close(): void {
-    this.#bar.close();
+    this.#line.clear();
+  }
+
+  /** @param isLast whether a part is complete */
+  #draw(line: string, isLast: boolean): void {
+    const nowMs = performance.now();
+    const isDue = nowMs - this.#shownAtMs >= (this.#line.isTerminal ? redrawMs : lineMs);
+    if (!isDue && !isLast) return;
+    this.#shownAtMs = nowMs;
+    if (this.#line.isTerminal) this.#line.show(line);
+    else printStatus(printable(line));
   }
 }
 
