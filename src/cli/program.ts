@@ -13,7 +13,6 @@ import { enginesCommand } from './commands/engines.ts';
 import { healthCommand } from './commands/health.ts';
 import { keyCommand, keysCommand } from './commands/key.ts';
 import { listenCommand, talkCommand } from './commands/live.ts';
-import { modelProgramCommand } from './commands/model-program.ts';
 import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
 import { pricesCommand } from './commands/prices.ts';
@@ -100,6 +99,20 @@ function refuseWorkers(): never {
   throw new InvalidArgumentError(
     'It is gone. Start several servers on the same PostgreSQL database, each with a port and a data folder.',
   );
+}
+
+/** `parley serve` starts this command for each local model whose runtime is a library. It is not shown. */
+function modelProgramCommand(): Command {
+  return newCommand('model-program', 'Serve a local model on a Unix socket.', [
+    `parley model-program amy amy.sock '{"dataDir": "data", "runtime": "data/runtimes/sherpa", "threads": 1, "callsMax": 2}'`,
+  ])
+    .argument('<model>', 'its id in `parley models list`')
+    .argument('<socket>', 'the Unix socket')
+    .argument('<settings>', 'as JSON: dataDir, runtime, threads, callsMax, and contextTokens for a chat')
+    .action(async (id: string, socketPath: string, settings: string) => {
+      const { runModelProgram } = await import('../app/model-program.ts');
+      await runModelProgram(id, { ...JSON.parse(settings), socketPath });
+    });
 }
 
 function noticesCommand(): Command {

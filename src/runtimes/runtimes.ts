@@ -46,19 +46,9 @@ function ownProgram(
 ): RuntimeProgram {
   const { threads, callsMax, contextTokens } = options;
   const dataDir = dirname(dirname(dirname(folder)));
+  const settings = JSON.stringify({ dataDir, runtime: found, threads, callsMax, contextTokens });
   return {
-    command: [
-      ...ownCommand(import.meta.url),
-      ...['model-program', id, '--data-dir', dataDir, '--runtime', found, '--socket', '{socket}'],
-      ...[
-        '--threads',
-        String(threads),
-        '--calls',
-        String(callsMax),
-        '--context-tokens',
-        String(contextTokens),
-      ],
-    ],
+    command: [...ownCommand(import.meta.url), 'model-program', id, '{socket}', settings],
     memoryBytes: memoryBytes + ownProgramBytes,
   };
 }
