@@ -1,6 +1,7 @@
 /** Serves pages and documents to browsers, without a key and from memory. */
 import type { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
+import { keylessRoute } from './session-routes.ts';
 
 const contentTypes: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -80,7 +81,7 @@ export function pageRoutes(files: PageFiles): Route[] {
       const page = pageOf(name, content, files.get(`${name}.gz`));
       const missing = missingPages[name];
       return [
-        ...pathsOf(name).map((path) => routeOf(path, (exchange) => send(exchange, 200, page))),
+        ...pathsOf(name).map((path) => keylessRoute('GET', path, (exchange) => send(exchange, 200, page))),
         ...(missing === undefined ? [] : [missingRoute(missing, page)]),
       ];
     });
@@ -91,10 +92,9 @@ const isForPeople = ({ headers }: Exchange['request']) => /\btext\/html\b/.test(
 
 /** Leads browsers from the bare address to the console. */
 const toConsole: Route = {
-  ...routeOf('/', (exchange) => {
-    exchange.served.openKeyless();
-    exchange.sendText(302, 'text/plain', '', { location: '/console', vary: 'accept' });
-  }),
+  ...keylessRoute('GET', '/', (exchange) =>
+    exchange.sendText(302, 'text/plain', '', { location: '/console', vary: 'accept' }),
+  ),
   isFor: isForPeople,
 };
 
@@ -107,12 +107,7 @@ function pathsOf(name: string): readonly string[] {
 }
 
 function missingRoute(path: string, page: Page): Route {
-  return { ...routeOf(path, (exchange) => send(exchange, 404, page)), isFor: isForPeople };
-}
-
-function routeOf(path: string, answer: (exchange: Exchange) => void): Route {
-  const handle = async (exchange: Exchange) => answer(exchange);
-  return { rule: { verb: 'GET', path }, rpc: undefined, handle };
+  return { ...keylessRoute('GET', path, (exchange) => send(exchange, 404, page)), isFor: isForPeople };
 }
 
 function isCopy(name: string, files: PageFiles): boolean {
@@ -131,10 +126,8 @@ function pageOf(name: string, content: PageFile, compressed: PageFile | undefine
   return { content, compressed, headers, contentType };
 }
 
-/** @throws `rate_limit_exceeded` if too many calls without a key run on the connection */
 function send(exchange: Exchange, status: number, page: Page): void {
   const { content, compressed, headers, contentType } = page;
-  exchange.served.openKeyless();
   const accepted = String(exchange.request.headers['accept-encoding'] ?? '');
   if (compressed && /\bgzip\b(?!;q=0(\.0*)?(,|$))/.test(accepted)) {
     exchange.sendText(status, contentType, bytesOf(compressed), { ...headers, 'content-encoding': 'gzip' });

@@ -32,11 +32,11 @@ export interface SessionPort {
   readonly provider: string | undefined;
 }
 
-/** A path of the console that needs no key. */
+/** A path of browsers that needs no key. It refuses a call while too many without a key run on the connection. */
 export function keylessRoute(
   verb: 'GET' | 'POST',
   path: string,
-  answer: (exchange: Exchange) => Promise<void>,
+  answer: (exchange: Exchange) => Promise<void> | void,
 ): Route {
   const handle = async (exchange: Exchange) => {
     exchange.served.openKeyless();
