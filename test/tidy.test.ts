@@ -32,6 +32,7 @@ const mayImport: Record<string, readonly string[]> = {
     'store',
     'supervisor',
     'telemetry',
+    'threads',
     'tokens',
     'transports',
     'webhooks',

@@ -2,10 +2,10 @@
  * Returns memory to the system after a busy time. V8 only collects garbage while it allocates, so without this the
  * garbage of a thousand streams would stay until the next thousand.
  */
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { getHeapStatistics } from 'node:v8';
 import Sqlite from 'better-sqlite3';
 import type { RequestObserver } from '../core/entities/usage.ts';
+import { collectGarbage } from '../threads/collect-garbage.ts';
 
 /**
  * A collection blocks the process for some 100 ms, and V8 drops optimized code with it, so that the next 20,000
@@ -82,18 +82,9 @@ export class IdleMemory {
 
   #collect(): void {
     collectGarbage();
+    returnFreedMemory();
     this.#collectedBytes = heapBytes();
   }
-}
-
-/** Only a `last-resort` collection returns memory to the system. A new context has `gc` while the flag is set. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  // Other code must not see `gc`.
-  setFlagsFromString('--no-expose-gc');
-  if (typeof collect !== 'function') throw new Error('V8 exposes no garbage collection');
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 /** Bytes of this thread's heap. */

@@ -22,13 +22,13 @@ import { callable, servedFile } from './served-file.ts';
 import { trustFor } from './server-certificate.ts';
 import { passedSockets, serviceManager } from './service-manager.ts';
 
-/** Runs the server until a signal ends it. */
-export async function serve(flags: ServeFlags): Promise<void> {
-  await serveUntilStopped(flags);
+/** Runs the server until a signal ends it. @param onListening called once the server takes requests */
+export async function serve(flags: ServeFlags, onListening: () => void): Promise<void> {
+  await serveUntilStopped(flags, onListening);
   if (process.stdout.isTTY) await printData('\n  Parley has stopped. Goodbye.\n');
 }
 
-async function serveUntilStopped(flags: ServeFlags): Promise<void> {
+async function serveUntilStopped(flags: ServeFlags, onListening: () => void): Promise<void> {
   // Until the configuration is read, a signal ends the process, as the file may be a pipe that nobody closes.
   const { config, warnings, file } = loadWithFlags(flags);
   const stopped = stopSignal();
@@ -64,6 +64,7 @@ async function serveUntilStopped(flags: ServeFlags): Promise<void> {
       );
     }
     log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
+    onListening();
     manager.ready();
     log.info({ signal: await stopped }, 'stopping: running requests finish first');
     manager.stopping();
