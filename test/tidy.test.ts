@@ -73,7 +73,7 @@ const mayImportInCore: Record<string, readonly string[]> = {
   responses: [...foundations, 'idempotency', 'chat'],
   messages: [...foundations, 'idempotency', 'chat'],
   completions: [...foundations, 'idempotency', 'chat'],
-  accounts: [...foundations],
+  accounts: [...foundations, 'catalog'],
   alerts: [...foundations],
 };
 

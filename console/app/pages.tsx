@@ -26,6 +26,16 @@ export interface ConsolePage {
 
 const usage = later('the page Usage', async () => (await import('./usage/usage-page.tsx')).UsagePage);
 
+const models: ConsolePage = {
+  ...page(
+    '/models',
+    'Models',
+    'model',
+    later('the page of the models', async () => (await import('./models-page.tsx')).ModelsPage),
+  ),
+  isWide: true,
+};
+
 const playground: ConsolePage = {
   ...page(
     '/playground',
@@ -73,12 +83,7 @@ const holderPages: readonly ConsolePage[] = [
     'alert',
     later('the page of the alerts', async () => (await import('./holder/alerts-page.tsx')).AlertsPage),
   ),
-  page(
-    '/models',
-    'Models',
-    'model',
-    later('the models', async () => (await import('./holder/models-page.tsx')).Models, 'Models'),
-  ),
+  models,
   playground,
 ];
 
@@ -129,16 +134,7 @@ const operatorPages: readonly ConsolePage[] = [
     scope: 'accounts:read',
   },
   { ...page('/usage', 'Usage', 'usage', usage), scope: 'usage:read', isWide: true },
-  {
-    ...page(
-      '/models',
-      'Models',
-      'model',
-      later('the page of the models', async () => (await import('./operator/models-page.tsx')).ModelsPage),
-    ),
-    scope: 'server:read',
-    isWide: true,
-  },
+  { ...models, scope: 'server:read' },
   {
     ...page(
       '/server',

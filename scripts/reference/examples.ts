@@ -93,6 +93,13 @@ const values: Readonly<Record<string, JsonValue>> = {
   },
   'ModelState.id': 'flite',
   'ModelState.type': 'speech',
+  'ModelState.model': {
+    id: 'flite',
+    object: 'model',
+    created: 1_767_225_600,
+    owned_by: 'parley',
+    type: 'speech',
+  },
   'ModelState.available': false,
   'ModelState.reason': 'Its engine does not answer.',
   'CheckEngineRequest.kind': 'openai',

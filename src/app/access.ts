@@ -28,7 +28,7 @@ export async function openAccess(
   const { adminKey, console, limits, oidc, retention } = config;
   const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
-  const isModel = (id: string) => catalog.has(id);
+  const isModel = (id: string) => catalog.find(id) !== undefined;
   const keepsLabels = retention.endUsers;
   const { endUsersMax } = limits;
   const own = {

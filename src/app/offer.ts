@@ -40,7 +40,7 @@ export async function openOffer(config: Config, base: Base, overrides: OfferOver
     bufferedBytes: () => bytes.bytes,
     logLinesLost,
     isReady: () => readiness.whyNot() === undefined,
-    isModel: (id) => catalog.has(id),
+    isModel: (id) => catalog.find(id) !== undefined,
     engines: () => engines.readings(),
   });
   const replaced = overrides.engines && { engines: overrides.engines };

@@ -54,15 +54,13 @@ function stateOf({ startedAtMs, config, engines, catalog, source }: Running): Se
     version,
     startedAtMs,
     engines: engines.readings().map(({ engine, ...reading }) => ({ name: engine, ...reading })),
-    models: current.models.map((model) => ({
-      id: model.id,
-      type: model.type,
-      engines: engineNames(current, model),
-      reason: reasons.get(model.id),
-      price: model.type === 'chat' ? model.price : undefined,
-      fallback: (model.type === 'chat' && model.fallback) || [],
-      disabled: [model.engine].flat().every((name) => disabledReason(current, model, name) !== undefined),
-    })),
+    models: current.models.flatMap((configured) => {
+      const model = catalog.find(configured.id);
+      const off = (name: string) => disabledReason(current, configured, name) !== undefined;
+      const disabled = [configured.engine].flat().every(off);
+      const engines = engineNames(current, configured);
+      return model ? [{ model, engines, disabled, reason: reasons.get(model.id) }] : [];
+    }),
     ...(source && existsSync(source.path) && { configurationFile: configurationFile(current, source) }),
     settings: [...settingValues(current)].map(({ name, value }) => ({ name, value: String(value) })),
   };

@@ -243,8 +243,35 @@ describe.skipIf(missingBrowser !== undefined)(
         .toBe(1);
       await page.getByPlaceholder('Find a setting').fill('');
       expect(await page.locator('main').textContent()).not.toContain(parley.adminKey);
-      await page.getByRole('link', { name: 'Models' }).click();
-      await page.getByRole('region', { name: 'Models' }).getByText('0.1 in, 0.4 out').waitFor();
+    });
+
+    it('sees the models as holders do, with their engines and states, and does not hear them', async () => {
+      // All columns fit.
+      const wide = { viewport: { width: 1800, height: 900 } };
+      const shown = (key: string) => openSignedIn(browser, parley, key, '/console/models', wide);
+      const operator = (await shown(parley.adminKey)).page;
+      const holder = (await shown(parley.apiKey)).page;
+      const shownTo = async (page: Page) => {
+        const table = page.getByRole('region', { name: 'Models' });
+        const textsOf = (tag: string) => table.locator(tag).allTextContents();
+        return { heads: await textsOf('thead th'), rows: await textsOf('tbody tr') };
+      };
+      const [all, own] = [await shownTo(operator), await shownTo(holder)];
+      expect(all.heads).toEqual([...own.heads, 'Engines', 'State']);
+      expect(all.rows).toEqual(own.rows.map((row) => expect.stringMatching(`^${row}.*builtinavailable$`)));
+      expect(all.rows.join()).toMatch(/elizachat0\.10\.10\.10\.4/);
+      const voicesOf = async (page: Page) => {
+        await page.getByRole('link', { name: 'flite' }).click();
+        const voices = page.getByRole('dialog').getByRole('region', { name: 'Voices' });
+        await page.getByRole('dialog').getByText('/audio/speech').first().waitFor();
+        return voices;
+      };
+      const heard = await voicesOf(holder);
+      await heard.getByRole('button', { name: 'Hear rms' }).click();
+      await holder.getByLabel('The voice rms').waitFor();
+      const seen = await voicesOf(operator);
+      expect(await seen.getByRole('listitem').count()).toBe(await heard.getByRole('listitem').count());
+      expect(await seen.getByRole('button').count()).toBe(0);
     });
 
     it('creates and revokes admin keys, and finds each change in the audit trail', async () => {

@@ -1,6 +1,7 @@
 /** The running server and the audit trail, as operators see them. */
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { describeModel } from '../catalog/views.ts';
 import type { AuditFilter } from '../entities/audit.ts';
 import { modelTypes } from '../entities/model.ts';
 import {
@@ -17,7 +18,6 @@ import {
 import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { present } from '../values/json.ts';
-import { priceTexts } from '../values/money.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { checkText } from './checks.ts';
 import type { AccountsDeps } from './deps.ts';
@@ -62,7 +62,7 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
         version,
         startedAt: timestampFromMs(startedAtMs),
         engines: engines.map(describeEngine),
-        models: models.map(describeModel),
+        models: models.map(describeModelState),
         settings: settings.map(({ name, value }) => ({ name, value })),
         ...(configurationFile && { configurationFile: describeFile(configurationFile) }),
       };
@@ -157,17 +157,13 @@ function describeProgram({ memoryBytes, lastUsedAtMs, ...state }: ProgramState) 
   return { ...state, ...used, memoryBytes: BigInt(memoryBytes) };
 }
 
-function describeModel({ engines, reason, price, fallback, ...model }: ModelState) {
-  const prices: Partial<ReturnType<typeof priceTexts>> = price ? priceTexts(price) : {};
-  const { input: inputPrice, output: outputPrice } = prices;
-  const { cachedInput: cachedInputPrice, cacheWrite: cacheWritePrice } = prices;
-  return {
-    ...model,
-    engines: [...engines],
-    fallback: [...fallback],
-    available: reason === undefined,
-    ...present({ reason, inputPrice, outputPrice, cachedInputPrice, cacheWritePrice }),
-  };
+function describeModelState({ model: catalogModel, reason, ...state }: ModelState) {
+  const model = describeModel(catalogModel);
+  const { id, type, fallback, price } = model;
+  const { input: inputPrice, output: outputPrice, cachedInput: cachedInputPrice } = price ?? {};
+  const prices = { inputPrice, outputPrice, cachedInputPrice, cacheWritePrice: price?.cacheWrite };
+  const available = reason === undefined;
+  return { ...state, model, id, type, fallback, available, ...present({ reason, ...prices }) };
 }
 
 /** @throws `engine_unavailable` for a command on the data folder */

@@ -31,8 +31,8 @@ export class Catalog {
     return this.#conversations.find((conversation) => id === undefined || conversation.id === id);
   }
 
-  has(id: string): boolean {
-    return this.#models.has(id);
+  find(id: string): CatalogModel | undefined {
+    return this.#models.get(id);
   }
 
   speechModel(id: string): SpeechModel | undefined {

@@ -13,8 +13,13 @@ import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts'
 import { present } from '../values/json.ts';
 import { priceTexts } from '../values/money.ts';
 
-/** @param fallback the models that it falls back to, and the caller may call */
-export function describeModel(model: CatalogModel, fallback: readonly string[]): Model {
+/** @param fallback the models that it falls back to, and the caller may call. Default: all */
+export function describeModel(
+  model: CatalogModel,
+  fallback = (model.type === 'chat' && model.fallback?.models) || [],
+): Model {
+  // An engine that is not available may not know its voices and contexts.
+  const { available } = model.engine.availability();
   return create(ModelSchema, {
     id: model.id,
     object: 'model',
@@ -22,8 +27,12 @@ export function describeModel(model: CatalogModel, fallback: readonly string[]):
     ownedBy: model.ownedBy,
     type: model.type,
     ...present({ description: model.description }),
-    ...(model.type === 'speech' && describeVoices(model)),
-    ...(model.type === 'chat' && { ...describeChat(model), fallback: [...fallback] }),
+    ...(model.type === 'speech' && available && describeVoices(model)),
+    ...(model.type === 'chat' && {
+      ...(available && describeContext(model)),
+      price: { ...priceTexts(model.price), unit: 'credits_per_million_tokens' },
+      fallback: [...fallback],
+    }),
   });
 }
 
@@ -36,13 +45,12 @@ function describeVoices(model: SpeechModel) {
   };
 }
 
-function describeChat({ contextTokens, outputTokensMax, price }: ChatModel) {
+function describeContext({ contextTokens, outputTokensMax }: ChatModel) {
   return {
     contextWindow: contextTokens,
     contextLength: contextTokens,
     maxModelLen: contextTokens,
     maxOutputTokens: outputTokensMax,
-    price: { ...priceTexts(price), unit: 'credits_per_million_tokens' },
   };
 }
 

@@ -1,6 +1,5 @@
 import type { Diagnostic } from '../values/diagnostics.ts';
 import type { ErrorCode } from '../values/errors.ts';
-import type { Price } from '../values/money.ts';
 import type { ConfigurationEditor } from './configuration.ts';
 import type { CatalogModel } from './model.ts';
 
@@ -43,14 +42,10 @@ export interface EngineState {
 }
 
 export interface ModelState {
-  readonly id: string;
-  readonly type: string;
-  readonly engines: readonly string[];
+  readonly model: CatalogModel;
+  readonly engines: string[];
   /** Why the model cannot be called; undefined if it can. */
   readonly reason: string | undefined;
-  /** Chat only. */
-  readonly price: Price | undefined;
-  readonly fallback: readonly string[];
   /** Whether its operator has disabled it, or all of its engines. */
   readonly disabled: boolean;
 }
