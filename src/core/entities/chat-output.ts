@@ -223,8 +223,10 @@ function deltaOf({ content, refusal, toolCalls, audio, other }: ChatMessage) {
   const texts = items.filter(({ text }) => text !== undefined);
   const refusals = items.flatMap((part) => part.refusal ?? []);
   const others = items.filter((part) => part.text === undefined && part.refusal === undefined);
+  // A null in a message stands for an absent member.
+  const named = Object.entries(other ?? {}).filter(([, value]) => value !== null);
   const members = withParts(
-    { ...other, ...(audio && { audio: flat(toJson(MessageAudioSchema, audio)) }) },
+    { ...Object.fromEntries(named), ...(audio && { audio: flat(toJson(MessageAudioSchema, audio)) }) },
     others.map((part) => flat(toJson(ContentPartSchema, part))),
   );
   return {

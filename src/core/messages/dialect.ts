@@ -63,6 +63,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   readonly #reasoning: AnswerReasoning;
   readonly #stopSequences: readonly string[];
   #isRefusal = false;
+  #choice: number | undefined;
   #finishReason = '';
   /** The stop sequence that ended the answer, if the upstream names it. */
   #stopSequence: string | undefined;
@@ -110,13 +111,14 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
     return create(CreateMessageResponseSchema, { message: { ...this.#head, ...this.#end(), content } });
   }
 
-  /** A chat of this API has one choice. */
+  /** A chat of this API has one choice. Some servers count from 1. */
   take({ choices, usage, model }: ChatCompletionChunk): void {
     this.#reasoning.model = model;
     this.#head.model = model || this.#head.model;
     this.#usage = usage ?? this.#usage;
     for (const { index, delta, finishReason, other } of choices) {
-      if (index !== 0) continue;
+      this.#choice ??= index;
+      if (index !== this.#choice) continue;
       if (delta) this.#blocks.take(delta);
       this.#isRefusal ||= Boolean(delta?.refusal);
       this.#finishReason = finishReason || this.#finishReason;

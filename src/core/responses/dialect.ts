@@ -55,6 +55,7 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   readonly #reasoning: AnswerReasoning;
   readonly #emit: (event: ResponseEvent) => void;
   #sequence = 0;
+  #choice: number | undefined;
   #finishReason = '';
   #usage: Usage | undefined;
   #serviceTier: string | undefined;
@@ -115,14 +116,15 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
     this.#add({ type: 'response.failed', response });
   }
 
-  /** A chat of this API has one choice. */
+  /** A chat of this API has one choice. Some servers count from 1. */
   take({ choices, usage, serviceTier, model }: ChatCompletionChunk): void {
     this.#reasoning.model = model;
     this.#head.model = model || this.#head.model;
     this.#usage = usage ?? this.#usage;
     this.#serviceTier = serviceTier ?? this.#serviceTier;
     for (const { index, delta, logprobs, finishReason } of choices) {
-      if (index !== 0) continue;
+      this.#choice ??= index;
+      if (index !== this.#choice) continue;
       if (delta) this.#output.take(delta, logprobs?.content ?? []);
       this.#finishReason = finishReason || this.#finishReason;
     }

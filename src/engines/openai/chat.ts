@@ -15,7 +15,7 @@ import { joinEvents } from './chat/joined-chunks.ts';
 import { type Report, readAnswer, readChunk, readWhole, toUpstreamParams } from './chat/json.ts';
 import type { LimitName } from './chat/limit-names.ts';
 import type { ChatParameters } from './chat/operator-members.ts';
-import { doneData, eventBeginning, type SseEvent, SseReader } from './chat/sse.ts';
+import { areEvents, beginningOf, doneData, type SseEvent, SseReader } from './chat/sse.ts';
 import type { Known } from './reported-value.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' };
@@ -113,14 +113,15 @@ export async function* chunksOf(
   }
   const reader = new SseReader(eventCharactersMax);
   let json: Buffer[] | undefined;
-  let isKnown = answer.contentType === 'text/event-stream';
+  let isKnown = false;
   let last: ReadChunks | undefined;
   for await (const piece of answer.pieces(bytesMax)) {
     if (!isKnown) {
-      isKnown = true;
-      const beginning = Buffer.from(piece).toString('latin1').trimStart();
+      const beginning = beginningOf(Buffer.from(piece));
+      isKnown = beginning !== '';
+      const mayBeEvents = !isKnown || answer.contentType === 'text/event-stream' || areEvents(beginning);
       if (beginning.startsWith('{')) json = [];
-      else if (!eventBeginning.test(beginning)) {
+      else if (!mayBeEvents) {
         throw answer.refuse(`the answer is ${answer.contentType || 'of no type'}, not a stream of events`);
       }
     }

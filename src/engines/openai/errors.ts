@@ -315,9 +315,9 @@ function isRandom(run: string): boolean {
 
 /** Names of the error in its `code` or `type`: of OpenAI and its like, and of llama.cpp. */
 const names = /"(context_length_exceeded|exceed_context_size_error)"/;
-/** Sentences of vLLM, SGLang, DeepSeek, Mistral, Gemini, Kimi, Qwen, Anthropic and older versions of llama.cpp. */
+/** Sentences of vLLM, SGLang, TGI, DeepSeek, Mistral, Gemini, Kimi, Qwen, Anthropic, Bedrock, Cohere, Together, xAI and older versions of llama.cpp. */
 const sentences =
-  /context (length|size|window)|prompt is too long|input token count|exceeded model token limit|range of input length/i;
+  /context (length|size|window)|prompt is too long|input token count|exceeded model token limit|range of input length|maximum prompt length|input is too long|`inputs` (tokens|must have)|tokens: size limit exceeded/i;
 /** Sentences about the limit of the answer alone. */
 const ofAnswer = /^\W*(max_tokens|max_completion_tokens|max_output_tokens)\b/i;
 const maximum =

@@ -132,6 +132,14 @@ describe('an upstream that refuses a prompt because of its length', () => {
     ['Kimi', { message: 'Your request exceeded model token limit: 4096' }],
     ['Qwen', { message: 'Range of input length should be [1, 4096]' }],
     ['Anthropic', { message: 'prompt is too long: 5000 tokens > 4096 maximum' }, numbers],
+    ['xAI', { message: "This model's maximum prompt length is 4096 but the request contains 5000 tokens." }],
+    ['Bedrock', { message: 'Input is too long for requested model.' }],
+    ['Cohere', { message: 'too many tokens: size limit exceeded by 904 tokens. Try using shorter inputs.' }],
+    [
+      'Together',
+      { message: '`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens' },
+    ],
+    ['TGI', { message: 'Input validation error: `inputs` must have less than 4096 tokens. Given: 5000' }],
   ];
 
   it.each(refusals)(

@@ -12,6 +12,9 @@ import type { UpstreamResponse } from './response.ts';
 const endMsMax = 100;
 
 /** A 2xx answer with an unread body. Read it with one of the methods, or call `refuse` or `close`. */
+/** Removes a byte order mark. */
+const utf8 = new TextDecoder();
+
 export class UpstreamAnswer {
   readonly #response: UpstreamResponse;
   readonly #signal: Signal;
@@ -62,7 +65,7 @@ export class UpstreamAnswer {
     const other = readOther?.(bytes);
     if (other !== undefined) return other;
     try {
-      return parseJson(bytes.toString());
+      return parseJson(utf8.decode(bytes));
     } catch (cause) {
       throw malformedResponse(`the answer of the type ${this.contentType || 'none'} is not JSON`, cause);
     }

@@ -1,23 +1,56 @@
 /** Brings the choices of upstreams that write them in other forms into that of the OpenAI API. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { objectsOf, stringOf } from '../../../codec/shape.ts';
+import { numberOf, objectsOf, stringOf } from '../../../codec/shape.ts';
 import { withParts } from '../../../core/entities/chat-output.ts';
 import { isObject } from '../../../core/values/json.ts';
 
 /** Other names of the reason that a limit has ended the answer. */
 const lengthReasons: ReadonlySet<unknown> = new Set(['max_tokens', 'MAX_TOKENS', 'model_length']);
 
-/** Changes the JSON of an answer or a chunk: a call without its list, another API's reason, a message with thinking in its content. */
+/**
+ * Changes the JSON of an answer or a chunk: a call without its list, another API's reason, a message with thinking in its content, the text
+ * of a legacy completion, tokens under other names.
+ */
 export function usualForm(answer: JsonObject): void {
+  giveUsage(answer);
   for (const choice of objectsOf(answer['choices'])) {
-    const { message, delta, finish_reason: reason } = choice;
-    if (lengthReasons.has(reason)) choice['finish_reason'] = 'length';
+    if (lengthReasons.has(choice['finish_reason'])) choice['finish_reason'] = 'length';
+    if (stringOf(choice['text']) !== '') giveText(choice);
+    const { message, delta } = choice;
     for (const part of [message, delta]) {
       if (!isObject(part)) continue;
       if (isObject(part['tool_calls'])) part['tool_calls'] = [part['tool_calls']];
     }
     if (isObject(message)) joinParts(message, false);
   }
+}
+
+function giveText(choice: JsonObject): void {
+  const { text, message, delta } = choice;
+  const part = isObject(message) ? message : isObject(delta) ? delta : { role: 'assistant' };
+  if (part === message || part !== delta) choice['message'] = part;
+  part['content'] ||= text ?? '';
+  delete choice['text'];
+}
+
+/** Counts of tokens, and their names in other APIs. */
+const countNames = [
+  ['prompt_tokens', 'input_tokens'],
+  ['completion_tokens', 'output_tokens'],
+  ['total_tokens', 'total_tokens'],
+] as const;
+
+/** Groq has them in a member of its own. A report of no tokens, which some servers send last, is none. */
+function giveUsage(answer: JsonObject): void {
+  const { x_groq: groq } = answer;
+  const usage = answer['usage'] ?? (isObject(groq) ? groq['usage'] : undefined);
+  if (!isObject(usage)) return;
+  for (const [name, otherName] of countNames) {
+    const count = numberOf(usage[name]) || numberOf(usage[otherName]);
+    if (count) usage[name] = count;
+  }
+  const isEmpty = countNames.every(([name]) => !usage[name]);
+  answer['usage'] = isEmpty ? null : usage;
 }
 
 /**

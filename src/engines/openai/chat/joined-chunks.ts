@@ -6,15 +6,11 @@ import { isObject } from '../../../core/values/json.ts';
 import { CallNumbers } from './call-numbers.ts';
 import { MessageChunks, usualForm } from './choice-forms.ts';
 import { readWhole } from './json.ts';
-import { doneData, eventBeginning, SseReader } from './sse.ts';
-
-/** Enough to tell events from JSON. */
-const beginningLength = 64;
+import { areEvents, beginningOf, doneData, SseReader } from './sse.ts';
 
 /** The answer as JSON; undefined if the body is no stream of events. An event that is an error stands for all of it. */
 export function joinEvents(body: Buffer): JsonObject | undefined {
-  const beginning = body.toString('latin1', 0, beginningLength).trimStart();
-  if (!eventBeginning.test(beginning)) return undefined;
+  if (!areEvents(beginningOf(body))) return undefined;
   const reader = new SseReader();
   const numbers = new CallNumbers();
   const messages = new MessageChunks();

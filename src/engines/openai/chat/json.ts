@@ -90,11 +90,14 @@ export function readChunk(
   return chunk;
 }
 
+/** Removes a byte order mark. */
+const utf8 = new TextDecoder();
+
 /** Reads JSON within the bounds of answers. @throws `upstream_error` if it is not JSON, or exceeds one */
 export function readWhole(data: string | Buffer): unknown {
   if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
   try {
-    return parseJson(data.toString());
+    return parseJson(typeof data === 'string' ? data : utf8.decode(data));
   } catch (cause) {
     throw malformedResponse('an event is not JSON', cause);
   }

@@ -3,8 +3,18 @@ import { malformedResponse } from '../errors.ts';
 
 /** The data that ends a stream of chunks. */
 export const doneData = '[DONE]';
-/** A byte order mark, a comment or a field, in Latin-1. */
-export const eventBeginning = /^(\xef\xbb\xbf)?(:|data|event|id|retry)/;
+/** Enough to tell events from JSON. */
+const beginningLength = 1_024;
+
+/** The beginning of a body in Latin-1, without a byte order mark and blanks. */
+export function beginningOf(body: Buffer): string {
+  return body.toString('latin1', 0, beginningLength).replace('\xef\xbb\xbf', '').trimStart();
+}
+
+/** Whether a body begins with a comment or a field. */
+export function areEvents(beginning: string): boolean {
+  return /^(:|data|event|id|retry)/.test(beginning);
+}
 
 export interface SseEvent {
   /** Undefined if the event has none. */

@@ -1,4 +1,4 @@
-/** Images, audio and legacy calls in answers of every form reach the client, and are paid as the upstream reports them. */
+/** Answers of every form reach the client, with their images, audio and legacy calls, and are paid as the upstream reports them. */
 import { toJson } from '@bufbuild/protobuf';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -12,8 +12,8 @@ import { openGrpc } from '../../conformance/grpc.ts';
 import { openRest } from '../../conformance/rest.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { chunk, completion } from '../../support/chat-answers.ts';
-import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { events, json } from '../../support/upstream-answers.ts';
+import { type Answer, startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { eventStream, events, json, whole } from '../../support/upstream-answers.ts';
 
 const path = '/chat/completions';
 const upstream = await startScriptedUpstream();
@@ -189,3 +189,59 @@ describe.each(clients.map(({ name }) => name))(
     );
   },
 );
+
+const said4 = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
+const end = (more: Json = {}) => chunk({}, { finish_reason: 'stop' }, more);
+const report = (tokens: unknown) => ({ ...chunk({}), choices: [], usage: tokens });
+const inPieces = ['one ', 'two ', 'three'].map((content) => chunk({ content }));
+const wholeText = completion(words);
+const withBom = `\ufeff${JSON.stringify(wholeText)}`;
+const fromOne = (parts: readonly Json[]) =>
+  parts.map((part) => ({
+    ...part,
+    choices: (part['choices'] as Json[]).map((choice) => ({ ...choice, index: 1 })),
+  }));
+const legacy = (text: string, reason: string | null) => ({
+  id: 'cmpl-1',
+  choices: [{ index: 0, text, finish_reason: reason }],
+});
+
+describe.each<[string, Answer]>([
+  [
+    'repeats its report with zeros',
+    events([
+      ...inPieces,
+      end({ usage: said4 }),
+      report({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }),
+    ]),
+  ],
+  [
+    'reports its tokens as texts',
+    events([...inPieces, end(), report({ prompt_tokens: '9', completion_tokens: '4' })]),
+  ],
+  [
+    'reports its tokens under the names of another API',
+    events([...inPieces, end(), report({ input_tokens: 9, output_tokens: 4 })]),
+  ],
+  ['reports its tokens as Groq does', events([...inPieces, end({ x_groq: { usage: said4 } })])],
+  ['counts its choices from 1', events([...fromOne([...inPieces, end()]), report(said4)])],
+  ['sends legacy texts', events([legacy('one two ', null), legacy('three', 'stop'), report(said4)])],
+  ['sends JSON with a byte order mark', whole(withBom, { headers: { 'content-type': 'application/json' } })],
+  ['sends JSON as if it were events', whole(JSON.stringify(wholeText, null, 2), { headers: eventStream })],
+])('an upstream that %s', (_, answer) => {
+  it.each(clients.map(({ name }) => name))('is read and paid over %s', async (wire) => {
+    for (const [dialect, isStream, request] of calls) {
+      upstream.answer(path, answer);
+      const { error, json: got, record, spent } = await call(wire, request);
+      expect(error, `${dialect}, streamed: ${isStream}`).toBeUndefined();
+      expect(record).toMatchObject({
+        state: 'ok',
+        tokens_source: 'reported',
+        prompt_tokens: 9,
+        completion_tokens: 4,
+      });
+      expect(spent).toBe(13_000);
+      expect(JSON.stringify(got)).toMatch(/one .*two .*three/);
+    }
+  });
+});
