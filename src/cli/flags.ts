@@ -49,8 +49,8 @@ export function withConfigFlags(command: Command): Command {
 }
 
 /** A command on the files of this machine, whose output may be JSON. */
-export function localCommand(name: string, description: string, examples: readonly string[]): Command {
-  const command = newCommand(name, description, examples);
+export function localCommand(name: string, description: string): Command {
+  const command = newCommand(name, description);
   return withConfigFlags(command.option('--json', 'print one JSON document'));
 }
 

@@ -30,12 +30,7 @@ import { endWithReader, printData } from './terminal/terminal.ts';
 /** All commands of `parley`. `parseAsync` runs one, and rejects with a message for the person at the terminal. */
 export function createProgram(version: string): Command {
   endWithReader();
-  return newCommand('parley', 'One self-hosted server for speech, transcription and chat.', [
-    'parley serve --demo',
-    'parley speak "Good morning." -o morning.mp3',
-    'parley transcribe morning.mp3',
-    'parley chat',
-  ])
+  return newCommand('parley', 'One self-hosted server for speech, transcription and chat.')
     .version(version, '-v, --version', 'show the version')
     .commandsGroup('Run:')
     .addCommand(serveCommand())
@@ -78,12 +73,7 @@ export function createProgram(version: string): Command {
 }
 
 function serveCommand(): Command {
-  return withConfigFlags(
-    newCommand('serve', 'Start the server.', [
-      'parley serve --demo   # with an account and keys to try',
-      'parley serve --host 0.0.0.0 --port 80 --data-dir /var/lib/parley',
-    ]),
-  )
+  return withConfigFlags(newCommand('serve', 'Start the server.'))
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
     .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
@@ -116,9 +106,7 @@ function refuseWorkers(): never {
 
 /** `parley serve` starts this command for each local model whose runtime is a library. It is not shown. */
 function modelProgramCommand(): Command {
-  return newCommand('model-program', 'Serve a local model on a Unix socket.', [
-    `parley model-program amy amy.sock '{"dataDir": "data", "runtime": "data/runtimes/sherpa", "threads": 1, "callsMax": 2}'`,
-  ])
+  return newCommand('model-program', 'Serve a local model on a Unix socket.')
     .argument('<model>', 'its id in `parley models list`')
     .argument('<socket>', 'the Unix socket')
     .argument('<settings>', 'as JSON: dataDir, runtime, threads, callsMax, and contextTokens for a chat')
@@ -129,14 +117,12 @@ function modelProgramCommand(): Command {
 }
 
 function noticesCommand(): Command {
-  return newCommand('notices', 'Show the licences of the software in Parley.', [
-    'parley notices | less',
-  ]).action(() => printData(readNotices()));
+  return newCommand('notices', 'Show the licences of the software in Parley.').action(() =>
+    printData(readNotices()),
+  );
 }
 
 /** Many people type this first. */
 function versionCommand(version: string): Command {
-  return newCommand('version', 'Show the version.', ['parley version']).action(() =>
-    printData(`${version}\n`),
-  );
+  return newCommand('version', 'Show the version.').action(() => printData(`${version}\n`));
 }

@@ -102,6 +102,7 @@ const groups = {
   key: ['create', 'invite', 'list', 'rotate', 'limits', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['show', 'export', 'focus', 'totals'],
+  prices: ['diff'],
   alerts: ['show', 'set', 'confirm', 'list', 'test'],
   config: ['apply', 'show', 'check'],
   store: ['copy'],

@@ -20,8 +20,8 @@ function codeOf(path: string, text: string): string[] {
   return [
     ...found(text, /\\?`(parley [^`\\$]*)\\?`/g),
     ...found(text, /<code>(?:\.\/)?(parley [^<{]*)<\/code>/g),
-    // The examples of commands are strings.
-    ...(path.startsWith('src/cli/') ? found(text, /'(parley (?:[^'\\\n]|\\')*)'/g) : []),
+    // The examples of commands are lines.
+    ...(path === 'src/cli/examples.ts' ? found(text, /^(.*\bparley .*)$/gm) : []),
   ];
 }
 

@@ -33,25 +33,14 @@ export const accountArgument = ['<account>', 'its id or name'] as const;
 const nameArgument = ['<name>', '1 to 100 characters, unique'] as const;
 
 export function accountCommand(): Command {
-  const list = adminCommand('list', 'List the accounts.', [
-    'parley account list',
-    'parley account list --json',
-  ]);
+  const list = adminCommand('list', 'List the accounts.');
   const limit = adminCommand(
     'limits',
     'Set the limits of an account as a whole, and replace all earlier ones.',
-    [
-      'parley account limits acme --budget-per-month 100 --requests-per-minute 600',
-      'parley account limits acme --none',
-    ],
   );
-  return newCommand('account', 'Create, show and limit accounts.', [
-    'parley account create acme',
-    'parley account list',
-    'parley account list --state trial --sort credits',
-  ])
+  return newCommand('account', 'Create, show and limit accounts.')
     .addCommand(
-      adminCommand('create', 'Create an account, without plan and credits.', ['parley account create acme'])
+      adminCommand('create', 'Create an account, without plan and credits.')
         .argument(...nameArgument)
         .action(
           calling('createAccount', (name: string) => ({ name }), accountFacts, { mayMakeFolder: true }),
@@ -72,7 +61,7 @@ export function accountCommand(): Command {
       ),
     )
     .addCommand(
-      adminCommand('rename', 'Give an account another name.', ['parley account rename acme acme-corp'])
+      adminCommand('rename', 'Give an account another name.')
         .argument(...accountArgument)
         .argument(...nameArgument)
         .action(
@@ -90,10 +79,7 @@ export function accountCommand(): Command {
 function deleteCommand(): Command {
   const description =
     'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.';
-  const examples = ['parley account delete acme', 'parley account delete acme --yes'];
-  return withYes(adminCommand('delete', description, examples).argument(...accountArgument)).action(
-    deleteAccount,
-  );
+  return withYes(adminCommand('delete', description).argument(...accountArgument)).action(deleteAccount);
 }
 
 /** A command that takes nothing but an account. */
@@ -102,7 +88,7 @@ function oneCommand(
   description: string,
   method: 'getAccount' | 'suspendAccount' | 'resumeAccount',
 ): Command {
-  return adminCommand(name, description, [`parley account ${name} acme`])
+  return adminCommand(name, description)
     .argument(...accountArgument)
     .action(calling(method, ofAccount, accountFacts));
 }
@@ -198,9 +184,7 @@ const lists = [
 type Row = Readonly<Record<string, unknown>>;
 
 function accountExportCommand(): Command {
-  return adminCommand('export', 'Print everything stored about an account as JSON Lines.', [
-    'parley account export acme > acme.jsonl',
-  ])
+  return adminCommand('export', 'Print everything stored about an account as JSON Lines.')
     .argument('<account>', 'its id or name; its id once it is deleted')
     .action(exportAccount);
 }

@@ -9,22 +9,22 @@ import { printData, printJson } from '../terminal/terminal.ts';
 
 export type AdminCommandFlags = AdminFlags & JsonFlag;
 
-export function adminCommand(name: string, description: string, examples: readonly string[]): Command {
-  const command = newCommand(name, description, examples);
+export function adminCommand(name: string, description: string): Command {
+  const command = newCommand(name, description);
   return withAdminFlags(command.option(...jsonOption));
 }
 
 const jsonOption = ['--json', 'print one JSON document, in the form of the REST API'] as const;
 
 /** A command about the account of an API key. */
-export function ownCommand(name: string, description: string, examples: readonly string[]): Command {
-  const command = newCommand(name, description, examples);
+export function ownCommand(name: string, description: string): Command {
+  const command = newCommand(name, description);
   return withClientFlags(command.option(...jsonOption)).setOptionValue('own', true);
 }
 
 /** A command about an account: one that an administrator names, else that of the API key. */
-export function ownOrCommand(name: string, description: string, examples: readonly string[]): Command {
-  return withOwnFlags(newCommand(name, description, examples).option(...jsonOption))
+export function ownOrCommand(name: string, description: string): Command {
+  return withOwnFlags(newCommand(name, description).option(...jsonOption))
     .argument('[account]', "its id or name, for administrators (default: the API key's account)")
     .hook('preAction', (command) => {
       command.setOptionValue('own', command.args.length === 0);
@@ -37,8 +37,8 @@ export function ofAccount(accountId: string | undefined): { readonly accountId?:
 }
 
 /** A command about all accounts, or with `--own` about the API key's. */
-export function allOrOwnCommand(name: string, description: string, examples: readonly string[]): Command {
-  return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).option(
+export function allOrOwnCommand(name: string, description: string): Command {
+  return withOwnFlags(newCommand(name, description).option(...jsonOption)).option(
     '--own',
     "only of the API key's account",
   );

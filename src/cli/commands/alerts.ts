@@ -25,37 +25,26 @@ export function alertsCommand(): Command {
   return newCommand(
     'alerts',
     'Set and list alerts about budgets, credits and plans, by webhook, mail, Slack or Matrix.',
-    [
-      'parley alerts set --webhook https://example.com/alerts --balance-below 5',
-      'parley alerts test',
-      'parley alerts list',
-    ],
   )
     .addCommand(
-      ownOrCommand('show', 'Show the settings of alerts.', [
-        'parley alerts show',
-        'parley alerts show acme   # of an account, as administrator',
-      ]).action(calling('getAlertSettings', ofAccount, settingsFacts)),
+      ownOrCommand('show', 'Show the settings of alerts.').action(
+        calling('getAlertSettings', ofAccount, settingsFacts),
+      ),
     )
     .addCommand(setCommand())
     .addCommand(
-      ownOrCommand('confirm', 'Confirm an address of mail with the code that was sent to it.', [
-        'parley alerts confirm --code ABCD-EFGH-JKMN',
-        'parley alerts confirm --send-again ops@example.com',
-      ])
+      ownOrCommand('confirm', 'Confirm an address of mail with the code that was sent to it.')
         .option('--code <code>', 'the code in the latest mail')
         .option('--send-again <address>', 'mail another code to this address')
         .action(confirmAddress),
     )
     .addCommand(
-      ownOrCommand('list', 'Show the alerts that were raised, the newest first.', ['parley alerts list'])
+      ownOrCommand('list', 'Show the alerts that were raised, the newest first.')
         .addOption(limitOption('alerts'))
         .action(listAlerts),
     )
     .addCommand(
-      ownOrCommand('test', 'Send a test to the destination, and show its answer.', [
-        'parley alerts test',
-      ]).action(
+      ownOrCommand('test', 'Send a test to the destination, and show its answer.').action(
         calling('sendTestAlert', ofAccount, ({ alert: { id, delivery } = {} }) =>
           facts([
             ['alert', id],
@@ -68,12 +57,7 @@ export function alertsCommand(): Command {
 }
 
 function setCommand(): Command {
-  return ownOrCommand('set', 'Set alerts, and replace all earlier settings.', [
-    'parley alerts set --webhook https://example.com/alerts --percents 80,100 --balance-below 5',
-    'parley alerts set acme --mail ops@example.com',
-    "parley alerts set --matrix '!id:example.com' --homeserver https://matrix.example.com --token-file token",
-    'parley alerts set acme --none',
-  ])
+  return ownOrCommand('set', 'Set alerts, and replace all earlier settings.')
     .option('--webhook <url>', 'post alerts there (default: alerts are only listed)')
     .option('--mail <list>', 'mail alerts there, such as ops@example.com,desk@example.com', parseList)
     .option('--slack <url>', 'post alerts to this incoming webhook of Slack')

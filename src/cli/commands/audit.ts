@@ -14,10 +14,7 @@ import {
 } from './admin-command.ts';
 
 export function auditCommand(): Command {
-  const command = adminCommand('audit', 'Show who changed what, the newest first.', [
-    'parley audit --limit 100',
-    'parley audit --search acme --since 7d',
-  ])
+  const command = adminCommand('audit', 'Show who changed what, the newest first.')
     .addOption(limitOption('entries'))
     .option('--actor <actor>', 'only by this author: the id of a key, a person, or cli')
     .option('--search <text>', 'only with this text in action, author, target or details');
@@ -28,10 +25,6 @@ function exportCommand(): Command {
   return adminCommand(
     'export',
     'Print audit entries as JSON Lines, the oldest first, without those of the last minute.',
-    [
-      'parley audit export > audit.jsonl',
-      'parley audit export --after aud_0193… >> audit.jsonl   # continue after the last line of the file',
-    ],
   )
     .option('--after <id>', 'only entries after the one with this id', '')
     .action((_, self: Command) => exportAudit(self.optsWithGlobals()));

@@ -14,10 +14,7 @@ interface BackupFlags extends LocalFlags {
 }
 
 export function backupCommand(): Command {
-  return localCommand('backup', 'Copy the database to a file. The server may run.', [
-    'parley backup /backups/parley.db',
-    'parley backup "/backups/parley-$(date +%F).db" --data-dir /var/lib/parley',
-  ])
+  return localCommand('backup', 'Copy the database to a file. The server may run.')
     .argument('<file>', 'the file to write, outside of the data folder')
     .option('--force', 'replace the file if it exists')
     .action(backup);
@@ -44,10 +41,7 @@ interface RestoreFlags extends LocalFlags, YesFlag {
 }
 
 export function restoreCommand(): Command {
-  const command = localCommand('restore', 'Replace the database with a backup. The server must be stopped.', [
-    'parley restore /backups/parley.db',
-    'parley restore /backups/parley.db --no-keep   # delete the replaced database',
-  ])
+  const command = localCommand('restore', 'Replace the database with a backup. The server must be stopped.')
     .argument('<file>', 'a file written by `parley backup`')
     .option('--no-keep', 'do not keep the replaced database in the data folder');
   return withYes(command).action(restore);

@@ -14,11 +14,7 @@ interface ChatFlags extends ClientFlags, JsonFlag {
 }
 
 export function chatCommand(): Command {
-  const command = newCommand('chat', 'Ask a chat model, once or in a conversation.', [
-    'parley chat "What is a heron?"',
-    'parley chat --system "Answer in one word." "What colour is the sky?"',
-    'parley chat   # a conversation; /quit or Ctrl-D ends it, Ctrl-C ends an answer',
-  ])
+  const command = newCommand('chat', 'Ask a chat model, once or in a conversation.')
     .argument('[message...]', 'what to say (default: a conversation, one message a line)')
     .option('--model <model>', 'the model (default: the first chat model that the key can call)')
     .option('--system <text>', 'a system message before the conversation')

@@ -4,10 +4,7 @@ import { newCommand } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
 
 export function completionCommand(): Command {
-  return newCommand('completion', 'Print a script that completes command lines in a shell.', [
-    'source <(parley completion bash)',
-    'parley completion fish > ~/.config/fish/completions/parley.fish',
-  ])
+  return newCommand('completion', 'Print a script that completes command lines in a shell.')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .action((shell: keyof typeof scripts) => printData(scripts[shell]));
 }
@@ -58,7 +55,7 @@ complete -c parley -f -a '(__parley_complete)'
 
 /** Prints whether the name of a file fits, and a line for each word that fits: the word, a tab, and what it means. */
 export function completeCommand(): Command {
-  return newCommand('complete', 'Print the words that may follow on a command line.', ['parley complete ke'])
+  return newCommand('complete', 'Print the words that may follow on a command line.')
     .argument('[words...]', 'the words after parley; the last one may be empty or begun')
     .action((words: readonly string[], _, self: Command) => complete(self.parent ?? self, words));
 }

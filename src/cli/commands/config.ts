@@ -14,22 +14,15 @@ import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 export function configCommand(): Command {
-  const showAll = localCommand('show', 'Show each setting, its value and its source.', [
-    'parley config show',
-    'PARLEY_PORT=9000 parley config show --config parley.yaml',
-  ]);
-  const check = newCommand('check', 'Check the configuration and show all problems at once.', [
-    'parley config check',
-    'parley config check parley.example.yaml',
-  ]);
-  return newCommand('config', 'Show, check and apply the configuration.', [
-    'parley config check',
-    'parley config apply',
-  ])
-    .addCommand(applyCommand())
-    .addCommand(showAll.action(showConfig))
+  return newCommand('config', 'Show, check and apply the configuration.')
     .addCommand(
-      check
+      withConfigFlags(
+        newCommand('apply', 'Check the configuration, and let the running server on this machine use it.'),
+      ).action(applyConfig),
+    )
+    .addCommand(localCommand('show', 'Show each setting, its value and its source.').action(showConfig))
+    .addCommand(
+      newCommand('check', 'Check the configuration and show all problems at once.')
         .argument('[file]', 'the configuration file (default: ./parley.yaml, if it exists)')
         .option('--json', 'print one JSON document')
         .action(checkConfig),
@@ -86,15 +79,6 @@ function findingJson({ source, setting, message, suggestion, advice }: Finding):
 /** A server may open programs and connections before it uses a configuration. */
 const reloadMsMax = 60_000;
 const pollMs = 50;
-
-function applyCommand(): Command {
-  return withConfigFlags(
-    newCommand('apply', 'Check the configuration, and let the running server on this machine use it.', [
-      'parley config apply',
-      'parley config apply --config /etc/parley/parley.yaml',
-    ]),
-  ).action(applyConfig);
-}
 
 /** A server may have other flags and variables than this command, so it decides itself what it can use. */
 export async function applyConfig(flags: ConfigFlags): Promise<void> {

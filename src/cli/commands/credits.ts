@@ -22,33 +22,23 @@ interface EntryFlags extends AdminCommandFlags {
 }
 
 export function creditsCommand(): Command {
-  const load = adminCommand('load', 'Add prepaid credits to an account. They pay for chat.', [
-    'parley credits load acme 25 --reason "Invoice 1042"',
-    'parley credits load acme 25 --reason "Invoice 1042" --idempotency-key invoice-1042   # loads once, however often it runs',
-  ]);
-  const adjust = adminCommand('adjust', 'Correct a balance: add or take credits.', [
-    'parley credits adjust acme -2.5 --reason "Loaded too much"',
-  ]);
-  const balance = ownOrCommand('show', 'Show the balance of an account.', [
-    'parley credits show',
-    'parley credits show acme   # as administrator',
-  ]);
-  const ledger = ownOrCommand('ledger', 'Show the entries of the ledger, the newest first.', [
-    'parley credits ledger',
-    'parley credits ledger acme --limit 100   # as administrator',
-  ]);
-  return newCommand('credits', 'Load and show credits.', [
-    'parley credits load acme 25 --reason "Invoice 1042"',
-    'parley credits show acme',
-  ])
+  const load = adminCommand('load', 'Add prepaid credits to an account. They pay for chat.');
+  const adjust = adminCommand('adjust', 'Correct a balance: add or take credits.');
+  return newCommand('credits', 'Load and show credits.')
     .addCommand(
       withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(enterBy('loadCredits')),
     )
     .addCommand(withEntryOptions(adjust, 'credits, negative to remove them').action(enterBy('adjustCredits')))
     .addCommand(
-      balance.action(calling('getAccount', ofAccount, ({ account }) => `${account?.balance ?? ''}\n`)),
+      ownOrCommand('show', 'Show the balance of an account.').action(
+        calling('getAccount', ofAccount, ({ account }) => `${account?.balance ?? ''}\n`),
+      ),
     )
-    .addCommand(ledger.addOption(limitOption('entries')).action(showLedger));
+    .addCommand(
+      ownOrCommand('ledger', 'Show the entries of the ledger, the newest first.')
+        .addOption(limitOption('entries'))
+        .action(showLedger),
+    );
 }
 
 function withEntryOptions(command: Command, amount: string): Command {
@@ -83,11 +73,7 @@ function ledgerTable({ entries }: { readonly entries: readonly LedgerEntry[] }):
 }
 
 export function statementCommand(): Command {
-  return ownOrCommand('statement', "Show an account's credits in a month: its balances and their changes.", [
-    'parley statement                         # of this month',
-    'parley statement --month 2026-11',
-    'parley statement acme --month 2026-11   # as administrator',
-  ])
+  return ownOrCommand('statement', "Show an account's credits in a month: its balances and their changes.")
     .option('--month <month>', 'a month (UTC), such as 2026-11 (default: this month)')
     .action(calling('getStatement', monthOf, ({ statement }) => (statement ? statementText(statement) : '')));
 }

@@ -10,10 +10,9 @@ import { stateColored } from '../terminal/table.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 export function doctorCommand(): Command {
-  return localCommand('doctor', 'Check all that the server needs, with advice for each problem.', [
-    'parley doctor',
-    'parley doctor --config /etc/parley.yaml --json',
-  ]).action(doctor);
+  return localCommand('doctor', 'Check all that the server needs, with advice for each problem.').action(
+    doctor,
+  );
 }
 
 async function doctor(flags: LocalFlags): Promise<void> {

@@ -7,7 +7,7 @@ import { adminCommand, calling } from './admin-command.ts';
 const mebibyte = 1024 ** 2;
 
 export function enginesCommand(): Command {
-  return adminCommand('engines', 'Show the engines of the running server.', ['parley engines'])
+  return adminCommand('engines', 'Show the engines of the running server.')
     .action(
       calling(
         'getServerState',
@@ -20,7 +20,7 @@ export function enginesCommand(): Command {
 }
 
 function programCommand(name: 'load' | 'unload', description: string): Command {
-  return adminCommand(name, description, [`parley engines ${name} local/small`])
+  return adminCommand(name, description)
     .argument('<engine>', 'its name in `parley engines`')
     .action(
       calling(

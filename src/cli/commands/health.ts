@@ -14,7 +14,6 @@ export function healthCommand(): Command {
   const command = newCommand(
     'health',
     'Check a running server. Exits with 0 if it is healthy, else with 1.',
-    ['parley health           # whether it answers', 'parley health --ready   # whether it accepts requests'],
   ).option('--ready', 'check whether it accepts requests, which a stopping server does not');
   return withServerFlags(command).action(health);
 }

@@ -26,60 +26,38 @@ import {
 import { keyTotalsCommand } from './usage-totals.ts';
 
 export function keyCommand(): Command {
-  const createOne = adminCommand('create', createText, [
-    'parley key create --account acme',
-    'parley key create --account acme --name phone --scopes speech,chat --expires 90d',
-    'parley key create --admin --name ops   # a key for admin calls',
-    'parley key create --admin --name shop --scopes credits:load',
-  ]);
-  const list = adminCommand('list', 'List the keys of an account, or the admin keys.', [
-    'parley key list --account acme',
-    'parley key list --admin',
-  ]);
-  const invite = adminCommand('invite', inviteText, [
-    'parley key invite --account acme --name Ada --console https://parley.example.com',
-    'parley key invite --admin --name Ben --scopes accounts:read --console https://parley.example.com --mail ben@example.com',
-  ]);
-  const limit = adminCommand('limits', limitsText, [
-    'parley key limits key_… --requests-per-minute 60 --budget-per-month 20',
-    'parley key limits key_… --models "gpt-*" --addresses 10.0.0.0/8',
-    'parley key limits key_… --none',
-  ]);
-  return newCommand('key', 'Create, list, limit, rotate and revoke API keys.', [
-    'parley key create --account acme',
-    'parley key list --account acme',
-  ])
+  return newCommand('key', 'Create, list, limit, rotate and revoke API keys.')
     .addCommand(
       withCreateOptions(
-        withOwner(createOne, 'an admin key, which belongs to no account and manages all', ['account']),
+        withOwner(
+          adminCommand('create', createText),
+          'an admin key, which belongs to no account and manages all',
+        ),
         `all but manage; with --admin some of ${adminScopes.join(',')}, default: all`,
         'never',
       ),
     )
-    .addCommand(withInviteOptions(withOwner(invite, 'an operator, who gets an admin key', ['account'])))
-    .addCommand(withOwner(list, 'the admin keys', ['account']).action(listKeys))
+    .addCommand(
+      withInviteOptions(withOwner(adminCommand('invite', inviteText), 'an operator, who gets an admin key')),
+    )
+    .addCommand(
+      withOwner(
+        adminCommand('list', 'List the keys of an account, or the admin keys.'),
+        'the admin keys',
+      ).action(listKeys),
+    )
     .addCommand(rotateCommand(adminCommand, 'key'))
-    .addCommand(withLimits(limit, 'key'))
+    .addCommand(withLimits(adminCommand('limits', limitsText), 'key'))
     .addCommand(revokeCommand(adminCommand, 'key'));
 }
 
 export function keysCommand(): Command {
-  const createOne = ownCommand('create', createText, [
-    'parley keys create --name app',
-    'parley keys create --name phone --scopes speech,chat --expires 90d --models "gpt-*"',
-  ]);
-  const limit = ownCommand('limits', limitsText, [
-    'parley keys limits key_… --requests-per-minute 60',
-    'parley keys limits key_… --none   # those of your own key stay',
-  ]);
-  return newCommand('keys', 'Manage the keys of your own account, with a key that has the scope manage.', [
-    'parley keys list',
-    'parley keys create --name app --budget-per-month 20',
-    'parley keys usage --by key,day',
-  ])
-    .addCommand(ownCommand('list', 'List the keys.', ['parley keys list']).action(listKeys))
-    .addCommand(withCreateOptions(createOne, 'those of your key but manage', 'as your key'))
-    .addCommand(withLimits(limit, 'keys'))
+  return newCommand('keys', 'Manage the keys of your own account, with a key that has the scope manage.')
+    .addCommand(ownCommand('list', 'List the keys.').action(listKeys))
+    .addCommand(
+      withCreateOptions(ownCommand('create', createText), 'those of your key but manage', 'as your key'),
+    )
+    .addCommand(withLimits(ownCommand('limits', limitsText), 'keys'))
     .addCommand(rotateCommand(ownCommand, 'keys'))
     .addCommand(revokeCommand(ownCommand, 'keys'))
     .addCommand(keyTotalsCommand());
@@ -89,10 +67,10 @@ const createText = 'Create a key and print it. It is shown only once.';
 const inviteText = 'Print a link that makes the key of a person and signs them in to the console, once.';
 const limitsText = 'Set the limits of a key, and replace all earlier ones.';
 
-function withOwner(command: Command, admin: string, conflicts: string[]): Command {
+function withOwner(command: Command, admin: string): Command {
   return command
     .option('--account <account>', "the account's id or name")
-    .addOption(new Option('--admin', admin).conflicts(conflicts));
+    .addOption(new Option('--admin', admin).conflicts('account'));
 }
 
 function withCreateOptions(command: Command, scopesByDefault: string, endByDefault: string): Command {
@@ -130,19 +108,14 @@ function limitsRequest(keyId: string, flags: NoLimitsFlag, self: Command) {
 }
 
 function rotateCommand(newOne: typeof adminCommand, group: string): Command {
-  const example = `parley ${group} rotate key_… --overlap 24h   # the old key works for one more day`;
-  const rotate = newOne('rotate', 'Replace a key by a new one and print that.', [
-    example,
-    `parley ${group} rotate key_… --yes           # the old key ends at once`,
-  ]);
+  const rotate = newOne('rotate', 'Replace a key by a new one and print that.');
   return withYes(withKeyId(rotate, group))
     .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
     .action(rotateKey);
 }
 
 function revokeCommand(newOne: typeof adminCommand, group: string): Command {
-  const example = `parley ${group} revoke key_…`;
-  const revoke = newOne('revoke', 'Revoke a key. It stops working at once.', [example, `${example} --yes`]);
+  const revoke = newOne('revoke', 'Revoke a key. It stops working at once.');
   return withYes(withKeyId(revoke, group)).action(revokeKey);
 }
 

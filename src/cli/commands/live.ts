@@ -14,8 +14,8 @@ import { ChangingLine } from '../terminal/status-bar.ts';
 import { printData, shown } from '../terminal/terminal.ts';
 
 /** A command that takes speech from a file, standard input or the microphone. */
-function liveCommand(name: string, description: string, examples: readonly string[]): Command {
-  return withClientFlags(newCommand(name, description, examples))
+function liveCommand(name: string, description: string): Command {
+  return withClientFlags(newCommand(name, description))
     .argument(
       '[file]',
       'a WAV file, or - for plain 16-bit samples on standard input (default: the microphone)',
@@ -31,11 +31,7 @@ interface ListenFlags extends ClientFlags, JsonFlag {
 }
 
 export function listenCommand(): Command {
-  return liveCommand('listen', 'Print speech while it is spoken, a line for each turn.', [
-    'parley listen   # the microphone, until Ctrl-C',
-    'parley listen speech.wav',
-    'arecord -q -t raw -f S16_LE -r 16000 | parley listen -',
-  ])
+  return liveCommand('listen', 'Print speech while it is spoken, a line for each turn.')
     .option('--silence <ms>', 'the silence that ends a turn (default: that of the server)', parseCount)
     .option('--language <language>', 'the language spoken, such as en (a hint)')
     .option('--json', 'print each turn as a line of JSON, with the times of its words')
@@ -99,11 +95,7 @@ interface TalkFlags extends ClientFlags, JsonFlag {
 }
 
 export function talkCommand(): Command {
-  return liveCommand('talk', 'Talk with a conversation model, by microphone and loudspeaker.', [
-    'parley talk   # until Ctrl-C; with headphones, as it hears itself',
-    'parley talk question.wav -o answer.wav',
-    'parley talk --instructions "Answer in one sentence." --voice slt',
-  ])
+  return liveCommand('talk', 'Talk with a conversation model, by microphone and loudspeaker.')
     .option('-o, --output <file>', 'a WAV file for the answers (default: a program plays them)')
     .option('--model <model>', 'the conversation model (default: the first one of the server)')
     .option('--voice <voice>', "a voice of its speech model (default: the model's)")

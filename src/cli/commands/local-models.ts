@@ -32,51 +32,41 @@ interface NewModelFlags extends PullFlags {
 export function localModelCommands(): Command[] {
   return [
     withAdminKey(
-      localCommand('list', 'List the local models of the data folder, and how they run on its server.', [
-        'parley models list',
-      ]),
+      localCommand('list', 'List the local models of the data folder, and how they run on its server.'),
     ).action((_, self: Command) => list(self.optsWithGlobals())),
-    newCommand('available', 'List the models that Parley knows by name.', ['parley models available'])
+    newCommand('available', 'List the models that Parley knows by name.')
       .option('--json', 'print one JSON document')
       .action(async (_, self: Command) =>
         (await import('./local-model-list.ts')).listAvailable(self.optsWithGlobals()),
       ),
-    pullCommand('pull', 'Bring a model by its name and serve it, or check the files of a local model.', [
-      'parley models pull moonshine-tiny-en   # of `parley models available`',
-      'parley models pull ./small.json   # a manifest',
-    ])
+    pullCommand('pull', 'Bring a model by its name and serve it, or check the files of a local model.')
       .argument(
         '<model>',
         'a name of `parley models available`, the id of a local model, or the path of a manifest',
       )
       .action((named, _, self: Command) => pull(named, self.optsWithGlobals())),
-    newModelCommand('add', 'Describe a model by the URLs of its files, and pull it.', [
-      'parley models add https://example.com/small.gguf#sha256=… --licence Apache-2.0 --context-tokens 8192',
-    ])
+    newModelCommand('add', 'Describe a model by the URLs of its files, and pull it.')
       .argument('<url...>', 'https URLs; #sha256=… is the hash that the publisher states')
       .action((named, _, self: Command) => add(named, self.optsWithGlobals())),
-    newModelCommand('import', 'Take the files of a model from this machine.', [
-      'parley models import ./small.gguf --licence Apache-2.0 --context-tokens 8192',
-      'parley models import ./kokoro --type speech --licence Apache-2.0 --voice af_heart=en-US',
-    ])
+    newModelCommand('import', 'Take the files of a model from this machine.')
       .argument('<path>', 'a GGUF file, or a folder with the files of a sherpa model')
       .action((named, _, self: Command) => importModel(named, self.optsWithGlobals())),
-    localCommand('verify', 'Compare the files of local models with their hashes.', ['parley models verify'])
+    localCommand('verify', 'Compare the files of local models with their hashes.')
       .argument('[model]', 'the id of a local model (default: all)')
       .action((named, _, self: Command) => verify(named, self.optsWithGlobals())),
-    withYes(localCommand('rm', 'Remove a local model and its files.', ['parley models rm small']))
+    withYes(localCommand('rm', 'Remove a local model and its files.'))
       .argument('<model>', 'the id of a local model')
       .action((named, _, self: Command) => remove(named, self.optsWithGlobals())),
   ];
 }
 
-function pullCommand(name: string, description: string, examples: readonly string[]): Command {
+function pullCommand(name: string, description: string): Command {
   const token = new Option('--token <token>', 'a bearer token for the host of the first URL, and no other');
-  return withYes(localCommand(name, description, examples)).addOption(token.env('PARLEY_MODELS_TOKEN'));
+  return withYes(localCommand(name, description)).addOption(token.env('PARLEY_MODELS_TOKEN'));
 }
 
-function newModelCommand(name: string, description: string, examples: readonly string[]): Command {
-  return pullCommand(name, description, examples)
+function newModelCommand(name: string, description: string): Command {
+  return pullCommand(name, description)
     .option(
       '--licence <name>',
       'the SPDX identifier of its licence, or its name (default for an imported GGUF file: as its header says)',

@@ -13,12 +13,7 @@ interface ModelsFlags extends ClientFlags, JsonFlag {
 }
 
 export function modelsCommand(): Command {
-  const command = newCommand('models', 'List the models that the key can call, or manage local models.', [
-    'parley models',
-    'parley models --type speech --json',
-    'parley models import ./small.gguf --licence Apache-2.0',
-    'parley models list',
-  ])
+  const command = newCommand('models', 'List the models that the key can call, or manage local models.')
     .addOption(new Option('--type <type>', 'only models of this type').choices(modelTypes))
     .option('--json', 'print one JSON document, in the form of the REST API');
   withClientFlags(command).action(showModels);

@@ -18,27 +18,16 @@ interface ActivateFlags extends AdminCommandFlags {
 }
 
 export function planCommand(): Command {
-  const startTrial = adminCommand(
-    'start-trial',
-    'Start the 14-day trial of an account. Each account has one trial.',
-    ['parley plan start-trial acme'],
-  );
-  const activate = adminCommand('activate', 'Open the paid plan of an account until a given time.', [
-    'parley plan activate acme --until 30d',
-  ]);
-  const end = adminCommand('end', 'End the plan or trial of an account at once.', [
-    'parley plan end acme',
-    'parley plan end acme --yes',
-  ]);
-  return newCommand('plan', 'Open and end plans, which speech and transcription need.', [
-    'parley plan start-trial acme',
-    'parley plan activate acme --until 2027-01-31',
-  ])
+  const startTrial = 'Start the 14-day trial of an account. Each account has one trial.';
+  const end = adminCommand('end', 'End the plan or trial of an account at once.');
+  return newCommand('plan', 'Open and end plans, which speech and transcription need.')
     .addCommand(
-      startTrial.argument(...accountArgument).action(calling('startTrial', ofAccount, accountFacts)),
+      adminCommand('start-trial', startTrial)
+        .argument(...accountArgument)
+        .action(calling('startTrial', ofAccount, accountFacts)),
     )
     .addCommand(
-      activate
+      adminCommand('activate', 'Open the paid plan of an account until a given time.')
         .argument(...accountArgument)
         .requiredOption(
           '--until <when>',

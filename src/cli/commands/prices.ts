@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../../config/config.ts';
 import {
   creditDecimals,
@@ -49,23 +49,20 @@ const listBytesMax = 32 * 1024 * 1024;
 const fetchMsMax = 60_000;
 
 export function pricesCommand(): Command {
-  const diff = localCommand('diff', 'Compare the prices in parley.yaml with a price list. Changes nothing.', [
-    'parley prices diff prices.json',
-    'parley prices diff https://prices.example.com/models.json --credits-per-unit 1.2 --json',
-  ])
+  const diff = localCommand('diff', 'Compare the prices in parley.yaml with a price list. Changes nothing.')
     .argument(
       '<list>',
       "a file or an https URL with LiteLLM's form: prices for one token, by the name of the model",
     )
-    .option(
-      '--credits-per-unit <credits>',
-      "credits for one unit of the list's currency, such as 1.2 for a fifth more",
-      parseRate,
-      { digits: 1n, exponent: 0 },
+    .addOption(
+      new Option(
+        '--credits-per-unit <credits>',
+        "credits for one unit of the list's currency, such as 1.2 for a fifth more",
+      )
+        .argParser(parseRate)
+        .default(parseDecimal('1'), '1'),
     );
-  return newCommand('prices', 'Check the prices of chat models.', [
-    'parley prices diff prices.json',
-  ]).addCommand(diff.action(showDifferences));
+  return newCommand('prices', 'Check the prices of chat models.').addCommand(diff.action(showDifferences));
 }
 
 async function showDifferences(source: string, flags: DiffFlags): Promise<void> {

@@ -14,11 +14,7 @@ interface PruneFlags extends AdminCommandFlags, YesFlag {
 }
 
 export function pruneCommand(): Command {
-  const command = adminCommand('prune', 'Remove old usage records. Their totals and the whole ledger stay.', [
-    'parley prune --keep-days 90',
-    'parley prune --keep-days 90 --yes          # does not ask, such as in a timer',
-    'parley prune --before 2027-01-01 --dry-run # only count the records',
-  ]);
+  const command = adminCommand('prune', 'Remove old usage records. Their totals and the whole ledger stay.');
   return withYes(command)
     .option(
       '--before <when>',

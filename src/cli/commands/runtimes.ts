@@ -17,15 +17,11 @@ interface InstallFlags extends LocalFlags, YesFlag {
 const versionMsMax = 10_000;
 
 export function runtimesCommand(): Command {
-  return newCommand('runtimes', 'Manage the programs that run local models.', ['parley runtimes list'])
-    .addCommand(
-      localCommand('list', 'List the runtimes and where they are.', ['parley runtimes list']).action(list),
-    )
+  return newCommand('runtimes', 'Manage the programs that run local models.')
+    .addCommand(localCommand('list', 'List the runtimes and where they are.').action(list))
     .addCommand(
       withYes(
-        localCommand('install', 'Install a runtime in the data folder, from archives with known hashes.', [
-          'parley runtimes install llama --archive https://example.com/llama-linux-x64.tar.gz --sha256 …',
-        ]),
+        localCommand('install', 'Install a runtime in the data folder, from archives with known hashes.'),
       )
         .argument('<runtime>', 'its name in `parley runtimes list`')
         .option(
@@ -39,7 +35,6 @@ export function runtimesCommand(): Command {
       localCommand(
         'verify',
         'Compare installed runtimes with their hashes, and load the smallest local model of each.',
-        ['parley runtimes verify'],
       )
         .argument('[runtime]', 'its name (default: all that are there)')
         .action(verify),

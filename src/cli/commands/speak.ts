@@ -25,11 +25,7 @@ const formatsByExtension = new Map<string, AudioFormat>([
 ]);
 
 export function speakCommand(): Command {
-  const command = newCommand('speak', 'Turn text into speech.', [
-    'parley speak "Good morning." -o morning.mp3',
-    'parley speak --voice slt -o chapter.opus < chapter.txt',
-    'parley speak "Good morning." --format wav | aplay',
-  ])
+  const command = newCommand('speak', 'Turn text into speech.')
     .argument('[text...]', 'what to say (default, and for `-`: standard input)')
     .option('-o, --output <file>', 'where to write the audio (default: standard output)')
     .option('--voice <voice>', "one of the model's voices (default: the model's default voice)")

@@ -14,18 +14,17 @@ interface CopyFlags extends LocalFlags {
 }
 
 export function storeCommand(): Command {
-  const copyOne = localCommand('copy', 'Copy everything from SQLite to PostgreSQL, or back, and verify it.', [
-    'parley store copy --to postgres',
-    'PARLEY_STORE_KIND=postgres PARLEY_STORE_URL=postgres://… parley store copy --to postgres --data-dir /var/lib/parley',
-    'parley store copy --to sqlite --data-dir /srv/copy',
-  ]).addOption(
+  const copyOne = localCommand(
+    'copy',
+    'Copy everything from SQLite to PostgreSQL, or back, and verify it.',
+  ).addOption(
     new Option('--to <kind>', 'the target database, which must be empty')
       .choices(['postgres', 'sqlite'])
       .makeOptionMandatory(),
   );
-  return newCommand('store', 'Copy the database to another kind of database.', [
-    'parley store copy --to postgres',
-  ]).addCommand(copyOne.action(copy));
+  return newCommand('store', 'Copy the database to another kind of database.').addCommand(
+    copyOne.action(copy),
+  );
 }
 
 async function copy(flags: CopyFlags): Promise<void> {
@@ -73,10 +72,7 @@ interface MigrateFlags extends LocalFlags {
 }
 
 export function migrateCommand(): Command {
-  return localCommand('migrate', 'Migrate the database to the schema of this version.', [
-    'parley migrate --dry-run # only list the pending migrations',
-    'parley migrate # before the first server of a new version starts',
-  ])
+  return localCommand('migrate', 'Migrate the database to the schema of this version.')
     .option('--dry-run', 'change nothing, only list the pending migrations')
     .action(migrate);
 }

@@ -35,11 +35,7 @@ const extensions: Record<TranscriptFormat, string> = {
 };
 
 export function transcribeCommand(): Command {
-  const command = newCommand('transcribe', 'Turn recordings into text.', [
-    'parley transcribe meeting.mp3',
-    'parley transcribe --format srt --output-dir subtitles *.mp4',
-    'parley transcribe --words meeting.mp3   # with the times of each word',
-  ])
+  const command = newCommand('transcribe', 'Turn recordings into text.')
     .argument('<file...>', 'recordings of at most 4 MB each')
     .addOption(
       new Option(

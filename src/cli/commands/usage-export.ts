@@ -11,10 +11,7 @@ interface ExportFlags extends UsageFilterFlags {
 }
 
 export function exportCommand(): Command {
-  const command = allOrOwnCommand('export', 'Print all usage records, the newest first.', [
-    'parley usage export --csv > usage.csv',
-    'parley usage export --jsonl --account acme --since 30d | gzip > acme.jsonl.gz',
-  ]);
+  const command = allOrOwnCommand('export', 'Print all usage records, the newest first.');
   return withFilters(command)
     .option('--csv', 'as CSV (RFC 4180): a header line, then one line per record')
     .option('--jsonl', 'as JSON Lines: one object per record')

@@ -44,9 +44,7 @@ const units: Readonly<Record<string, string>> = {
 };
 
 export function focusCommand(): Command {
-  const command = allOrOwnCommand('focus', 'Print daily usage and cost as CSV in the form of FOCUS 1.2.', [
-    'parley usage focus --provider "Acme AI" --currency EUR --credit-price 0.9 --since 2026-11-01 > focus.csv',
-  ]);
+  const command = allOrOwnCommand('focus', 'Print daily usage and cost as CSV in the form of FOCUS 1.2.');
   return withFilters(command)
     .requiredOption('--provider <name>', 'your name, as the provider of the service')
     .requiredOption('--currency <code>', 'the currency of the costs, such as EUR', parseCurrency)

@@ -20,15 +20,7 @@ interface TotalsFlags extends AdminCommandFlags, PeriodFlags {
 }
 
 export function totalsCommand(): Command {
-  const command = allOrOwnCommand('totals', 'Show totals of usage, with those of pruned records.', [
-    'parley usage totals',
-    'parley usage totals --by account,month --since 2027-01-01',
-    'parley usage totals --by account --top 10 --top-by cost',
-    'parley usage totals --by hour --since 2027-01-31 --until 2027-02-01',
-    'parley usage totals --by end_user --top 10 --top-by cost --since 30d --until 2027-01-31',
-    'parley usage totals --by engine,code --since 7d --until 2027-01-31',
-    'parley usage totals --by model --account acme --json',
-  ]);
+  const command = allOrOwnCommand('totals', 'Show totals of usage, with those of pruned records.');
   return withTotals(command, totalDimensions, 'month').option(
     '--account <account>',
     "an account's id or name (default: all accounts)",
@@ -37,10 +29,7 @@ export function totalsCommand(): Command {
 
 /** The totals of the own account of a key. */
 export function keyTotalsCommand(): Command {
-  const command = ownCommand('usage', 'Show totals of the usage.', [
-    'parley keys usage --by key,model',
-    'parley keys usage --by day --since 30d --json',
-  ]);
+  const command = ownCommand('usage', 'Show totals of the usage.');
   const dimensions = totalDimensions.filter((name) => name !== 'account');
   return withTotals(command, dimensions, 'key');
 }

@@ -24,16 +24,7 @@ import { totalsCommand } from './usage-totals.ts';
 type UsageFlags = UsageFilterFlags & LimitFlag;
 
 export function usageCommand(): Command {
-  const command = allOrOwnCommand('usage', 'Show usage records, the newest first.', [
-    'parley usage',
-    'parley usage --account acme --limit 100',
-    'parley usage --own   # of the account of your API key',
-    'parley usage --since 24h --state failed --json',
-    'parley usage --code upstream_error --engine azure',
-    'parley usage show req_0197a3…   # why it failed: the x-request-id of its answer',
-    'parley usage totals --by account,month',
-    'parley usage export --csv --since 2027-01-01 > usage.csv',
-  ]);
+  const command = allOrOwnCommand('usage', 'Show usage records, the newest first.');
   return withFilters(command)
     .addOption(limitOption('records'))
     .action(showUsage)
@@ -75,10 +66,7 @@ function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, 
 }
 
 function showCommand(): Command {
-  return allOrOwnCommand('show', 'Show one request: why it failed, its engines, its cost.', [
-    'parley usage show req_0197a3c2f4d87b1e9c55d0e2a6b8f301',
-    'parley usage show --own req_0197a3c2f4d87b1e9c55d0e2a6b8f301',
-  ])
+  return allOrOwnCommand('show', 'Show one request: why it failed, its engines, its cost.')
     .argument('<id>', 'the x-request-id of its answer')
     .action((id: string, _, self: Command) => showRequest(id, self.optsWithGlobals()));
 }

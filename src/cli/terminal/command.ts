@@ -1,6 +1,7 @@
 /** Shared by all commands: help, exit codes and Ctrl-C. */
 import { Command, type CommanderError } from 'commander';
 import type { ErrorInfo } from '../../../gen/google/rpc/error_details_pb.ts';
+import { examplesOf } from '../examples.ts';
 
 /** A failure that ends the program with code 1. Its message is one line and says what to do. */
 export class CliError extends Error {
@@ -37,8 +38,8 @@ function leave({ exitCode }: CommanderError): never {
   process.exit(exitCode === 0 ? 0 : usageExitCode);
 }
 
-/** @param examples lines such as `parley account list`, optionally with a comment after spaces */
-export function newCommand(name: string, description: string, examples: readonly string[] = []): Command {
+/** A command whose help has the examples of its name. */
+export function newCommand(name: string, description: string): Command {
   const command: Command = new Command(name).description(description).exitOverride(leave);
   command.configureOutput({
     outputError: (text, write) => {
@@ -47,9 +48,15 @@ export function newCommand(name: string, description: string, examples: readonly
       write(`${[line.replace(/\.?$/, '.'), ...hints].join(' ')} See \`${fullName(command)} --help\`.\n`);
     },
   });
-  if (examples.length === 0) return command;
-  return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
+  const inner = () => (command.parent ? command.commands.map((one) => one.name()) : firstCommands);
+  return command.addHelpText('after', () => {
+    const examples = examplesOf(fullName(command), inner());
+    return `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`;
+  });
 }
+
+/** The program shows how to begin. */
+const firstCommands = ['serve', 'speak', 'transcribe', 'chat'];
 
 /** The allowed value that was probably meant, from the parser's message about an invalid one. */
 function choiceMeant(line: string): string[] {
