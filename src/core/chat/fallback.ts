@@ -1,78 +1,52 @@
 /** The models that answer a chat in place of the one that was asked for, if its operator has named some. */
-import type { Call } from '../access/call.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ChatModel, FallbackReason } from '../entities/model.ts';
 import type { Affordable } from '../limits/affordable.ts';
 import { type ParleyError, toParleyError } from '../values/errors.ts';
-import type { Price } from '../values/money.ts';
 import { andThen, type Soon } from '../values/soon.ts';
-import { type HoldPlan, type PromptFacts, planHold } from './hold.ts';
+import { type HoldPlan, PromptFacts, type PromptRequest, planHold } from './hold.ts';
 
-/** A model that may answer, with the price that the client pays for its tokens. */
-export interface Candidate {
-  readonly model: ChatModel;
-  readonly price: Price;
-}
+/** The models that a request can run on, in their order, with what each may use. */
+export type Runnable = readonly [HoldPlan, ...HoldPlan[]];
 
-export interface Planned extends Candidate {
-  readonly plan: HoldPlan;
-  /** The context of the model at that moment. */
-  readonly contextTokens: number;
-}
+/** The prompt on the model that was asked for, then on others. */
+export type Prompts = readonly [PromptFacts, ...PromptFacts[]];
 
-/** The models that a request can run on, in their order. */
-export type Runnable = readonly [Planned, ...Planned[]];
-
-/** The model that was asked for, then others. */
-export type Candidates = readonly [Candidate, ...Candidate[]];
-
-/** The model and those that it falls back to, without models that the key or the account may not call. */
-export function candidatesFor(model: ChatModel, catalog: Catalog, { caller }: Call): Candidates {
+/** The prompt on the model and on those that it falls back to, without models that the key or the account may not call. */
+export function promptsFor(model: ChatModel, catalog: Catalog, request: PromptRequest): Prompts {
   const { price, fallback } = model;
-  const others = fallback?.models.flatMap((id) => catalog.chatModel(id) ?? []) ?? [];
-  const allowed = others.filter(({ id }) => caller.limits?.allowsModel(id) ?? true);
-  const priceOf = (other: ChatModel) => (fallback?.price === 'first' ? price : other.price);
-  return [{ model, price }, ...allowed.map((other) => ({ model: other, price: priceOf(other) }))];
+  const first = new PromptFacts(model, price, request);
+  if (fallback === undefined) return [first];
+  const { limits } = request.call.caller;
+  const others = fallback.models.flatMap((id) => catalog.chatModel(id) ?? []);
+  const allowed = others.filter(({ id }) => limits?.allowsModel(id) ?? true);
+  const priceOf = (other: ChatModel) => (fallback.price === 'first' ? price : other.price);
+  return [first, ...allowed.map((other) => new PromptFacts(other, priceOf(other), request))];
 }
 
 /**
- * Plans the candidates that the request can run on, in their order; at least one.
+ * Plans the models that the request can run on, in their order; at least one.
  * @param isShort whether credits or limits do not cover the dearest one: then the others get what the first one holds
  * @throws the errors of `planHold` for the first one, unless its model falls back for them
  */
-export function planAll(
-  [first, ...others]: Candidates,
-  factsOf: (candidate: Candidate) => PromptFacts,
-  affordable: Affordable,
-  isShort: boolean,
-): Soon<Runnable> {
-  const planOf = (candidate: Candidate, most: Affordable) =>
-    andThen(planHold(factsOf(candidate), most), (plan) => ({
-      ...candidate,
-      plan,
-      contextTokens: candidate.model.contextTokens,
-    }));
-  if (others.length === 0) return andThen(planOf(first, affordable), (planned) => [planned]);
-  return planSeveral([first, ...others], async (candidate, held) =>
-    planOf(candidate, held && isShort ? within(held, affordable) : affordable),
-  );
+export function planAll(prompts: Prompts, affordable: Affordable, isShort: boolean): Soon<Runnable> {
+  if (prompts.length > 1) return planSeveral(prompts, affordable, isShort);
+  return andThen(planHold(prompts[0], affordable), (plan) => [plan]);
 }
 
-async function planSeveral(
-  candidates: Candidates,
-  planOf: (candidate: Candidate, held: HoldPlan | undefined) => Promise<Planned>,
-): Promise<Runnable> {
-  const { fallback } = candidates[0].model;
-  const planned: Planned[] = [];
+async function planSeveral(prompts: Prompts, affordable: Affordable, isShort: boolean): Promise<Runnable> {
+  const { fallback } = prompts[0].model;
+  const planned: HoldPlan[] = [];
   let refusal: unknown;
-  for (const candidate of candidates) {
+  for (const prompt of prompts) {
+    const [held] = planned;
     try {
-      planned.push(await planOf(candidate, planned[0]?.plan));
+      planned.push(await planHold(prompt, held && isShort ? within(held, affordable) : affordable));
     } catch (thrown) {
       const error = toParleyError(thrown);
       refusal ??= error;
       // Another model than the first one is left out whatever its error.
-      if (candidate === candidates[0] && !isReason(error, fallback?.on)) throw error;
+      if (prompt === prompts[0] && !isReason(error, fallback?.on)) throw error;
     }
   }
   const [first, ...others] = planned;

@@ -11,7 +11,8 @@ import { isObject } from '../values/json.ts';
 import type { Price } from '../values/money.ts';
 import type { Signal } from '../values/signal.ts';
 import { systemFirst } from './chat-messages.ts';
-import { isReason, type Planned, type Runnable } from './fallback.ts';
+import { isReason, type Runnable } from './fallback.ts';
+import type { HoldPlan } from './hold.ts';
 import { setOutputLimit, takeChoices, takeLimit } from './output-limit.ts';
 
 /** Converts the request of another API for a model. */
@@ -30,8 +31,8 @@ export class ChatJob {
   readonly call: Call;
   /** Those of the model that runs. */
   params: ChatCompletionParams;
-  #running: Planned;
-  readonly #others: Planned[];
+  #running: HoldPlan;
+  readonly #others: HoldPlan[];
   readonly #asked: ChatModel;
   readonly #paramsFor: ParamsFor | undefined;
   readonly #failures: ParleyError[] = [];
@@ -44,7 +45,7 @@ export class ChatJob {
     this.#paramsFor = paramsFor ?? (others.length > 0 ? keptParams(params) : undefined);
     this.#running = first;
     this.#others = others;
-    if (first.model === asked) setOutputLimit(params, first.plan.outputLimit);
+    if (first.model === asked) setOutputLimit(params, first.outputLimit);
     else this.#run(first);
   }
 
@@ -58,8 +59,8 @@ export class ChatJob {
 
   /** The most tokens that the model that runs can report. */
   get bounds(): TokenBounds {
-    const { plan, contextTokens: promptTokens } = this.#running;
-    return { promptTokens, completionTokens: plan.outputLimit * (this.params.n ?? 1) };
+    const { outputLimit, contextTokens: promptTokens } = this.#running;
+    return { promptTokens, completionTokens: outputLimit * (this.params.n ?? 1) };
   }
 
   async complete(): Promise<ChatAnswer> {
@@ -110,14 +111,14 @@ export class ChatJob {
     this.#run(next);
   }
 
-  #run(next: Planned): void {
-    const { model, plan } = next;
+  #run(next: HoldPlan): void {
+    const { model, outputLimit } = next;
     this.#running = next;
     const params = this.#paramsFor?.(model) ?? this.params;
     takeChoices(params);
     takeLimit(params);
     if (model.systemMessages === 'one-first') params.messages = systemFirst(params.messages);
-    setOutputLimit(params, plan.outputLimit);
+    setOutputLimit(params, outputLimit);
     this.params = params;
     this.call.metering.noteAnswering(model.id);
   }

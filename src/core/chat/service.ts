@@ -31,8 +31,7 @@ import { breathe, type Soon } from '../values/soon.ts';
 import { systemFirst } from './chat-messages.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachableChunks, hasLeft } from './detached-chunks.ts';
-import { type Candidate, type Candidates, candidatesFor, planAll, type Runnable } from './fallback.ts';
-import { type PromptFacts, promptFacts } from './hold.ts';
+import { planAll, promptsFor, type Runnable } from './fallback.ts';
 import { ChatJob, type ParamsFor } from './job.ts';
 import { takeLimit } from './output-limit.ts';
 import { referencesOf } from './references.ts';
@@ -40,6 +39,7 @@ import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 
 /** Attempts to reserve while other requests compete for the credits, budgets and tokens. */
 const holdAttemptsMax = 5;
+const unlimited = affordableCredits(nanoCredits(nanoCreditsMax));
 
 /** Idempotency records store answers as messages, whatever form the engine sent. */
 const responseForm = messageForm(CreateChatCompletionResponseSchema);
@@ -205,45 +205,28 @@ export class ChatOperations {
     const asked = checkChatParams(params, catalog);
     if (asked.systemMessages === 'one-first') params.messages = systemFirst(params.messages);
     if (guard) await guard.check(guarded(asked.id, params, call), call.signal);
-    const planned = await this.#reserve(candidatesFor(asked, catalog, call), params, call);
+    const planned = await this.#reserve(asked, params, call);
     const another = breathe(call.requestBytes);
     if (another) await another;
     return new ChatJob(planned, { asked, params, paramsFor, call });
   }
 
   /** Holds what the dearest of the models can cost. @returns the models that can run, at least one */
-  async #reserve(candidates: Candidates, params: ChatCompletionParams, call: Call): Promise<Runnable> {
-    const requestedLimit = takeLimit(params);
-    const known = new Map<Candidate, PromptFacts>();
-    const factsOf = (candidate: Candidate) => {
-      const facts = known.get(candidate) ?? this.#factsOf(candidate, { params, requestedLimit, call });
-      known.set(candidate, facts);
-      return facts;
-    };
+  async #reserve(asked: ChatModel, params: ChatCompletionParams, call: Call): Promise<Runnable> {
+    const { catalog, tokens, ledger } = this.#deps;
+    const prompts = promptsFor(asked, catalog, { params, requestedLimit: takeLimit(params), call, tokens });
     // Tries the largest hold first: usually the credits cover it, so they need not be read. Between reading them and
     // the next attempt, other requests may take the rest.
-    let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
+    let affordable = unlimited;
     for (let attempt = 1; ; attempt++) {
-      const planning = planAll(candidates, factsOf, affordable, attempt > 1);
+      const planning = planAll(prompts, affordable, attempt > 1);
       const planned = planning instanceof Promise ? await planning : planning;
       const { metering } = call;
       const shortage = await metering.reserve(reservationOf(planned));
       if (shortage === undefined) return planned;
-      const available = await this.#deps.ledger.available(call.caller.account.id);
-      affordable = await metering.affordable(available);
+      affordable = await metering.affordable(await ledger.available(call.caller.account.id));
       if (attempt === holdAttemptsMax) throw metering.errorOf(shortage);
     }
-  }
-
-  #factsOf(
-    { model, price }: Candidate,
-    { params, requestedLimit, call }: Pick<ChatJob, 'params' | 'call'> & { readonly requestedLimit: number },
-  ): PromptFacts {
-    // Every prompt longer than the context is refused in the same way, so its exact length does not matter.
-    const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
-    const count = (text: string) => this.#deps.tokens.count(text, bounds);
-    const { requestBytes } = call;
-    return promptFacts({ model, price, params, requestedLimit, requestBytes }, count);
   }
 
   /** Records the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
@@ -312,8 +295,8 @@ function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerH
 /** The most of all models. The record keeps the price of the first one. */
 function reservationOf(planned: Runnable) {
   const [{ price }] = planned;
-  let { amount, tokens } = planned[0].plan;
-  for (const { plan } of planned.slice(1)) {
+  let { amount, tokens } = planned[0];
+  for (const plan of planned) {
     if (plan.amount > amount) amount = plan.amount;
     tokens = Math.max(tokens, plan.tokens);
   }

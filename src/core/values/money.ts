@@ -84,17 +84,13 @@ export function formatCredits(amount: NanoCredits): string {
  * @throws `internal_error` for negative or fractional counts, as upstream reports are checked before
  */
 export function cost(price: Price, tokens: TokenCounts): NanoCredits {
-  const {
-    inputPerMillion,
-    cachedInputPerMillion = inputPerMillion,
-    cacheWritePerMillion = inputPerMillion,
-  } = price;
-  const { promptTokens, cachedTokens = 0, cacheWriteTokens = 0 } = tokens;
-  const exact =
-    inputPerMillion * tokenCount(promptTokens - cachedTokens - cacheWriteTokens) +
-    cachedInputPerMillion * tokenCount(cachedTokens) +
-    cacheWritePerMillion * tokenCount(cacheWriteTokens) +
-    price.outputPerMillion * tokenCount(tokens.completionTokens);
+  const { inputPerMillion, outputPerMillion } = price;
+  const { cachedInputPerMillion = inputPerMillion, cacheWritePerMillion = inputPerMillion } = price;
+  const { promptTokens, completionTokens, cachedTokens = 0, cacheWriteTokens = 0 } = tokens;
+  const plainTokens = promptTokens - cachedTokens - cacheWriteTokens;
+  let exact = inputPerMillion * tokenCount(plainTokens) + outputPerMillion * tokenCount(completionTokens);
+  if (cachedTokens !== 0) exact += cachedInputPerMillion * tokenCount(cachedTokens);
+  if (cacheWriteTokens !== 0) exact += cacheWritePerMillion * tokenCount(cacheWriteTokens);
   return nanoCredits((exact + tokensPerPrice - 1n) / tokensPerPrice);
 }
 
