@@ -6,7 +6,7 @@ import { steadyClock } from '../core/access/steady-clock.ts';
 import { Retention } from '../core/billing/retention.ts';
 import { Unsettled } from '../core/billing/unsettled.ts';
 import type { Store, StoreObserver } from '../core/entities/store.ts';
-import { noTracer, type Tracer } from '../core/entities/tracer.ts';
+import type { Tracer } from '../core/entities/tracer.ts';
 import { type Clock, systemClock } from '../core/values/clock.ts';
 import type { Diagnostic } from '../core/values/diagnostics.ts';
 import type { Log } from '../core/values/log.ts';
@@ -36,7 +36,8 @@ export interface Base {
   readonly readiness: Readiness;
   readonly store: Store;
   readonly unsettled: Unsettled;
-  readonly tracer: Tracer;
+  /** Undefined if nothing is traced. */
+  readonly tracer: Tracer | undefined;
   /** Collects resources to close, in reverse order. */
   readonly opened: AsyncDisposableStack;
 }
@@ -52,7 +53,7 @@ export async function openBase(
   const store = await openData(config, { clock, log, observer: readiness, openStore }, opened);
   const unsettled = opened.adopt(new Unsettled(store, log), (ends) => ends.close());
   const tracer = await openTracer(config);
-  opened.defer(() => endTraces(tracer, log));
+  if (tracer) opened.defer(() => endTraces(tracer, log));
   const accessClock = await steadyClock(clock, store);
   return { clock, accessClock, log, tls, readiness, store, unsettled, tracer, opened };
 }
@@ -65,8 +66,8 @@ function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
 }
 
 /** Loads the tracing libraries only if tracing is configured. */
-async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promise<Tracer> {
-  if (endpoint === undefined) return noTracer;
+async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promise<Tracer | undefined> {
+  if (endpoint === undefined) return undefined;
   const { createTraces } = await import('../telemetry/traces.ts');
   return createTraces({ endpoint, sampleRatio, version });
 }

@@ -86,8 +86,9 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     }),
     alerts: overrides.alerts,
   });
-  const memory = opened.adopt(new IdleMemory(overrides), (idle) => idle.close());
-  const observer = observedBy(offer.metrics.observer, memory.observer, base.tracer);
+  const { requests, observer: counting } = offer.metrics;
+  opened.adopt(new IdleMemory({ ...overrides, requests }), (idle) => idle.close());
+  const observer = base.tracer ? traced(counting, base.tracer) : counting;
   const access = await openAccess(config, base, { catalog, observer });
   const pages = pagesOf(config, overrides);
   const sockets = overrides.sockets ?? {};
@@ -123,20 +124,11 @@ function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): Pag
   return new Map([...pages].filter(([path]) => isOpen(path)));
 }
 
-function observedBy(
-  metrics: RequestObserver,
-  memory: IdleMemory['observer'],
-  tracer: Tracer,
-): RequestObserver {
+function traced(counting: RequestObserver, tracer: Tracer): RequestObserver {
   return {
-    ...metrics,
-    began: (start) => {
-      metrics.began(start);
-      memory.began(start);
-    },
+    ...counting,
     ended: (start, end, held) => {
-      metrics.ended(start, end, held);
-      memory.ended(start, end, held);
+      counting.ended(start, end, held);
       tracer.note(start, end);
     },
   };

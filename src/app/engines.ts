@@ -19,7 +19,7 @@ interface EngineDeps {
   readonly clock: Clock;
   readonly tokens: TokenCounter;
   readonly log: Log;
-  readonly tracer: Tracer;
+  readonly tracer: Tracer | undefined;
   readonly supervisor: Supervisor;
   readonly metrics: Pick<Metrics, 'engineRequest'>;
   /** Replacements for configured engines by name, for tests. */
@@ -159,7 +159,7 @@ export class Engines {
 
   #create(name: string, settings: OpenedEngineSettings, apiKey: string | undefined): EngineSet {
     const { clock, tokens, log, tracer, supervisor } = this.#deps;
-    const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
+    const deps = { name, apiKey, log, traceHeaders: tracer && (() => tracer.outgoing()) };
     switch (settings.kind) {
       case 'anthropic':
         return loaded(this.#kinds.anthropic)(settings, deps);

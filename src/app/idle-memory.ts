@@ -4,7 +4,7 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import Sqlite from 'better-sqlite3';
-import type { RequestObserver } from '../core/entities/usage.ts';
+import type { RequestCounts } from '../telemetry/metrics.ts';
 import { collectGarbage } from '../threads/collect-garbage.ts';
 
 /**
@@ -18,6 +18,8 @@ const grownBytesMin = 32 * 1024 * 1024;
 const returnEveryMsDefault = 15_000;
 
 interface IdleMemoryOptions {
+  /** No request has to wait for a collection. */
+  readonly requests: () => RequestCounts;
   readonly quietMs?: number | undefined;
   readonly returnEveryMs?: number;
   /** Time after which the garbage of the start is collected. Default: it is not. */
@@ -25,58 +27,43 @@ interface IdleMemoryOptions {
 }
 
 export class IdleMemory {
-  /** Counts running requests, so that no request has to wait for a collection. */
-  readonly observer: Pick<RequestObserver, 'began' | 'ended'>;
-  readonly #quietMs: number;
-  #running = 0;
-  #lastEndedAtMs = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #requests: () => RequestCounts;
+  /** Requests that had begun at the last check. */
+  #begun = 0;
   #collectedBytes = heapBytes();
+  readonly #checking: NodeJS.Timeout;
   readonly #settling: NodeJS.Timeout | undefined;
   readonly #returning: NodeJS.Timeout;
 
   constructor({
+    requests,
     quietMs = quietMsDefault,
     returnEveryMs = returnEveryMsDefault,
     settleMs,
   }: IdleMemoryOptions) {
-    this.#quietMs = quietMs;
+    this.#requests = requests;
+    this.#checking = setInterval(() => this.#check(), quietMs).unref();
     this.#returning = setInterval(returnFreedMemory, returnEveryMs).unref();
     if (settleMs !== undefined) this.#settling = setTimeout(() => this.#settle(), settleMs).unref();
-    this.observer = {
-      began: () => {
-        this.#running++;
-      },
-      ended: () => {
-        this.#running--;
-        this.#lastEndedAtMs = performance.now();
-        this.#timer ??= this.#checkIn(this.#quietMs);
-      },
-    };
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    clearInterval(this.#checking);
     clearTimeout(this.#settling);
     clearInterval(this.#returning);
   }
 
-  #checkIn(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#check(), ms).unref();
-  }
-
-  /** Does nothing while requests run: the end of the last one starts the timer again. */
+  /** Collects if no request has run since the last check. */
   #check(): void {
-    this.#timer = undefined;
-    if (this.#running > 0) return;
-    const quietMs = performance.now() - this.#lastEndedAtMs;
-    if (quietMs < this.#quietMs) this.#timer = this.#checkIn(this.#quietMs - quietMs);
-    else if (heapBytes() - this.#collectedBytes > grownBytesMin) this.#collect();
+    const { begun, running } = this.#requests();
+    const isQuiet = running === 0 && begun === this.#begun;
+    this.#begun = begun;
+    if (isQuiet && heapBytes() - this.#collectedBytes > grownBytesMin) this.#collect();
   }
 
   /** Running requests delay it: the first quiet time collects then, however little the heap has grown. */
   #settle(): void {
-    if (this.#running === 0) this.#collect();
+    if (this.#requests().running === 0) this.#collect();
     else this.#collectedBytes = 0;
   }
 

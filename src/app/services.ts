@@ -84,6 +84,6 @@ async function openGuard(
 ): Promise<Guard | undefined> {
   if (settings === undefined) return undefined;
   const { HttpGuard } = await import('../engines/guard/http-guard.ts');
-  const deps = { apiKey: guardKey?.reveal(), log, traceHeaders: () => tracer.outgoing() };
+  const deps = { apiKey: guardKey?.reveal(), log, traceHeaders: tracer && (() => tracer.outgoing()) };
   return opened.adopt(new HttpGuard(settings, deps), (guard) => guard.close());
 }

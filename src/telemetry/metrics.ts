@@ -15,8 +15,15 @@ export interface EngineReading {
   readonly requests: EngineRequests;
 }
 
+/** Requests with a valid key since the start. */
+export interface RequestCounts {
+  readonly begun: number;
+  readonly running: number;
+}
+
 export interface Metrics {
   readonly observer: RequestObserver;
+  readonly requests: () => RequestCounts;
   readonly alerts: AlertObserver;
   /** A request to an engine has ended. */
   readonly engineRequest: (ended: EndedEngineRequest) => void;
@@ -79,8 +86,10 @@ export function createMetrics(sources: MetricsSources): Metrics {
   gauge('parley_log_lines_lost', 'Lines of the log that could not be written, since the start.', [], (lost) =>
     lost.set(sources.logLinesLost()),
   );
+  const { counts, ...observer } = observeRequests(registry, isModel, observeLive(metrics));
   return {
-    observer: observeRequests(registry, isModel, observeLive(metrics)),
+    observer,
+    requests: counts,
     alerts: observeAlerts(registry),
     engineRequest: observeEngines(metrics),
     contentType: registry.contentType,
@@ -182,8 +191,8 @@ function observeLive(metrics: Instruments) {
     )
     .cell({});
   return {
-    began: ({ live }: RecordStart): void => {
-      if (live === 'session') sessions++;
+    began: (): void => {
+      sessions++;
     },
     recognised: (delayMs: number): void => delays.observe(delayMs / 1000),
     ended: (model: string, { live }: RecordStart, { state, audioMsIn = 0 }: RecordEnd): void => {
@@ -272,7 +281,9 @@ class Tally<Label extends string> extends Cells<Label, Cell> {
 }
 
 /** Observes live speech. */
-interface LiveObserver extends Pick<RequestObserver, 'began' | 'recognised'> {
+interface LiveObserver extends Pick<RequestObserver, 'recognised'> {
+  /** A session has begun. */
+  began(): void;
   ended(model: string, start: RecordStart, end: RecordEnd): void;
 }
 
@@ -285,17 +296,18 @@ export function observeRequests(
   registry: Registry,
   isModel: (id: string) => boolean,
   live: LiveObserver,
-): RequestObserver {
+): RequestObserver & { readonly counts: () => RequestCounts } {
   const metrics = metricsIn(registry);
-  const { began, held, released } = observeRunning(metrics);
+  const { began, held, released, counts } = observeRunning(metrics);
   const count = countEnded(metrics);
   const refusedKeys = metrics.counter('parley_refused_keys_total', 'Requests without a valid key.', ['wire']);
   const modelOf = ({ model = '' }: RecordStart) => (model === '' || isModel(model) ? model : otherModel);
   return {
     began: (start) => {
       began(start);
-      live.began(start);
+      if (start.live === 'session') live.began();
     },
+    counts,
     held,
     recognised: live.recognised,
     ended: (start, end, hold) => {
@@ -313,6 +325,7 @@ export function observeRequests(
 /** Tracks running requests and their holds. */
 function observeRunning(metrics: Instruments) {
   const running = new Map<Operation, number>();
+  let begun = 0;
   let holds = 0;
   let heldNano = 0;
   metrics.gauge(
@@ -330,7 +343,11 @@ function observeRunning(metrics: Instruments) {
   const change = (operation: Operation, by: number) =>
     running.set(operation, (running.get(operation) ?? 0) + by);
   return {
-    began: ({ operation }: RecordStart): void => void change(operation, 1),
+    counts: () => ({ begun, running: [...running.values()].reduce((sum, value) => sum + value, 0) }),
+    began: ({ operation }: RecordStart): void => {
+      begun++;
+      change(operation, 1);
+    },
     held: (amount: NanoCredits): void => {
       holds++;
       heldNano += Number(amount);

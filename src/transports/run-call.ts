@@ -28,7 +28,8 @@ export interface CallDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
-  readonly tracer: Tracer;
+  /** Undefined if nothing is traced. */
+  readonly tracer: Tracer | undefined;
   /** The bytes of request bodies that may be in memory. */
   readonly bytes: ByteBudget;
   /** The time a whole request may take. */
@@ -111,7 +112,7 @@ export class ServedCall {
     const isOpen = rpc.kind === 'unary' && rpc.runKeyless && header('authorization') === undefined;
     if (rpc.kind === 'open' || isOpen) return this.openKeyless();
     const parents = { traceparent: header('traceparent'), tracestate: header('tracestate') };
-    const span = this.#deps.tracer.span(name, parents);
+    const span = this.#deps.tracer?.span(name, parents);
     if (span === undefined) return this.#askGate(rpc);
     this.#trace = new CallTrace(span);
     return this.#trace.run(async () => this.#askGate(rpc));

@@ -33,13 +33,28 @@ function fill(): void {
   expect(texts.length).toBe(1_500_000);
 }
 
+/** Stands for the requests of a server. */
+function countedRequests() {
+  const counts = { begun: 0, running: 0 };
+  return {
+    requests: () => counts,
+    began: () => {
+      counts.begun++;
+      counts.running++;
+    },
+    ended: () => {
+      counts.running--;
+    },
+  };
+}
+
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 it('does not collect while a request runs, and returns the memory once all have ended', async () => {
   // Other files may have left a large heap, in which there is room.
   collectGarbage();
-  const memory = new IdleMemory({ quietMs });
-  const { began, ended } = memory.observer as { began: () => void; ended: () => void };
+  const { requests, began, ended } = countedRequests();
+  const memory = new IdleMemory({ quietMs, requests });
   const beforeMiB = heapMiB();
   began();
   began();
@@ -71,8 +86,8 @@ it('does not collect if the heap has hardly grown', async () => {
   const collections: PerformanceEntry[] = [];
   const observer = new PerformanceObserver((list) => collections.push(...list.getEntries().filter(isFull)));
   observer.observe({ entryTypes: ['gc'] });
-  const memory = new IdleMemory({ quietMs });
-  const { began, ended } = memory.observer as { began: () => void; ended: () => void };
+  const { requests, began, ended } = countedRequests();
+  const memory = new IdleMemory({ quietMs, requests });
   began();
   ended();
   await after(3 * quietMs);
@@ -86,8 +101,8 @@ it.skipIf(noGlibc)(`also returns freed memory below live blocks while a request 
   const living = fragment();
   collectGarbage();
   const grownMiB = residentMiB();
-  const memory = new IdleMemory({ quietMs, returnEveryMs: quietMs });
-  const { began } = memory.observer as { began: () => void; ended: () => void };
+  const { requests, began } = countedRequests();
+  const memory = new IdleMemory({ quietMs, requests, returnEveryMs: quietMs });
   began();
   await expect.poll(() => grownMiB - residentMiB()).toBeGreaterThan(fragmentedMiB / 2);
   expect(living.every((each) => each[0] === 1)).toBe(true);
@@ -127,7 +142,7 @@ function isFull(entry: PerformanceEntry): boolean {
 
 it('collects the garbage of the start once, though the heap has not grown', async () => {
   asked.length = 0;
-  const memory = new IdleMemory({ settleMs: quietMs });
+  const memory = new IdleMemory({ settleMs: quietMs, requests: countedRequests().requests });
   await expect.poll(() => asked).toEqual(['--expose-gc']);
   memory.close();
 });

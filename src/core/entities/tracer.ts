@@ -13,8 +13,8 @@ export interface TraceSpan {
 
 /** Traces requests across servers. */
 export interface Tracer {
-  /** Starts the span of a request within the trace that its headers name (W3C Trace Context). Undefined if nothing is traced. */
-  span(name: string, headers: TraceHeaders): TraceSpan | undefined;
+  /** Starts the span of a request within the trace that its headers name (W3C Trace Context). */
+  span(name: string, headers: TraceHeaders): TraceSpan;
   /** Adds the outcome of the request to the running span. */
   note(start: RecordStart, end: RecordEnd): void;
   /** The headers that continue the running trace on another server. */
@@ -22,10 +22,3 @@ export interface Tracer {
   /** Sends the remaining spans. */
   close(): Promise<void>;
 }
-
-export const noTracer: Tracer = {
-  span: () => undefined,
-  note: () => undefined,
-  outgoing: () => ({}),
-  close: async () => undefined,
-};

@@ -62,7 +62,7 @@ export interface RealtimeDeps {
   readonly media: LiveMedia;
   readonly chat: ChatOperations;
   readonly speech: SpeechOperations;
-  readonly tracer: Tracer;
+  readonly tracer: Tracer | undefined;
 }
 
 /** A conversation that clients may open, and its voices. */
@@ -192,7 +192,7 @@ export class RealtimeOperations {
     if (turns === undefined) throw new Error('the gate did not open a session');
     const { catalog, fairUse, media, tracer } = this.#deps;
     // Turns begin at events of the wire, outside of the session's span.
-    const parent = tracer.outgoing();
+    const parent = tracer?.outgoing() ?? {};
     const { id: model, engine } = catalog.availableTranscriptionModel(true);
     const { openDecoder, openEncoder } = await media.loadCodecs();
     const detector = await media.openDetector();
@@ -216,7 +216,7 @@ export class RealtimeOperations {
       detector,
       fairUse,
       openDecoder,
-      openSpan: () => tracer.span('turn', parent),
+      openSpan: () => tracer?.span('turn', parent),
       reports: conversation?.sessionReports() ?? reports,
     });
     return { session, conversation, reports };

@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs';
 import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import type { Gate } from '../../../src/core/access/gate.ts';
-import { noTracer } from '../../../src/core/entities/tracer.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { ByteBudget } from '../../../src/transports/byte-budget.ts';
@@ -49,7 +48,7 @@ async function serve(bytesMax: number): Promise<number> {
     gate: { recordUnserved: unused } as unknown as Gate,
     clock: { now: Date.now },
     log: { info: quiet, warn: quiet, error: quiet },
-    tracer: noTracer,
+    tracer: undefined,
     bytes: new ByteBudget({
       bytesMax: 256 * mebibyte,
       bytesPerAddressMax: 256 * mebibyte,

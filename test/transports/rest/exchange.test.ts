@@ -3,7 +3,6 @@ import { createServer, request as get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Gate, type GateDeps } from '../../../src/core/access/gate.ts';
-import { noTracer } from '../../../src/core/entities/tracer.ts';
 import { systemClock } from '../../../src/core/values/clock.ts';
 import { requestTimeLimit } from '../../../src/core/values/signal.ts';
 import { ByteBudget } from '../../../src/transports/byte-budget.ts';
@@ -28,7 +27,7 @@ function servedCall(requestMsMax: number): ServedCall {
     gate,
     clock: systemClock,
     log,
-    tracer: noTracer,
+    tracer: undefined,
     bytes,
     timeLimit: requestTimeLimit(requestMsMax),
     sessionTimeLimit: requestTimeLimit(requestMsMax),
