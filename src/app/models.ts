@@ -92,12 +92,7 @@ function enginesOf<E extends Engine>(
     const found = engines(name);
     const offered = found && offer(found.set);
     if (!offered) throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);
-    const { counts } = found;
-    return {
-      engine: offered,
-      begin: (attempts) => counts.begin(id, attempts),
-      running: () => counts.running,
-    };
+    return { engine: offered, model: id, counts: found.counts };
   });
   if (first === undefined) throw new Error(`The model ${id} has no engine.`);
   return new ModelEngines([first, ...others], balance);

@@ -27,6 +27,18 @@ export class EngineCounts {
   #running = 0;
   #lastFailure: EngineFailure | undefined;
 
+  readonly #end = (ended: EndedAttempt): void => {
+    const { clock, onEnd } = this.#deps;
+    const { model, outcome, firstOutputMs, error } = ended;
+    const hasFailed = outcome === 'failed';
+    this.#running--;
+    this.#recent.add({ atMs: performance.now(), hasFailed, firstOutputMs });
+    if (hasFailed && error) {
+      this.#lastFailure = { atMs: clock.now(), model, code: error.code, reason: reasonOf(error) };
+    }
+    onEnd(ended);
+  };
+
   constructor(deps: EngineCountsDeps) {
     this.#deps = deps;
   }
@@ -38,7 +50,7 @@ export class EngineCounts {
   /** @param attempts takes the request, for its record */
   begin(model: string, attempts?: EngineAttempt[]): Attempt {
     this.#running++;
-    const attempt = new Attempt(this.#deps.engine, model, (end) => this.#end(model, end));
+    const attempt = new Attempt(this.#deps.engine, model, this.#end);
     attempts?.push(attempt);
     return attempt;
   }
@@ -50,21 +62,10 @@ export class EngineCounts {
       lastFailure: this.#lastFailure,
     };
   }
-
-  #end(model: string, { outcome, firstOutputMs, durationMs, error }: AttemptEnd): void {
-    const { engine, clock, onEnd } = this.#deps;
-    const hasFailed = outcome === 'failed';
-    this.#running--;
-    this.#recent.add({ atMs: performance.now(), hasFailed, firstOutputMs });
-    if (hasFailed && error) {
-      this.#lastFailure = { atMs: clock.now(), model, code: error.code, reason: reasonOf(error) };
-    }
-    onEnd({ engine, model, outcome, firstOutputMs, durationMs });
-  }
 }
 
-interface AttemptEnd extends Omit<EndedEngineRequest, 'engine' | 'model'> {
-  readonly error?: ParleyError;
+interface EndedAttempt extends EndedEngineRequest {
+  readonly error: ParleyError | undefined;
 }
 
 /** A request on one engine. The first of its ends counts. */
@@ -74,10 +75,10 @@ export class Attempt implements EngineAttempt {
   firstOutputMs: number | undefined;
   durationMs: number | undefined;
   error: ParleyError | undefined;
-  readonly #onEnd: (end: AttemptEnd) => void;
+  readonly #onEnd: (ended: EndedAttempt) => void;
   #startedMs = performance.now();
 
-  constructor(engine: string, model: string, onEnd: (end: AttemptEnd) => void) {
+  constructor(engine: string, model: string, onEnd: (ended: EndedAttempt) => void) {
     this.engine = engine;
     this.model = model;
     this.#onEnd = onEnd;
@@ -111,8 +112,8 @@ export class Attempt implements EngineAttempt {
     if (this.durationMs !== undefined) return;
     this.durationMs = performance.now() - this.#startedMs;
     this.error = error;
-    const { firstOutputMs, durationMs } = this;
-    this.#onEnd({ outcome, firstOutputMs, durationMs, ...(error && { error }) });
+    const { engine, model, firstOutputMs, durationMs } = this;
+    this.#onEnd({ engine, model, outcome, firstOutputMs, durationMs, error });
   }
 }
 

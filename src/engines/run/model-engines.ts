@@ -1,19 +1,17 @@
 /** The engines of one model, and the order in which a request tries them. */
 import { createHash } from 'node:crypto';
 import type { Availability, Engine } from '../../core/entities/engine.ts';
-import type { EngineAttempt } from '../../core/values/signal.ts';
-import type { Attempt } from './engine-counts.ts';
+import type { EngineCounts } from './engine-counts.ts';
 
 /** Whether a request tries the first engine first, or the one of its account. */
 export type Balance = 'in-order' | 'sticky';
 
-/** An engine of a model. Its counts are those of all models. */
+/** An engine of a model. Its counts are those of all its models. */
 export interface Candidate<E extends Engine> {
   readonly engine: E;
-  /** Counts a request on the engine. @param attempts takes it, for the record of the request */
-  begin(attempts?: EngineAttempt[]): Attempt;
-  /** Requests that the engine works on. */
-  running(): number;
+  /** The id of the model. */
+  readonly model: string;
+  readonly counts: EngineCounts;
 }
 
 /** At least one, in the order of the configuration. */
@@ -69,8 +67,8 @@ export class ModelEngines<E extends Engine> {
       .map((one) => ({ one, distance: distance(account ?? '', this.#all.indexOf(one)) }))
       .sort((a, b) => a.distance - b.distance)
       .map(({ one }) => one);
-    const all = near.reduce((sum, one) => sum + one.running(), 1);
-    const isFree = (one: Candidate<E>) => one.running() < (busyFactor * all) / near.length;
+    const all = near.reduce((sum, one) => sum + one.counts.running, 1);
+    const isFree = (one: Candidate<E>) => one.counts.running < (busyFactor * all) / near.length;
     const [first = available[0], ...others] = [...near.filter(isFree), ...near.filter((one) => !isFree(one))];
     return [first, ...others];
   }

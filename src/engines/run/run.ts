@@ -16,7 +16,7 @@ export async function runAnswer<E extends Engine, Answer>(
 ): Promise<Answer> {
   let failure: ParleyError | undefined;
   for (const candidate of candidates) {
-    const attempt = candidate.begin(signal.attempts);
+    const attempt = candidate.counts.begin(candidate.model, signal.attempts);
     try {
       const answer = await ask(candidate.engine);
       attempt.succeed();
@@ -100,7 +100,7 @@ export class RunStream<E extends Engine, Part> implements AsyncIterableIterator<
   #begin(): AsyncIterator<Part> {
     const candidate = this.#candidates[this.#tried];
     if (candidate === undefined) throw new Error('there is no other engine');
-    this.#attempt = candidate.begin(this.#signal.attempts);
+    this.#attempt = candidate.counts.begin(candidate.model, this.#signal.attempts);
     this.#parts = this.#ask(candidate.engine)[Symbol.asyncIterator]();
     return this.#parts;
   }

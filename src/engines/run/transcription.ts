@@ -118,7 +118,7 @@ class RunTurn implements LiveTurn {
   }
 
   #try(candidate: Hearer): void {
-    const attempt = candidate.begin(this.#options.attempts);
+    const attempt = candidate.counts.begin(candidate.model, this.#options.attempts);
     this.#attempt = attempt;
     try {
       const live = this.#listen(candidate, attempt);

@@ -20,7 +20,7 @@ function candidate(name: string) {
       engine.isUp ? { available: true } : { available: false, reason: `${name} is down.` },
   };
   const counts = new EngineCounts({ engine: name, clock: new TestClock(), onEnd: () => undefined });
-  return { engine, begin: () => counts.begin('m'), running: () => counts.running };
+  return { engine, model: 'm', counts };
 }
 
 function three(balance: Balance) {
@@ -42,7 +42,7 @@ function three(balance: Balance) {
     };
     return { asked, finish };
   };
-  return { all, engines, firstFor, begin, running: () => all.map((one) => one.running()) };
+  return { all, engines, firstFor, begin, running: () => all.map((one) => one.counts.running) };
 }
 
 describe('in order', () => {

@@ -236,7 +236,7 @@ describe.each(names)('%s with several engines', (operation) => {
 /** A candidate whose requests count nowhere else. */
 function candidate<E extends Engine>(engine: E) {
   const counts = new EngineCounts({ engine: 'e', clock: new TestClock(), onEnd: () => undefined });
-  return { engine, begin: () => counts.begin('m'), running: () => counts.running };
+  return { engine, model: 'm', counts };
 }
 
 describe('a model with several engines', () => {
