@@ -106,17 +106,15 @@ export function readWhole(data: string | Buffer): unknown {
 function checkAnswer(json: unknown, report: Report): JsonObject {
   if (!isObject(json)) throw malformedResponse('the answer is not an object');
   if (json['error'] != null || json['object'] === 'error') throw report(JSON.stringify(json));
-  const { choices } = json;
-  if (objectsOf(choices).some(({ finish_reason: reason }) => reason === 'error')) {
-    throw report(JSON.stringify(json));
-  }
   // A reader of a stream keeps data for each number of a choice: the numbers have a bound. Some servers count from 1.
   const { maximum } = bounds.choices;
-  const isNone = ({ index }: JsonObject) =>
-    typeof index === 'number' && !(Number.isInteger(index) && index >= 0 && index <= maximum);
-  if (Array.isArray(choices) && (choices.length > maximum || objectsOf(choices).some(isNone))) {
-    throw malformedResponse(`the answer has more than ${maximum} choices`);
+  const { choices } = json;
+  let isTooMany = Array.isArray(choices) && choices.length > maximum;
+  for (const { index, finish_reason: reason } of objectsOf(choices)) {
+    if (reason === 'error') throw report(JSON.stringify(json));
+    isTooMany ||= typeof index === 'number' && !(Number.isInteger(index) && index >= 0 && index <= maximum);
   }
+  if (isTooMany) throw malformedResponse(`the answer has more than ${maximum} choices`);
   usualForm(json);
   return json;
 }
