@@ -49,20 +49,20 @@ export class ByteBudget {
     return this.#bytes;
   }
 
-  /** Registers the body of a client's request; nothing of it is in memory yet. */
-  bodyOf(address: string): BufferedBody {
-    return new BufferedBody(this, networkOf(address));
+  /** Registers the body of a client's request; nothing of it is in memory yet. @param signal ends a wait for memory */
+  bodyOf(address: string, signal: Signal): BufferedBody {
+    return new BufferedBody(this, networkOf(address), signal);
   }
 
   /** Adds bytes to a body, now or when others end. Use `BufferedBody.admit`. */
-  take(body: BufferedBody, bytes: number, signal: Signal): Promise<void> {
+  take(body: BufferedBody, bytes: number): Promise<void> {
     const share = this.#shares.get(body.network) ?? { bytes: 0, waiting: new Set() };
     this.#shares.set(body.network, share);
     if (share.waiting.size === 0 && this.#fits(share, body, bytes)) {
       this.#add(share, body, bytes);
       return Promise.resolve();
     }
-    return this.#wait(share, body, bytes, signal);
+    return this.#wait(share, body, bytes);
   }
 
   /** Adds bytes to a body if there is room now. Use `BufferedBody.tryAdmit`. */
@@ -107,7 +107,8 @@ export class ByteBudget {
     }
   }
 
-  #wait(share: Share, body: BufferedBody, bytes: number, signal: Signal): Promise<void> {
+  #wait(share: Share, body: BufferedBody, bytes: number): Promise<void> {
+    const { signal } = body;
     const { bytesMax, bytesPerAddressMax, waitMsMax } = this.limits;
     // Waiting requests use memory, too: the bytes that came with their headers.
     const isCrowded =
@@ -153,22 +154,24 @@ export class ByteBudget {
 /** The part of one request in the budget. */
 export class BufferedBody {
   readonly network: string;
+  readonly signal: Signal;
   /** Set by the budget. */
   bytes = 0;
   readonly #budget: ByteBudget;
   #isClosed = false;
 
-  constructor(budget: ByteBudget, network: string) {
+  constructor(budget: ByteBudget, network: string, signal: Signal) {
     this.#budget = budget;
     this.network = network;
+    this.signal = signal;
   }
 
   /**
    * Resolves when the request may have this many bytes in memory, counted from its beginning.
    * @throws `overloaded` if that takes too long, the signal's reason, or `request_cancelled` after `close`
    */
-  async admit(bytes: number, signal: Signal): Promise<void> {
-    if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes, signal);
+  async admit(bytes: number): Promise<void> {
+    if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes);
     if (!this.#isClosed) return;
     this.keep(0);
     throw new ParleyError('request_cancelled');

@@ -55,8 +55,6 @@ type State =
   /** Closed before anything began to read it: nothing may begin any more. */
   | { readonly kind: 'unread' };
 
-const admin: State = { kind: 'admin' };
-
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
   readonly id: RequestId;
@@ -66,7 +64,8 @@ export class ServedCall {
   limits: CallLimits | undefined;
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
-  readonly #body: BufferedBody;
+  /** The bytes of the body that may be in memory. The call releases them when it closes. */
+  readonly body: BufferedBody;
   #state: State = { kind: 'arrived' };
   #trace: CallTrace | undefined;
   #error: ParleyError | undefined;
@@ -78,7 +77,7 @@ export class ServedCall {
     this.#head = head;
     this.#deps = deps;
     this.signal = (kind === 'session' ? deps.sessionTimeLimit : deps.timeLimit).begin();
-    this.#body = deps.bytes.bodyOf(head.client.address);
+    this.body = deps.bytes.bodyOf(head.client.address, this.signal);
   }
 
   /** Whether the connection or stream is gone. */
@@ -104,32 +103,25 @@ export class ServedCall {
 
   /**
    * Asks the gate, with the headers alone. Call once, before the body is read.
-   * @param name the operation's name in traces
+   * @param name the operation's name in traces. Default: that of the RPC
    * @throws the gate's errors; `request_cancelled` if the client has left in the meantime
    */
-  open(rpc: Rpc | OpenRpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Soon<void> {
+  open(rpc: Rpc | OpenRpc, name?: string): Soon<void> {
     const { header } = this.#head;
     const isOpen = rpc.kind === 'unary' && rpc.runKeyless && header('authorization') === undefined;
     if (rpc.kind === 'open' || isOpen) return this.openKeyless();
+    const { tracer } = this.#deps;
+    if (tracer === undefined) return this.#askGate(rpc);
+    const { parent, name: method } = rpc.method;
     const parents = { traceparent: header('traceparent'), tracestate: header('tracestate') };
-    const span = this.#deps.tracer?.span(name, parents);
-    if (span === undefined) return this.#askGate(rpc);
-    this.#trace = new CallTrace(span);
+    this.#trace = new CallTrace(tracer.span(name ?? `${parent.typeName}/${method}`, parents));
     return this.#trace.run(async () => this.#askGate(rpc));
   }
 
   #askGate(rpc: Rpc): Soon<void> {
-    const opening = rpc.kind === 'admin' ? this.openAdmin(rpc.scope).then(() => admin) : this.#opened(rpc);
-    return andThen<State, void>(opening, (state) => {
-      this.#state = state;
-      if (!this.#isClosed) return;
-      this.#recordUnread();
-      throw new ParleyError('request_cancelled');
-    });
-  }
-
-  #opened({ kind, operation }: Exclude<Rpc, AdminRpc>): Soon<State> {
+    if (rpc.kind === 'admin') return this.openAdmin(rpc.scope).then(() => this.#enter({ kind: 'admin' }));
     const { gate } = this.#deps;
+    const { kind, operation } = rpc;
     const labels = {
       endUser: utf8Header(this.#head, 'x-parley-end-user'),
       tags: utf8Header(this.#head, 'x-parley-tags'),
@@ -137,11 +129,18 @@ export class ServedCall {
     const idempotencyKey = this.#head.header('idempotency-key');
     const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey, labels };
     const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
-    return andThen<Call, State>(opening, (call) => {
+    return andThen(opening, (call) => {
       this.signal.owner = call.caller.account.id;
       this.signal.attempts = call.metering.attempts;
-      return { kind: 'opened', call };
+      this.#enter({ kind: 'opened', call });
     });
+  }
+
+  #enter(state: State): void {
+    this.#state = state;
+    if (!this.#isClosed) return;
+    this.#recordUnread();
+    throw new ParleyError('request_cancelled');
   }
 
   get isKeyless(): boolean {
@@ -191,40 +190,23 @@ export class ServedCall {
     return isCompressed(this.#head);
   }
 
-  /**
-   * Resolves when this many bytes of the body, counted from its beginning, may be in memory. They are released when the
-   * call closes.
-   * @throws `overloaded` if other requests use the memory for too long; `request_cancelled` once the call has closed
-   */
-  admitBytes(bytes: number): Promise<void> {
-    return this.#body.admit(bytes, this.signal);
-  }
-
-  /** The same for a connection that cannot wait: whether the bytes may be in memory now. */
-  tryAdmitBytes(bytes: number): boolean {
-    return this.#body.tryAdmit(bytes);
-  }
-
-  /** Releases all but this many bytes, once the size of the request is known. */
-  keepBytes(bytes: number): void {
-    this.#body.keep(bytes);
-  }
-
   /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */
   read<T>(read: (call: Call) => Promise<T>): Promise<T> {
-    return this.#run((call) => orVoid(call, read));
+    const call = this.#begin();
+    return this.#traced(() => orVoid(call, read));
   }
 
   /** Notes the size of a message that was read. A chat's bounds its prompt; that of a compressed one was unknown before. */
   noteMessageBytes(bytes: number): void {
     const call = this.#begin();
     if (call.operation === 'chat') call.requestBytes = bytes;
-    if (this.isCompressed) this.keepBytes(bytes);
+    if (this.isCompressed) this.body.keep(bytes);
   }
 
   /** Runs an RPC with one answer. When it resolves, the record is settled and durable. */
   answer<Request, Answer>(rpc: Runs<Request, Call, Promise<Answer>>, request: Request): Promise<Answer> {
-    return this.#run((call) => metered(call, () => rpc.run(request, call)));
+    const call = this.#begin();
+    return this.#traced(() => metered(call, () => rpc.run(request, call)));
   }
 
   /** Runs an RPC with a stream of parts. The record is settled before the stream ends. */
@@ -297,7 +279,7 @@ export class ServedCall {
     if (hasLeft) this.cancel();
     this.signal.end();
     this.#isClosed = true;
-    this.#body.close();
+    this.body.close();
     if (this.#state.kind === 'keyless') this.#state.end();
     this.#recordUnread();
     this.#trace?.close(this.#error);
@@ -309,11 +291,6 @@ export class ServedCall {
     this.#state = { kind: 'unread' };
     const error = this.#error ?? this.signal.reason ?? new ParleyError('invalid_request_error');
     void this.#traced(() => metering.void(error));
-  }
-
-  #run<T>(run: (call: Call) => Promise<T>): Promise<T> {
-    const call = this.#begin();
-    return this.#traced(() => run(call));
   }
 
   #begin(): Call {

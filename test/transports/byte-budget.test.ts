@@ -18,8 +18,8 @@ describe('the budget', () => {
   const open = (limits: Partial<ByteLimits> = {}) => new ByteBudget({ ...small, ...limits });
   const [one, other] = ['192.0.2.1', '192.0.2.2'];
   /** The names of those that were admitted or refused, in order. */
-  const watch = (outcomes: string[], name: string, body: BufferedBody, bytes: number, signal = never) =>
-    body.admit(bytes, signal).then(
+  const watch = (outcomes: string[], name: string, body: BufferedBody, bytes: number) =>
+    body.admit(bytes).then(
       () => void outcomes.push(name),
       (error) => void outcomes.push(`${name}: ${error.code}`),
     );
@@ -27,11 +27,11 @@ describe('the budget', () => {
 
   it('admits at once or not at all what cannot wait, behind those that wait', async () => {
     const budget = open();
-    const [first, second] = [budget.bodyOf(one), budget.bodyOf(one)];
+    const [first, second] = [budget.bodyOf(one, never), budget.bodyOf(one, never)];
     expect(first.tryAdmit(300_000)).toBe(true);
     expect(second.tryAdmit(200_000)).toBe(false);
-    const waiting = second.admit(200_000, never);
-    expect(budget.bodyOf(one).tryAdmit(1)).toBe(false);
+    const waiting = second.admit(200_000);
+    expect(budget.bodyOf(one, never).tryAdmit(1)).toBe(false);
     first.close();
     await waiting;
     expect(first.tryAdmit(1)).toBe(false);
@@ -42,11 +42,11 @@ describe('the budget', () => {
 
   it('admits within the share of an address, and the next when another returns its bytes', async () => {
     const budget = open();
-    const [first, second] = [budget.bodyOf(one), budget.bodyOf(one)];
+    const [first, second] = [budget.bodyOf(one, never), budget.bodyOf(one, never)];
     const outcomes: string[] = [];
-    await first.admit(300_000, never);
+    await first.admit(300_000);
     const waiting = watch(outcomes, 'second', second, 200_000);
-    await budget.bodyOf(other).admit(400_000, never);
+    await budget.bodyOf(other, never).admit(400_000);
     expect(outcomes).toEqual([]);
     first.keep(200_000);
     await waiting;
@@ -55,41 +55,41 @@ describe('the budget', () => {
 
   it('counts an IPv6 network as one address', async () => {
     const budget = open({ waitMsMax: 0 });
-    await budget.bodyOf('2001:db8::1').admit(300_000, never);
-    await expect(budget.bodyOf('2001:db8::2').admit(300_000, never)).rejects.toMatchObject({
+    await budget.bodyOf('2001:db8::1', never).admit(300_000);
+    await expect(budget.bodyOf('2001:db8::2', never).admit(300_000)).rejects.toMatchObject({
       code: 'overloaded',
       httpStatus: 503,
       retryAfterSeconds: expect.any(Number),
     });
-    await budget.bodyOf('2001:db8:0:1::1').admit(300_000, never);
+    await budget.bodyOf('2001:db8:0:1::1', never).admit(300_000);
   });
 
   it('applies to all addresses together', async () => {
     const budget = open({ waitMsMax: 0 });
-    for (let index = 0; index < 10; index++) await budget.bodyOf(`192.0.2.${index}`).admit(100_000, never);
-    await expect(budget.bodyOf('192.0.2.10').admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
+    for (let index = 0; index < 10; index++) await budget.bodyOf(`192.0.2.${index}`, never).admit(100_000);
+    await expect(budget.bodyOf('192.0.2.10', never).admit(1)).rejects.toMatchObject({ code: 'overloaded' });
   });
 
   it('admits a body that is larger than the share or the budget if it is alone', async () => {
     const budget = open({ waitMsMax: 0 });
-    const body = budget.bodyOf(one);
-    await body.admit(65_536, never);
-    await body.admit(2_000_000, never);
-    await expect(budget.bodyOf(one).admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
-    await expect(budget.bodyOf(other).admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
+    const body = budget.bodyOf(one, never);
+    await body.admit(65_536);
+    await body.admit(2_000_000);
+    await expect(budget.bodyOf(one, never).admit(1)).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(budget.bodyOf(other, never).admit(1)).rejects.toMatchObject({ code: 'overloaded' });
     body.keep(0);
-    await budget.bodyOf(other).admit(1, never);
+    await budget.bodyOf(other, never).admit(1);
   });
 
   it('keeps the order within an address, and one address does not delay another', async () => {
     const budget = open();
-    const first = budget.bodyOf(one);
-    await first.admit(400_000, never);
+    const first = budget.bodyOf(one, never);
+    await first.admit(400_000);
     const outcomes: string[] = [];
     const all = [
-      watch(outcomes, 'large', budget.bodyOf(one), 400_000),
-      watch(outcomes, 'small', budget.bodyOf(one), 1),
-      watch(outcomes, 'other', budget.bodyOf(other), 400_000),
+      watch(outcomes, 'large', budget.bodyOf(one, never), 400_000),
+      watch(outcomes, 'small', budget.bodyOf(one, never), 1),
+      watch(outcomes, 'other', budget.bodyOf(other, never), 400_000),
     ];
     await settled();
     expect(outcomes).toEqual(['other']);
@@ -101,12 +101,12 @@ describe('the budget', () => {
 
   it('forgets one that leaves, and admits those behind it', async () => {
     const budget = open();
-    const first = budget.bodyOf(one);
-    await first.admit(300_000, never);
+    const first = budget.bodyOf(one, never);
+    await first.admit(300_000);
     const left = new AbortController();
     const outcomes: string[] = [];
-    const leaving = watch(outcomes, 'large', budget.bodyOf(one), 200_000, left.signal);
-    const next = watch(outcomes, 'small', budget.bodyOf(one), 100_000);
+    const leaving = watch(outcomes, 'large', budget.bodyOf(one, left.signal), 200_000);
+    const next = watch(outcomes, 'small', budget.bodyOf(one, never), 100_000);
     await settled();
     expect(outcomes).toEqual([]);
     left.abort({ code: 'request_cancelled' });
@@ -118,9 +118,9 @@ describe('the budget', () => {
 
   it('limits waiting requests by their received bytes', async () => {
     const budget = open();
-    await budget.bodyOf(one).admit(400_000, never);
+    await budget.bodyOf(one, never).admit(400_000);
     const outcomes: string[] = [];
-    for (let index = 0; index < 6; index++) void watch(outcomes, `${index}`, budget.bodyOf(one), 1);
+    for (let index = 0; index < 6; index++) void watch(outcomes, `${index}`, budget.bodyOf(one, never), 1);
     await settled();
     expect(outcomes).toEqual(['4: overloaded', '5: overloaded']);
   });

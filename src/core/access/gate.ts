@@ -28,10 +28,6 @@ import { type Accepted, acceptInvitation } from './invitations.ts';
 /** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
-function isIncludedInPlan(operation: Operation): boolean {
-  return includedInPlan.has(operation);
-}
-
 /** @throws `insufficient_scope` without the operation's scope; `subscription_required` without a plan that includes it */
 function checkAllowed(caller: Caller, operation: Operation): void {
   if (isScope(operation) && !caller.scopes.includes(operation)) {
@@ -39,13 +35,15 @@ function checkAllowed(caller: Caller, operation: Operation): void {
       message: `This API key does not have the scope \`${operation}\`.`,
     });
   }
-  if (isIncludedInPlan(operation) && !isEntitled(caller.entitlement)) {
+  if (includedInPlan.has(operation) && !isEntitled(caller.entitlement)) {
     throw new ParleyError('subscription_required');
   }
 }
 
+const scopeNames: ReadonlySet<string> = new Set(scopes);
+
 function isScope(operation: Operation): operation is Scope {
-  return scopes.some((scope) => scope === operation);
+  return scopeNames.has(operation);
 }
 
 /** The sender of a request, as the connection shows it. */
@@ -102,9 +100,11 @@ export class Gate {
    * Opens a call. Records the refusal of an account's key before throwing it.
    * @throws in this order: `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`,
    * `insufficient_scope`, `subscription_required`, `rate_limit_exceeded` of the key or the account
+   * @param part undefined for a request of its own
    */
-  open(arrival: IncomingRequest): Soon<Call> {
-    return this.#open(arrival, undefined);
+  open(arrival: IncomingRequest, part?: SessionPart): Soon<Call> {
+    const startedAtMs = this.#deps.clock.now();
+    return andThen(this.#authenticate(arrival), (holder) => this.#admit(holder, arrival, startedAtMs, part));
   }
 
   /** Opens a session, whose turns ask the gate again with the same key. @throws as `open` does */
@@ -112,11 +112,11 @@ export class Gate {
     const { clock } = this.#deps;
     const turnOf = () => ({ ...arrival, id: newRequestId(clock.now()), idempotencyKey: undefined });
     const turns: Turns = {
-      open: async (request) => this.#open({ ...turnOf(), ...request }, request ? 'response' : 'turn'),
+      open: async (request) => this.open({ ...turnOf(), ...request }, request ? 'response' : 'turn'),
       noteRecognised: (delayMs) => this.#deps.observer.recognised(delayMs),
       checkAgain: () => this.#checkAgain(arrival),
     };
-    return { ...(await this.#open(arrival, 'session')), turns };
+    return { ...(await this.open(arrival, 'session')), turns };
   }
 
   async #checkAgain({ authorization, operation }: IncomingRequest): Promise<void> {
@@ -124,12 +124,6 @@ export class Gate {
     if (account === undefined) throw new ParleyError('invalid_api_key');
     if (isSuspended(account)) throw new ParleyError('account_suspended');
     checkAllowed(this.#callerOf(key, account), operation);
-  }
-
-  /** @param part undefined for a request of its own */
-  #open(arrival: IncomingRequest, part: SessionPart | undefined): Soon<Call> {
-    const startedAtMs = this.#deps.clock.now();
-    return andThen(this.#authenticate(arrival), (holder) => this.#admit(holder, arrival, startedAtMs, part));
   }
 
   #admit(
@@ -143,10 +137,8 @@ export class Gate {
     const limits = this.#limitsOf(holder);
     if (limits && arrival.answer) arrival.answer.limits = limits;
     const rights = holder.policyVersion === undefined ? undefined : this.#rightsOf(holder, arrival);
-    const metering = this.#meteringOf(holder, { ...arrival, live: liveOf(part, operation) }, startedAtMs, {
-      rights,
-      limits,
-    });
+    const live = liveOf(part, operation);
+    const metering = this.#meteringOf(holder, arrival, startedAtMs, { live, rights, limits });
     if (account === undefined || metering === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
@@ -165,7 +157,7 @@ export class Gate {
       });
     }
     const begun = { requestBytes: 0, answerForm: undefined, isReplay: false, turns: undefined };
-    return { ...arrival, caller, startedAtMs, metering, ...begun };
+    return { ...arrival, ...begun, caller, startedAtMs, metering };
   }
 
   #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {
@@ -186,7 +178,7 @@ export class Gate {
       if (!hasSameLimits(next, holder)) throw rightsChanged();
       // The month's limit depends on the plan.
       const isKept = caller.entitlement.state === this.#callerOf(holder.key, account).entitlement.state;
-      if (!isKept && isIncludedInPlan(arrival.operation)) throw rightsChanged();
+      if (!isKept && includedInPlan.has(arrival.operation)) throw rightsChanged();
       return this.#rightsOf(next, arrival);
     };
     return { policyVersion, renew };
@@ -254,13 +246,14 @@ export class Gate {
   /** Begins the record of a request; undefined for an admin key, which belongs to no account. */
   #meteringOf(
     { key, account }: KeyHolder,
-    { id, operation, wire, live }: Pick<RecordStart, 'id' | 'operation' | 'wire' | 'live'>,
+    { id, operation, wire }: Pick<RecordStart, 'id' | 'operation' | 'wire'>,
     startedAtMs: number,
-    options?: MeteringOptions,
+    { live, ...options }: MeteringOptions & Pick<RecordStart, 'live'> = {},
   ): Metering | undefined {
     if (account === undefined) return undefined;
+    const owner = { accountId: account.id, keyId: key.id };
     const facts = { id, operation, wire, startedAtMs, model: undefined, characters: undefined, live };
-    return new Metering(this.#deps, { ...facts, accountId: account.id, keyId: key.id }, options);
+    return new Metering(this.#deps, { ...facts, ...owner }, options);
   }
 
   #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {

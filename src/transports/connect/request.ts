@@ -129,7 +129,7 @@ async function* wholeBody(
  */
 export async function admitBody({ headers }: Request, served: ServedCall, bytesMax: number): Promise<void> {
   const length = Number(headers['content-length'] ?? 0);
-  await served.admitBytes(served.isCompressed ? bytesUnpacked(length, bytesMax) : Math.min(length, bytesMax));
+  await served.body.admit(served.isCompressed ? bytesUnpacked(length, bytesMax) : Math.min(length, bytesMax));
 }
 
 async function* admittedPieces(
@@ -142,8 +142,8 @@ async function* admittedPieces(
   let received = 0;
   for await (const piece of new BodyPieces(request)) {
     received += piece.length;
-    await served.admitBytes(served.isCompressed ? bodyMax : bytesForPart(received, bodyMax));
+    await served.body.admit(served.isCompressed ? bodyMax : bytesForPart(received, bodyMax));
     yield piece;
   }
-  if (!served.isCompressed) served.keepBytes(received);
+  if (!served.isCompressed) served.body.keep(received);
 }

@@ -38,10 +38,10 @@ export async function receiveFrom(
   const form = messageForm(rpc, limits);
   const bodyMax = bodyBytesMax(rpc, limits.messageBytesMax);
   // The messages of a stream stay in memory together, and only the first one's length would be known.
-  if (form.isStream && bodyMax !== undefined) await served.admitBytes(bodyMax);
+  if (form.isStream && bodyMax !== undefined) await served.body.admit(bodyMax);
   const admit = (length: number, isPacked: boolean) => {
     const bytes = headBytes + (isPacked && bodyMax ? bytesUnpacked(length, bodyMax) : length);
-    return bodyMax === undefined || served.tryAdmitBytes(bytes) ? undefined : served.admitBytes(bytes);
+    return bodyMax === undefined || served.body.tryAdmit(bytes) ? undefined : served.body.admit(bytes);
   };
   const {
     isStream,

@@ -82,13 +82,13 @@ export class EventSocket {
       this.#waitingBytes -= message.length + messageOverheadBytes;
       if (this.#hasRoom()) this.#readOn();
     }
-    this.#served.keepBytes(0);
+    this.#served.body.keep(0);
     this.#isHandling = false;
   }
 
   #hasRoom(): boolean {
     const counted = this.#waitingBytes - freeBytes;
-    return this.#waitingBytes <= waitingBytesMax && (counted <= 0 || this.#served.tryAdmitBytes(counted));
+    return this.#waitingBytes <= waitingBytesMax && (counted <= 0 || this.#served.body.tryAdmit(counted));
   }
 
   #pause(): void {

@@ -141,7 +141,7 @@ function countBytes(webSocket: WebSocket, socket: Socket, served: ServedCall): v
   let unfinishedBytes = 0;
   socket.prependListener('data', ({ length }: Buffer) => {
     unfinishedBytes += length;
-    if (unfinishedBytes <= freeBytes || served.tryAdmitBytes(messageBytesMax)) return;
+    if (unfinishedBytes <= freeBytes || served.body.tryAdmit(messageBytesMax)) return;
     webSocket.close(tryAgainLater, 'overloaded');
     socket.destroySoon();
   });

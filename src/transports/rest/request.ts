@@ -54,7 +54,7 @@ export async function readBytes(
   const inMemory = (bytes: number) => (decompress ? bytesUnpacked(bytes, bytesMax) : bytes);
   const admitted = inMemory(Number(length ?? 0));
   // Awaits in any case, as Node passes on a body that has come with its head in the next turn of microtasks.
-  await (served.tryAdmitBytes(admitted) ? undefined : served.admitBytes(admitted));
+  await (served.body.tryAdmit(admitted) ? undefined : served.body.admit(admitted));
   exchange.acceptBody();
   const body = new CollectedBytes(announced);
   const take = (part: Buffer) => {
@@ -63,7 +63,7 @@ export async function readBytes(
     if (decompress === undefined) check?.(part);
     body.add(part);
     const isUnknown = length === undefined;
-    return isUnknown ? served.admitBytes(bytesForPart(inMemory(received), bytesMax)) : undefined;
+    return isUnknown ? served.body.admit(bytesForPart(inMemory(received), bytesMax)) : undefined;
   };
   // Most bodies have arrived with the head.
   const isWhole = length !== undefined && request.readableLength === announced;
@@ -72,7 +72,7 @@ export async function readBytes(
   else await readPieces(exchange, take);
   const bytes = decompress ? await decompress(body.bytes, bytesMax, tooLarge) : body.bytes;
   if (decompress) check?.(bytes);
-  served.keepBytes(bytes.length);
+  served.body.keep(bytes.length);
   return bytes;
 }
 

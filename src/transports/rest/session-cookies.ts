@@ -27,7 +27,7 @@ export type SessionCookie = 'parley_session' | 'parley_admin_session';
  */
 export function withSessions(sessions: Sessions, name: SessionCookie, handle: PortHandler): PortHandler {
   return (request, response, client) => {
-    const tokens = takesSession(request) ? sessionTokens(request, name) : [];
+    const tokens = takesSession(request) ? cookieValues(request, name) : [];
     if (tokens.length === 0) return handle(request, response, client);
     const use = async () => {
       const session = await openFirst(sessions, tokens);
@@ -106,15 +106,6 @@ export function isSecurePage({ origin }: IncomingHttpHeaders): boolean {
   return origin?.startsWith('https://') ?? false;
 }
 
-/**
- * The values of the session's cookies, those from TLS first. None if the request has its own key, or is from another
- * page.
- */
-function sessionTokens(request: Request, name: SessionCookie): readonly string[] {
-  if (request.headers.authorization !== undefined || !isFromOwnPage(request)) return [];
-  return cookieValues(request, name);
-}
-
 /** The values of the session's cookies, those from TLS first. */
 export function cookieValues(
   { headers: { cookie = '' } }: Pick<Request, 'headers'>,
@@ -126,8 +117,13 @@ export function cookieValues(
   return [...valuesOf(`${securePrefix}${name}=`), ...valuesOf(`${name}=`)].slice(0, cookiesMax);
 }
 
-/** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself forever. */
-function takesSession({ method, url }: Pick<Request, 'method' | 'url'>): boolean {
+/**
+ * Not if the request has its own key, or is from another page. Pages and their files need no key, and signing in takes the key itself: a
+ * session must not renew itself forever.
+ */
+function takesSession(request: Request): boolean {
+  const { method, url, headers } = request;
+  if (headers.authorization !== undefined || !isFromOwnPage(request)) return false;
   const path = pathOf(url);
   if (path === sessionPath) return method !== 'POST';
   const isRead = method === 'GET' || method === 'HEAD';

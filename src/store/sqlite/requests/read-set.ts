@@ -31,7 +31,7 @@ export class ReadSet implements Books {
   }
 
   funds(id: AccountId): Funds {
-    return this.#funds.get(id);
+    return this.#funds.shared(id).value;
   }
 
   count(count: Count): StoredAmounts {
@@ -135,10 +135,6 @@ class InUse<Key, Value> {
     return this.#values.get(key)?.value;
   }
 
-  get(key: Key): Value {
-    return this.shared(key).value;
-  }
-
   /** Adds a user. Each must `release` the value once. */
   use(key: Key): void {
     this.shared(key).users++;
@@ -149,7 +145,7 @@ class InUse<Key, Value> {
     if (shared) shared.users--;
   }
 
-  /** The value with its users. It stays the same while it has some. */
+  /** The value with its users, read if it is not in memory. It stays the same while it has some. */
   shared(key: Key): Shared<Value> {
     let shared = this.#values.get(key);
     if (shared === undefined) {

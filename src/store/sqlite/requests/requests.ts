@@ -11,7 +11,7 @@ import type {
 import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { RequestId } from '../../../core/values/ids.ts';
-import { andThen, type Soon } from '../../../core/values/soon.ts';
+import type { Soon } from '../../../core/values/soon.ts';
 import { dropUnfinishedClaims } from '../../entities/idempotency.ts';
 import { LastUses, noteKeyUse } from '../../entities/keys.ts';
 import type { Job } from '../../sql/job.ts';
@@ -61,8 +61,8 @@ export class Requests implements RequestStore {
   }
 
   reserve(start: RecordStart, reservation: Reservation): Soon<ReserveOutcome> {
-    const failing = this.#health.isFailing ? this.#health.assertWritable() : undefined;
-    return andThen(failing, () => this.#reserve(start, reservation));
+    if (!this.#health.isFailing) return this.#reserve(start, reservation);
+    return this.#health.assertWritable().then(() => this.#reserve(start, reservation));
   }
 
   #reserve(start: RecordStart, reservation: Reservation): ReserveOutcome {
