@@ -51,11 +51,15 @@ export interface ChatParameters {
   readonly defaults?: Readonly<Record<string, number | undefined>>;
 }
 
+const reserved: ReadonlySet<string> = new Set(operatorMembers);
+
 /** Changes the members of a request in place. */
 export function applyParameters(json: JsonObject, parameters: ChatParameters): void {
   const { drop = [], allow = [], set = {}, defaults = {} } = parameters;
-  for (const name of operatorMembers) if (!allow.includes(name)) delete json[name];
-  for (const name of drop) delete json[name];
+  // `delete` takes 0.3 us also where there is no such member.
+  for (const name of Object.keys(json)) {
+    if (drop.includes(name) || (reserved.has(name) && !allow.includes(name))) delete json[name];
+  }
   for (const [name, value] of Object.entries(defaults)) if (value !== undefined) json[name] ??= value;
   Object.assign(json, set);
 }
