@@ -33,23 +33,22 @@ export class Breaker {
 
   /**
    * Sends a request. Calls during a trial fail at once instead of waiting for it.
-   * @throws BrokenCircuitError while the breaker is open
+   * @throws the errors of `send`, for the client; `upstream_error` with the cause BrokenCircuitError while the breaker is open
    */
-  run<T>(send: () => Promise<T>): Promise<T> {
+  async run<T>(send: () => Promise<T>): Promise<T> {
     const isTrial = this.#state !== 'closed';
     if (isTrial) this.#beginTrial();
-    return send().then(
-      (answer) => {
-        this.#failures = 0;
-        if (isTrial) this.connected();
-        return answer;
-      },
-      (error: unknown) => {
-        if (error instanceof ConnectionError && error.stage === 'connecting') this.#failed(error);
-        else if (isTrial) this.connected();
-        throw error;
-      },
-    );
+    try {
+      const answer = await send();
+      this.#failures = 0;
+      if (isTrial) this.connected();
+      return answer;
+    } catch (error) {
+      const isOfConnection = error instanceof ConnectionError;
+      if (isOfConnection && error.stage === 'connecting') this.#failed(error);
+      else if (isTrial) this.connected();
+      throw isOfConnection ? error.toParleyError() : error;
+    }
   }
 
   /** Ends a trial with success as soon as there is a connection: the answer may take a minute. */
@@ -64,7 +63,9 @@ export class Breaker {
   #beginTrial(): void {
     const { name, log, openMs } = this.#options;
     const isEarly = performance.now() < this.#openedAtMs + openMs;
-    if (isEarly || this.#state === 'half_open') throw new BrokenCircuitError('the breaker is open');
+    if (isEarly || this.#state === 'half_open') {
+      throw new ConnectionError('connecting', new BrokenCircuitError('the breaker is open')).toParleyError();
+    }
     this.#state = 'half_open';
     log.info({ engine: name }, 'trying the upstream again');
   }

@@ -152,10 +152,11 @@ export class Upstream {
    * the signal's reason
    */
   call(call: UpstreamCall): Promise<UpstreamAnswer> {
-    return this.#inSlot(call.signal, (limit, end) => {
+    return this.#inSlot(call.signal, async (limit, end) => {
       const { retriesMax, repeatLostCalls } = this.#settings;
-      const sent = sendWithRetries(() => this.#send(call, limit), retriesMax, limit, repeatLostCalls);
-      return sent.then((response) => new UpstreamAnswer(response, limit, end));
+      const send = () => this.#send(call, limit);
+      const response = await sendWithRetries(send, retriesMax, limit, repeatLostCalls);
+      return new UpstreamAnswer(response, limit, end);
     });
   }
 
@@ -214,8 +215,7 @@ export class Upstream {
       this.#slots.release();
     };
     try {
-      const attempt = () => send(limit, end);
-      return await (program ? program.run(attempt, limit) : attempt());
+      return await (program ? program.run(() => send(limit, end), limit) : send(limit, end));
     } catch (error) {
       end(false);
       this.report(error);
@@ -225,7 +225,7 @@ export class Upstream {
 
   async #send(call: UpstreamCall, signal: Signal): Promise<UpstreamResponse> {
     signal.throwIfAborted();
-    const response = await this.#throughBreaker(() => this.#request(call, signal));
+    const response = await this.#breaker.run(() => this.#request(call, signal));
     if (response.status >= 200 && response.status < 300) return response;
     throw this.#refusal(response.status, response.headers, await beginningOf(response), call.sent);
   }
@@ -242,23 +242,12 @@ export class Upstream {
       firstByteMs,
       onConnect: () => this.#breaker.connected(),
     };
-    const opened = await this.#throughBreaker(() => openWebSocket(options, signal));
+    const opened = await this.#breaker.run(() => openWebSocket(options, signal));
     if (!(opened instanceof IncomingMessage)) return opened;
     const pieces = opened[Symbol.asyncIterator]();
     const next = async () => (await pieces.next()).value;
     const body = await beginningOf({ next, close: () => opened.destroy() });
     throw this.#refusal(opened.statusCode ?? 0, opened.headers, body);
-  }
-
-  /** @throws the errors of `send`, for the client */
-  async #throughBreaker<T>(send: () => Promise<T>): Promise<T> {
-    try {
-      return await this.#breaker.run(send);
-    } catch (error) {
-      if (error instanceof ConnectionError) throw error.toParleyError();
-      if (error instanceof BrokenCircuitError) throw new ConnectionError('connecting', error).toParleyError();
-      throw error;
-    }
   }
 
   #refusal(status: number, headers: IncomingHttpHeaders, body: string, sent?: Uint8Array): ParleyError {
