@@ -32,9 +32,10 @@ const everywhere = () => true;
 const nowhere = () => false;
 
 export function jsonCodec<Desc extends DescMessage>(schema: Desc): JsonCodec<MessageShape<Desc>> {
+  const decoder = decoderOf(schema);
   const decode = (json: JsonValue, isStrict: Place['isStrict']) => {
     const place = { path: [], isStrict, isLenient: isStrict !== everywhere };
-    return decoderOf(schema)(json, place) as MessageShape<Desc> | undefined;
+    return decoder(json, place) as MessageShape<Desc> | undefined;
   };
   const decodeLeniently = (json: JsonValue) =>
     decode(json, nowhere) ?? (decode({}, nowhere) as MessageShape<Desc>);
@@ -48,6 +49,6 @@ export function jsonCodec<Desc extends DescMessage>(schema: Desc): JsonCodec<Mes
       }
     },
     decodeLeniently,
-    encode: (message) => encoderOf(schema)(message),
+    encode: encoderOf(schema),
   };
 }

@@ -256,7 +256,9 @@ abstract class Cells<Label extends string, Value> {
 
   cell(labels: Record<Label, string>): Value {
     const key = Object.values(labels).join('\n');
-    const { cell } = this.#cells.get(key) ?? { cell: this.#create() };
+    const known = this.#cells.get(key);
+    if (known) return known.cell;
+    const cell = this.#create();
     this.#cells.set(key, { labels, cell });
     return cell;
   }

@@ -6,7 +6,7 @@
 import { type CountedAmount, fairUseCount, type UnitAmounts } from '../entities/count.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
 import { ratedTokens } from '../entities/rates.ts';
-import type { Hold, LimitReached, Reservation, ReserveOutcome } from '../entities/reservation.ts';
+import type { Hold, LimitReached, Reservation } from '../entities/reservation.ts';
 import type { Store } from '../entities/store.ts';
 import {
   answered,
@@ -29,7 +29,6 @@ import { type Labels, shortName, tagList } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { EngineAttempt } from '../values/signal.ts';
-import { andThen, type Soon } from '../values/soon.ts';
 import type { Unsettled } from './unsettled.ts';
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
@@ -129,7 +128,7 @@ export class Metering {
     if (!this.#deps.keepsLabels) return;
     const start = this.#start;
     const named = start.endUser ?? (endUser && shortName(endUser, bounds.endUser));
-    const listed = start.tags ?? tagList(tags);
+    const listed = start.tags ?? (tags ? tagList(tags) : undefined);
     if (named || listed) this.#start = { ...start, endUser: named, tags: listed };
   }
 
@@ -157,8 +156,7 @@ export class Metering {
     if (shortage) return shortage;
     this.#limitUnits = fairUse?.limitUnits ?? 0;
     const counted = this.#counted(wanted);
-    const reserving = this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
-    const reached = reserving instanceof Promise ? await reserving : reserving;
+    const reached = await this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
     if (reached) {
       if (tokens !== undefined) limits?.useTokens(0);
       if (hold && bySize.has(reached.unit)) return reached;
@@ -176,19 +174,15 @@ export class Metering {
   }
 
   /** Checks the rights of the caller again whenever they have changed meanwhile. */
-  #reserve(reservation: Reservation): Soon<LimitReached | undefined> {
-    const wanted = { ...reservation, policyVersion: this.#rights?.policyVersion };
-    const decided = this.#deps.store.requests.reserve(this.#start, wanted);
-    return andThen<ReserveOutcome, LimitReached | undefined>(decided, (outcome) => {
+  async #reserve(reservation: Reservation): Promise<LimitReached | undefined> {
+    for (;;) {
+      const wanted = { ...reservation, policyVersion: this.#rights?.policyVersion };
+      const outcome = await this.#deps.store.requests.reserve(this.#start, wanted);
       if (outcome.rates) this.#limits?.noteShared(outcome.rates);
       if (outcome.kind === 'limit_reached') return outcome;
-      return outcome.kind === 'reserved' ? undefined : this.#reserveAgain(reservation);
-    });
-  }
-
-  async #reserveAgain(reservation: Reservation): Promise<LimitReached | undefined> {
-    this.#rights = await this.#rights?.renew();
-    return this.#reserve(reservation);
+      if (outcome.kind === 'reserved') return undefined;
+      this.#rights = await this.#rights?.renew();
+    }
   }
 
   /** The error of a request that does not fit into a limit. */

@@ -13,8 +13,9 @@ const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
  * count, no prompt tokens, or no output tokens although there is output.
  */
 export function readReport(usage: Usage | undefined, hasOutput: boolean): TokenUsage | undefined {
-  if (usage === undefined || countMembers.some((name) => usage.other?.[name] !== undefined)) return undefined;
-  const { promptTokens, totalTokens } = usage;
+  if (usage === undefined) return undefined;
+  const { promptTokens, totalTokens, other } = usage;
+  if (other && countMembers.some((name) => other[name] !== undefined)) return undefined;
   const counts = [promptTokens, usage.completionTokens, totalTokens];
   if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0)) return undefined;
   // Some models count reasoning only in the total.

@@ -7,6 +7,7 @@ import type { Signal } from '../../core/values/signal.ts';
 import { drained } from '../drained.ts';
 import { drainBody } from '../http/drain-body.ts';
 import { noSniff } from '../http/no-sniff.ts';
+import { pathOf } from '../request-head.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody, errorHeaders, messageErrorBody } from './errors.ts';
 
@@ -58,9 +59,8 @@ export class Exchange {
     this.served = served;
     this.request = request;
     this.#response = response;
-    const [path = '', query] = splitOnce(request.url ?? '/', '?');
-    this.path = path;
-    this.#query = query;
+    this.path = pathOf(request.url);
+    this.#query = request.url?.slice(this.path.length + 1) ?? '';
     response.on('close', () => this.#close());
   }
 
@@ -165,9 +165,4 @@ export class Exchange {
     // `finish` is not enough, as HTTP/2 also emits it for a broken answer.
     this.served.close(!this.#response.writableEnded);
   }
-}
-
-function splitOnce(text: string, separator: string): [string, string] {
-  const index = text.indexOf(separator);
-  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)];
 }
