@@ -21,6 +21,7 @@ STATEFUL_WORDS = (
     "There is already an account named",
     "The balance would be larger",
     "has already had its trial",
+    "has no running plan or trial",
     "is revoked or has expired",
     "An admin key has no limits",
     "This is an invitation",
