@@ -10,33 +10,32 @@ import { Show, useLoaded } from './states.tsx';
 import { TableHead } from './table-head.tsx';
 import { useKeyNames } from './usage/names.ts';
 
-type Read = (month: string, signal: AbortSignal) => Promise<Statement | undefined>;
-
 export function OwnStatementPage({ session }: { readonly session: SignedIn }) {
-  const read: Read = async (month, signal) => (await account.getStatement({ month }, { signal })).statement;
-  return <Page of="" back="/console/credits" session={session} read={read} />;
+  return <Page client={account} of="" back="/console/credits" session={session} />;
 }
 
 export function StatementPage({ id, session }: { readonly id: string; readonly session: SignedIn }) {
-  const read: Read = async (month, signal) =>
-    (await admin.getStatement({ accountId: id, month }, { signal })).statement;
-  return <Page of={id} back={`/console/accounts/${id}`} session={session} read={read} />;
+  return <Page client={admin} of={id} back={`/console/accounts/${id}`} session={session} />;
 }
 
 interface PageProps {
+  readonly client: Pick<typeof account, 'getStatement'>;
   /** The account, for operators. */
   readonly of: string;
   readonly back: string;
   readonly session: SignedIn;
-  readonly read: Read;
 }
 
-function Page({ of, back, session, read }: PageProps) {
+function Page({ client, of, back, session }: PageProps) {
   const field = useId();
   const thisMonth = new Date().toISOString().slice(0, 7);
   const [chosen, choose] = useQuery('month');
   const month = chosen || thisMonth;
-  const statement = useLoaded(`statement ${of} ${month}`, (signal) => read(month, signal));
+  const request = { month, ...(of !== '' && { accountId: of }) };
+  const statement = useLoaded(
+    `statement ${of} ${month}`,
+    async (signal) => (await client.getStatement(request, { signal })).statement,
+  );
   const names = useKeyNames(session, of);
   return (
     <>

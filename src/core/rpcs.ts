@@ -10,7 +10,6 @@ import {
   type DescMethodServerStreaming,
   type DescMethodUnary,
   type Message,
-  type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
@@ -38,7 +37,7 @@ import type { AdminCall, Call } from './access/call.ts';
 import type { ChatAnswer } from './entities/chat-answer.ts';
 import type { AdminScope } from './entities/key.ts';
 import type { Operation } from './entities/usage.ts';
-import type { AdminMethod, Services } from './services.ts';
+import type { AdminMethod, Functions, Services, UnaryMethods } from './services.ts';
 import { type Batches, singly } from './values/batches.ts';
 
 /**
@@ -218,16 +217,6 @@ function audioRpcs({ speech, transcription, realtime, clientSecrets }: Services)
 export function allRpcs({ admin, ...others }: RpcTable): readonly Rpc[] {
   return [...Object.values(others), ...Object.values(admin)];
 }
-
-type UnaryMethods = Readonly<Record<string, DescMethodUnary>>;
-
-/** A function for each RPC, under its name. */
-type Functions<M extends UnaryMethods, C> = {
-  readonly [K in keyof M]: (
-    request: MessageShape<M[K]['input']>,
-    call: C,
-  ) => Promise<MessageInitShape<M[K]['output']>>;
-};
 
 /** RPCs that are run by the functions of their names. */
 function unaryRpcs<M extends UnaryMethods>(

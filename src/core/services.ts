@@ -41,9 +41,14 @@ export const adminMethods: {
   readonly [K in AdminMethod]: DescMethodUnary<AdminInput<K>, AdminOutput<K>>;
 } = AdminService.method;
 
-export type AdminFunctions = {
-  readonly [K in AdminMethod]: (
-    request: MessageShape<AdminInput<K>>,
-    call: AdminCall,
-  ) => Promise<MessageInitShape<AdminOutput<K>>>;
+export type UnaryMethods = Readonly<Record<string, DescMethodUnary>>;
+
+/** A function for each RPC, under its name. */
+export type Functions<M extends UnaryMethods, C> = {
+  readonly [K in keyof M]: (
+    request: MessageShape<M[K]['input']>,
+    call: C,
+  ) => Promise<MessageInitShape<M[K]['output']>>;
 };
+
+export type AdminFunctions = Functions<AdminMethods, AdminCall>;

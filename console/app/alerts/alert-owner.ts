@@ -1,11 +1,11 @@
 /** Reads and changes the alerts of an account, for a key of the account or an operator. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { createClient } from '@connectrpc/connect';
 import type {
   Alert,
-  AlertSettings,
   AlertSettingsSchema,
+  GetAlertSettingsResponse,
+  ListAlertsResponse,
   WaitingAddress,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { AlertsService } from '../../../gen/parley/alerts/v1/alerts_service_pb.ts';
@@ -13,24 +13,12 @@ import { admin, transport } from '../api.ts';
 
 const alerts = createClient(AlertsService, transport);
 
-export interface AlertState {
-  /** Undefined if no alerts are raised. */
-  readonly settings?: AlertSettings | undefined;
-  /** When the webhook was turned off, because it answered 410. */
-  readonly webhookOffAt?: Timestamp | undefined;
-  /** Addresses of mail that get no alerts before they are confirmed. */
-  readonly waitingAddresses: readonly WaitingAddress[];
-}
+export type AlertState = GetAlertSettingsResponse;
 
 export interface WantedSettings {
   /** Undefined for no alerts. */
   readonly settings?: MessageInitShape<typeof AlertSettingsSchema>;
   readonly newSecret?: boolean;
-}
-
-interface PageRequest {
-  readonly pageSize: number;
-  readonly pageToken?: string;
 }
 
 export interface AlertOwner {
@@ -40,9 +28,9 @@ export interface AlertOwner {
   /** Returns a secret only if it is new. */
   readonly set: (wanted: WantedSettings) => Promise<string | undefined>;
   readonly list: (
-    page: PageRequest,
+    page: { readonly pageSize: number; readonly pageToken?: string },
     signal: AbortSignal,
-  ) => Promise<{ readonly alerts: Alert[]; readonly nextPageToken?: string | undefined }>;
+  ) => Promise<ListAlertsResponse>;
   readonly test: () => Promise<Alert | undefined>;
   /** Mails another code to an address that waits for its confirmation. */
   readonly sendCode: (address: string) => Promise<WaitingAddress | undefined>;

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { UsageTotal } from '../../../gen/parley/account/v1/account_pb.ts';
-import { topMeasures, totalDimensions } from '../../core/entities/usage.ts';
+import { ownDimensions, topMeasures, totalDimensions } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/json.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, type PeriodFlags, parseMoment, timestampOf } from '../terminal/times.ts';
@@ -29,9 +29,7 @@ export function totalsCommand(): Command {
 
 /** The totals of the own account of a key. */
 export function keyTotalsCommand(): Command {
-  const command = ownCommand('usage', 'Show totals of the usage.');
-  const dimensions = totalDimensions.filter((name) => name !== 'account');
-  return withTotals(command, dimensions, 'key');
+  return withTotals(ownCommand('usage', 'Show totals of the usage.'), ownDimensions, 'key');
 }
 
 function withTotals(command: Command, dimensions: readonly string[], byDefault: string): Command {
