@@ -159,21 +159,12 @@ interface Filter {
 }
 
 /** Each order has a sort key, its direction, and then the id. */
-const orders: Record<AccountOrder, { readonly by: RawBuilder<unknown>; readonly direction: 'asc' | 'desc' }> =
-  {
-    created: { by: sql`accounts.id`, direction: 'asc' },
-    created_desc: { by: sql`accounts.id`, direction: 'desc' },
-    name: { by: sql`lower(name)`, direction: 'asc' },
-    credits: { by: sql`balance_nano_credits`, direction: 'desc' },
-    last_used: { by: sql`coalesce(${lastUse}, 0)`, direction: 'desc' },
-  };
-
 const pages = {
-  created: page('created'),
-  created_desc: page('created_desc'),
-  name: page('name'),
-  credits: page('credits'),
-  last_used: page('last_used'),
+  created: page(sql`accounts.id`, 'asc', (p) => sql`accounts.id > ${p.after}`),
+  created_desc: page(sql`accounts.id`, 'desc'),
+  name: page(sql`lower(name)`, 'asc'),
+  credits: page(sql`balance_nano_credits`, 'desc'),
+  last_used: page(sql`coalesce(${lastUse}, 0)`, 'desc'),
 } satisfies Record<AccountOrder, unknown>;
 
 interface Place {
@@ -183,23 +174,23 @@ interface Place {
   readonly size: number;
 }
 
-function page(order: AccountOrder) {
-  const { by, direction } = orders[order];
-  const isLater = direction === 'asc' ? sql`>` : sql`<`;
-  return statement((p: Filter & Place) => {
+/** @param isLater whether a row is after the place. Default: compares sort keys; only ids can begin in the middle of an index */
+function page(
+  by: RawBuilder<unknown>,
+  direction: 'asc' | 'desc',
+  isLater = (p: Place): RawBuilder<boolean> => {
     const last = sql`select ${by}, id from accounts where id = ${p.after}`;
-    // Only the order of the ids can begin in the middle of an index.
-    const isWithin =
-      order === 'created'
-        ? sql<boolean>`accounts.id > ${p.after}`
-        : sql<boolean>`(${p.isFirst} = 'yes' or (${by}, id) ${isLater} (${last}))`;
-    return withLastUse()
+    return sql`(${p.isFirst} = 'yes' or (${by}, id) ${direction === 'asc' ? sql`>` : sql`<`} (${last}))`;
+  },
+) {
+  return statement((p: Filter & Place) =>
+    withLastUse()
       .where(isKept(p))
-      .where(isWithin)
+      .where(isLater(p))
       .orderBy(by, direction)
       .orderBy('id', direction)
-      .limit(p.size);
-  }).map(toUsedAccount);
+      .limit(p.size),
+  ).map(toUsedAccount);
 }
 
 const totals = statement((p: Filter) =>

@@ -10,7 +10,6 @@ import {
   alertsKept,
   type DeliveryState,
   type Destination,
-  type DueAlert,
   type NewAlertSettings,
   type StoredAlertSettings,
   type WaitingAddress,
@@ -261,12 +260,8 @@ function toMark({ kind, subject, period, basis, threshold }: AlertMarkRow): Aler
   return { kind: kind as AlertKind, subject, period, basis, threshold: Number(threshold) };
 }
 
-interface MovedMark extends AlertMark {
-  readonly accountId: AccountId;
-  /** The mark that the caller has read has this basis and threshold. */
-  readonly readBasis: string | undefined;
-  readonly readThreshold: number | undefined;
-}
+/** The mark that the caller has read has `readBasis` and `readThreshold`. */
+type MovedMark = AlertMark & OfAccount & { readBasis: string | undefined; readThreshold: number | undefined };
 
 /**
  * Changes nothing if the mark is already there or further on, if another node has moved it in this period, or if the
@@ -326,7 +321,12 @@ const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
         and other.state = 'pending' and other.next_attempt_at_ms <= ${p.nowMs} and other.id < alerts.id)`)
     .orderBy('alerts.next_attempt_at_ms')
     .limit(p.size),
-).map(toDue);
+).map((row) => ({
+  alert: toAlert(row),
+  accountName: row.account_name,
+  destination: destinationFrom(row.webhook_url ?? ''),
+  sealedSecret: optionalText(row.secret),
+}));
 /** Changes nothing if another node was first. */
 const claim = statement(
   (p: { id: AlertId; dueAtMs: bigint; nextAttemptAtMs: number }) => sql`update alerts
@@ -426,21 +426,6 @@ function setting(accountId: AccountId, settings: NewAlertSettings, before?: NewA
     ...(before === undefined ? [step(add, { accountId }, 'stop')] : []),
     step(replace, { ...columns, ...known(accountId, before) }, 'stop'),
   ];
-}
-
-interface DueRow extends AlertRow {
-  readonly webhook_url: string | null;
-  readonly secret: string | null;
-  readonly account_name: string;
-}
-
-function toDue(row: DueRow): DueAlert {
-  return {
-    alert: toAlert(row),
-    accountName: row.account_name,
-    destination: destinationFrom(row.webhook_url ?? ''),
-    sealedSecret: optionalText(row.secret),
-  };
 }
 
 function toAlert(row: AlertRow): Alert {

@@ -62,17 +62,9 @@ const entriesAfter = statement((p: { after: string; until: string; size: number 
 ).map(toEntry);
 /** Concurrent requests wait while entries are removed. */
 const prunedAtOnce = 1_000;
-const removeOldest = statement((p: { until: string }) =>
-  query
-    .deleteFrom('audit_entries')
-    .where('id', 'in', (entries) =>
-      entries
-        .selectFrom('audit_entries')
-        .select('id')
-        .where('id', '<', p.until)
-        .orderBy('id')
-        .limit(sql.lit(prunedAtOnce)),
-    ),
+const removeOldest = statement(
+  (p: { until: string }) => sql`delete from audit_entries where id in (
+    select id from audit_entries where id < ${p.until} order by id limit ${sql.lit(prunedAtOnce)})`,
 );
 
 export function auditStore(executor: Executor): AuditStore {

@@ -8,7 +8,7 @@ import type { Executor } from '../sql/executor.ts';
 import { pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { type Database, type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
-import { columnsOf, query, statement } from '../sql/statement.ts';
+import { query, statement } from '../sql/statement.ts';
 import { change, insertAudit } from './audit.ts';
 
 const keyColumns = [
@@ -63,7 +63,6 @@ export const liveAdminKeys = statement((p: { atMs: number }) =>
     .where(sql<boolean>`(expires_at_ms is null or expires_at_ms > ${p.atMs})`),
 ).map(({ count }) => Number(count));
 
-const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
 /** On PostgreSQL, waits until no other transaction adds keys to the account. */
 const lockAccount = statement((p: { id: string }, { forUpdate }) =>
   query.selectFrom('accounts').select('id').where('id', '=', p.id).modifyEnd(forUpdate),
@@ -145,7 +144,8 @@ export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
       }
       // One key replaces another, so the number of live keys stays the same.
       const revoked = step(revoke, { id, atMs: end.revokedAtMs }, 'stop');
-      return change(executor, audit, [revoked, step(insert, toRow(replacement))]);
+      const inserted = step(insertWithin, { ...toRow(replacement), liveMax: Number.MAX_SAFE_INTEGER });
+      return change(executor, audit, [revoked, inserted]);
     },
 
     async setLimits(id, limits, audit) {

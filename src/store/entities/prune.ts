@@ -22,13 +22,6 @@ interface Stretch {
   readonly beforeMs: bigint;
 }
 
-/** The next cut: records with an id above `after`, then answers. */
-type Place = { readonly after: string } | 'answers' | 'end';
-
-interface Removed extends Prunable {
-  readonly next: Place;
-}
-
 /** Ids begin with their time, so a range of ids finds the oldest records. */
 function isPrunable(stretch: Stretch, dialect: Dialect) {
   const { beforeMs } = stretch;
@@ -89,44 +82,34 @@ export async function prune(
   recordsMax: number,
   audit: AuditEntry | undefined,
 ): Promise<Pruned> {
-  let [records, answers] = [0, 0];
-  let place: Place = { after: '' };
-  while (place !== 'end' && records < recordsMax) {
+  const removed = { records: 0, answers: 0 };
+  const removals = removalsOf(executor, cut);
+  for (let next = await removals.next(); ; ) {
+    if (next.done || removed.records >= recordsMax) return { ...removed, isComplete: next.done === true };
     const startedAtMs = performance.now();
-    const entry = records + answers === 0 ? audit : undefined;
-    const removed: Removed = await (place === 'answers'
-      ? pruneAnswers(executor, cut, entry)
-      : pruneRecords(executor, cut, place.after, entry));
-    records += removed.records;
-    answers += removed.answers;
-    place = removed.next;
+    const [kind, removal] = next.value;
+    const entry = removed.records + removed.answers === 0 ? audit : undefined;
+    const count = await remove(executor, removal, entry);
+    removed[kind] += count;
+    next = await removals.next(count);
     // Pauses for as long as the step took, so that requests can run.
-    if (place !== 'end') await sleep(performance.now() - startedAtMs);
+    if (!next.done) await sleep(performance.now() - startedAtMs);
   }
-  return { records, answers, isComplete: place === 'end' };
 }
 
-async function pruneRecords(
+/** The steps that remove records, then answers. Each gets the number of rows that the one before has removed. */
+async function* removalsOf(
   executor: Executor,
-  { recordsBeforeMs }: PruneCut,
-  after: string,
-  audit?: AuditEntry,
-): Promise<Removed> {
-  const all = { after, last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
-  const found = await executor.get(stretchEnd, all);
-  const stretch = { ...all, last: found?.id ?? all.last };
-  const records = await remove(executor, step(removeRecords, stretch, 'stop'), audit);
-  return { records, answers: 0, next: found === undefined ? 'answers' : { after: found.id } };
-}
-
-async function pruneAnswers(
-  executor: Executor,
-  { answersBeforeMs }: PruneCut,
-  audit?: AuditEntry,
-): Promise<Removed> {
+  { recordsBeforeMs, answersBeforeMs }: PruneCut,
+): AsyncGenerator<readonly [kind: keyof Prunable, removal: Step], void, number> {
+  const all = { last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const end: string | undefined = (await executor.get(stretchEnd, { ...all, after }))?.id;
+    yield ['records', step(removeRecords, { ...all, after, last: end ?? all.last }, 'stop')];
+    after = end;
+  }
   const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
-  const answers = await remove(executor, removal, audit);
-  return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
+  while ((yield ['answers', removal]) >= answersAtOnce);
 }
 
 /** Counts of end users that one transaction looks at. */

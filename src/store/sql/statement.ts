@@ -89,15 +89,6 @@ export function statement<Parameters extends object, Row>(
   return new Statement(build, (row: Row) => row);
 }
 
-/** The parameters with the names of these columns, to insert or set them. */
-export function columnsOf<Row extends object, Column extends keyof Row>(
-  parameters: Row,
-  columns: readonly Column[],
-): Pick<Row, Column> {
-  const pairs = columns.map((column) => [column, parameters[column]]);
-  return Object.fromEntries(pairs);
-}
-
 /** The LIKE pattern for texts that contain a text, ignoring the case of A to Z. */
 export function containing(text: string): string {
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

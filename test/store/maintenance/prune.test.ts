@@ -22,6 +22,7 @@ import {
   type RequestId,
 } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
+import { inGroups } from '../../support/in-groups.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 import { newStoreFolder, type StoreFolder } from '../../support/store-folder.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
@@ -84,7 +85,7 @@ class Archive {
   }
 
   async add(requests: readonly Request[]): Promise<void> {
-    await Promise.all(requests.map((one) => this.#addOne(one)));
+    await inGroups(requests, (one) => this.#addOne(one));
   }
 
   async #addOne(one: Request): Promise<RequestId> {
