@@ -170,11 +170,9 @@ function givePromised(choice: JsonObject, member: TextMember): void {
 /** The same output that core/entities/chat-output.ts finds in a message. */
 function outputOf(choices: readonly JsonObject[], member: TextMember): ChatOutput {
   const output = new OutputReader();
-  for (const { [member]: members, text, logprobs } of choices) {
+  for (const { [member]: members, logprobs } of choices) {
     const before = output.text;
     if (isObject(members)) addText(output, members);
-    // Some servers answer in the form of the legacy completions.
-    if (output.text === before) output.addText(stringOf(text));
     const { content, refusal } = isObject(logprobs) ? logprobs : {};
     const tokens = [...objectsOf(content), ...objectsOf(refusal)];
     output.addTokens(

@@ -238,7 +238,7 @@ function deltaOf({ content, refusal, toolCalls, audio, other }: ChatMessage) {
 }
 
 /** With the members that the schema does not name beside the others, as an upstream sends them. */
-function flat(json: JsonValue): JsonObject {
+export function flat(json: JsonValue): JsonObject {
   const { other, ...members } = isObject(json) ? json : {};
   const named = Object.entries(members).map(([name, value]) => [name, isObject(value) ? flat(value) : value]);
   return { ...Object.fromEntries(named), ...(isObject(other) && other) };

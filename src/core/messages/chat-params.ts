@@ -27,9 +27,10 @@ import {
 import { partsContent, placed, said, splitOutput, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { namesOf, refuseForced } from '../chat/checks.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
+import { flat } from '../entities/chat-output.ts';
 import type { ChatModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
-import { isObject, present, wellFormedJson } from '../values/json.ts';
+import { present, wellFormedJson } from '../values/json.ts';
 import { invalid } from '../values/parameters.ts';
 import { quote } from '../values/quote.ts';
 
@@ -246,15 +247,8 @@ function wholePart(block: ContentBlock, path: string): ContentPart {
 
 function blockJson(block: ContentBlock): JsonObject {
   const { content: _, ...members } = flat(toJson(ContentBlockSchema, block));
-  const { source } = members;
   const content = block.content && contentJson(block.content);
-  return { ...members, ...(source && { source: flat(source) }), ...(content !== undefined && { content }) };
-}
-
-/** With the members that the schema does not name. */
-function flat(json: JsonValue): JsonObject {
-  const { other, ...members } = isObject(json) ? json : {};
-  return { ...members, ...(isObject(other) && other) };
+  return { ...members, ...present({ input: block.input, content }) };
 }
 
 function contentJson({ value }: BlockContent): JsonValue | undefined {

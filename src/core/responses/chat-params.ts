@@ -85,25 +85,15 @@ export function toChatParams(params: ResponseParams, open?: OpenReasoning): Chat
 }
 
 function refuseStored({ previousResponseId, conversation, prompt, background }: ResponseParams): void {
-  const reason = 'this server stores no responses. Send the whole conversation as `input`.';
-  if (previousResponseId !== undefined) {
-    throw invalid('previous_response_id', `\`previous_response_id\` has no meaning here: ${reason}`);
-  }
-  if (hasValue(conversation)) {
-    throw invalid('conversation', `\`conversation\` has no meaning here: ${reason}`);
-  }
-  if (hasValue(prompt)) {
-    throw invalid(
-      'prompt',
-      '`prompt` has no meaning here: this server stores no prompts. Send `instructions` and `input`.',
-    );
-  }
-  if (background === true) {
-    throw invalid(
-      'background',
-      '`background` must be false, as this server stores no responses to be fetched later. Use `stream`.',
-    );
-  }
+  const history = 'responses. Send the whole conversation as `input`.';
+  const refused = {
+    previous_response_id: previousResponseId !== undefined && history,
+    conversation: hasValue(conversation) && history,
+    prompt: hasValue(prompt) && 'prompts. Send `instructions` and `input`.',
+    background: background === true && 'responses to be fetched later. Use `stream`.',
+  };
+  for (const [name, what] of Object.entries(refused))
+    if (what) throw invalid(name, `\`${name}\` has no meaning here: this server stores no ${what}`);
 }
 
 /** A `null` counts as absent. */

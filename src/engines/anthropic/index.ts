@@ -1,6 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { checkWhole } from '../../core/chat/checks.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
 import { isObject } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
@@ -104,11 +103,7 @@ function createAnthropicChat({ upstream, model, settings, context }: AnthropicCh
           return chunk;
         },
         end: () => undefined,
-        toAnswer: (json) => {
-          const answer = readMessage(readWhole(json), report);
-          checkWhole(answer);
-          return answer;
-        },
+        toAnswer: (json) => readMessage(json, report),
       });
     },
   };

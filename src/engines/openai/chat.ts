@@ -72,11 +72,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
         toChunk,
         isEnd: ({ data }) => data === doneData,
         end: () => chunks.end(),
-        toAnswer: (json) => {
-          const answer = readAnswer(readWhole(json), report);
-          checkWhole(answer);
-          return answer;
-        },
+        toAnswer: (json) => readAnswer(json, report),
       });
     },
   };
@@ -91,7 +87,7 @@ interface StreamReading {
   /** The chunk that ends the choices which are open at `[DONE]`. */
   readonly end: () => ChatChunk | undefined;
   /** Reads the whole answer that a server sends in place of a stream. */
-  readonly toAnswer: (json: Buffer) => ChatAnswer;
+  readonly toAnswer: (json: unknown) => ChatAnswer;
 }
 
 /**
@@ -135,7 +131,11 @@ export async function* chunksOf(
     }
     if (read.chunks.length > 0) yield read.chunks;
   }
-  if (json) return yield [messageChunk(asChunk(toAnswer(Buffer.concat(json)).message))];
+  if (json) {
+    const whole = toAnswer(readWhole(Buffer.concat(json)));
+    checkWhole(whole);
+    return yield [messageChunk(asChunk(whole.message))];
+  }
   last ??= readChunks(reader.end(), reading);
   if (last.chunks.length > 0) yield last.chunks;
   if (last.failure) throw last.failure.reason;

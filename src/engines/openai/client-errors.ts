@@ -114,16 +114,17 @@ interface UpstreamError {
   readonly param?: unknown;
 }
 
-/** Reads the error of OpenAI's API, or of FastAPI, whose path of the field is a list. */
-function readError(body: string): UpstreamError {
+/** Reads the error of OpenAI's API, of Gemini's, which is in a list, or of FastAPI, whose path of the field is a list. */
+export function readError(body: string): UpstreamError {
   try {
-    const json: unknown = JSON.parse(body);
+    const [json]: unknown[] = [JSON.parse(body)].flat();
     if (!isObject(json)) return {};
-    if (isObject(json['error'])) return json['error'];
     const [detail] = objectsOf(json['detail']);
     const path = Array.isArray(detail?.['loc']) ? detail['loc'] : [];
-    return { param: path.filter((step) => step !== 'body').join('.') };
+    const param = path.filter((step) => step !== 'body').join('.');
+    return { param, ...json, ...(isObject(json['error']) && json['error']) };
   } catch {
+    // Not JSON, or cut off.
     return {};
   }
 }

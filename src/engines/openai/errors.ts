@@ -11,7 +11,7 @@ import {
   type UpstreamAnswer,
 } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
-import { clientError } from './client-errors.ts';
+import { clientError, readError } from './client-errors.ts';
 
 /**
  * Client messages for failures of an upstream, shared by the engines that call one. The upstream's own words stay in
@@ -260,23 +260,12 @@ const namePattern = /^[\w.-]{1,100}$/;
  * they may repeat a prompt.
  */
 function errorName(body: string, ownKey: string | undefined): string | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const error = memberOf(parsed, 'error');
-    const names = [error, parsed].flatMap((value) => [memberOf(value, 'code'), memberOf(value, 'type')]);
-    return names.map((name) => readName(name, ownKey)).find(Boolean);
-  } catch {
-    // Not JSON, or cut off.
-    return undefined;
-  }
+  const { code, type } = readError(body);
+  return [code, type].map((name) => readName(name, ownKey)).find(Boolean);
 }
 
 function readName(name: unknown, ownKey: string | undefined): string | undefined {
   return typeof name === 'string' && namePattern.test(name) ? withoutKeys(name, ownKey) : undefined;
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 function inBrackets(name: string | undefined): string {
