@@ -32,20 +32,9 @@ interface Opened {
   readonly set: EngineSet;
 }
 
-/** The code of each kind. A server loads the kinds that it is configured for: the clients of the others take 10 MB. */
-const kinds = {
-  anthropic: async () => (await import('../engines/anthropic/index.ts')).createAnthropicEngine,
-  builtin: async () => (await import('../engines/builtin/index.ts')).createBuiltinEngine,
-  openai: async () => (await import('../engines/openai/index.ts')).createOpenAiEngine,
-  process: async () => (await import('../engines/process/index.ts')).createProcessEngine,
-};
-
-type Kinds = { [K in keyof typeof kinds]?: Awaited<ReturnType<(typeof kinds)[K]>> };
-
 export class Engines {
   readonly #deps: EngineDeps;
   readonly #startedAtMs: number;
-  readonly #kinds: Kinds = {};
   #opened: ReadonlyMap<string, Opened> = new Map();
   /** By the name of the engine. An engine with changed settings keeps them. */
   readonly #counts = new Map<string, EngineCounts>();
@@ -64,11 +53,10 @@ export class Engines {
    * Rejects if an engine cannot be opened or a model has no engine; then nothing changes.
    */
   async use(config: Config): Promise<readonly CatalogModel[]> {
-    const engines = openedEngines(config);
-    await this.#load(engines.values());
     const next = new Map<string, Opened>();
     try {
-      for (const [name, settings] of engines) next.set(name, this.#open(name, settings, config));
+      for (const [name, settings] of openedEngines(config))
+        next.set(name, await this.#open(name, settings, config));
       const models = config.models.map((model) => {
         const find = (configured: string) => {
           const name = engineName(config, model, configured);
@@ -125,15 +113,6 @@ export class Engines {
     await Promise.all(sets.map((set) => set.close()));
   }
 
-  /** Loads the code of the configured kinds. */
-  async #load(engines: Iterable<OpenedEngineSettings>): Promise<void> {
-    const configured = new Set([...engines].map(({ kind }) => kind));
-    if (configured.has('anthropic')) this.#kinds.anthropic ??= await kinds.anthropic();
-    if (configured.has('builtin')) this.#kinds.builtin ??= await kinds.builtin();
-    if (configured.has('openai') || configured.has('remote')) this.#kinds.openai ??= await kinds.openai();
-    if (configured.has('process') || configured.has('local')) this.#kinds.process ??= await kinds.process();
-  }
-
   #countsOf(engine: string): EngineCounts {
     const counts = this.#counts.get(engine) ?? this.#newCounts(engine, this.#deps.metrics.engineRequest);
     this.#counts.set(engine, counts);
@@ -149,40 +128,37 @@ export class Engines {
   }
 
   /** Returns the open engine if its settings and key are the same. */
-  #open(name: string, settings: OpenedEngineSettings, { engineKeys }: Config): Opened {
+  async #open(name: string, settings: OpenedEngineSettings, { engineKeys }: Config): Promise<Opened> {
     const apiKey = engineKeys[name]?.reveal();
     const opened = this.#opened.get(name);
     if (opened && opened.apiKey === apiKey && isDeepStrictEqual(opened.settings, settings)) return opened;
-    const create = () => this.#create(name, settings, apiKey);
-    return { settings, apiKey, set: this.#deps.engines?.[name] ?? create() };
+    const replaced = this.#deps.engines?.[name];
+    return { settings, apiKey, set: replaced ?? (await this.#create(name, settings, apiKey)) };
   }
 
-  #create(name: string, settings: OpenedEngineSettings, apiKey: string | undefined): EngineSet {
+  /** Loads the code of a kind when it is configured: the clients of the others take 10 MB. */
+  async #create(name: string, settings: OpenedEngineSettings, apiKey?: string): Promise<EngineSet> {
     const { clock, tokens, log, tracer, supervisor } = this.#deps;
     const deps = { name, apiKey, log, traceHeaders: tracer && (() => tracer.outgoing()) };
-    switch (settings.kind) {
-      case 'anthropic':
-        return loaded(this.#kinds.anthropic)(settings, deps);
-      case 'builtin':
-        return loaded(this.#kinds.builtin)(settings, { clock, tokens });
-      case 'local': {
-        const { program, dataDir, model } = settings;
-        if ('advice' in program) return closedEngine(`${program.found} ${program.advice}`);
-        // Runtimes work with changed weights without a word.
-        const check = async () => {
-          const { checkFiles } = await import('../models/checked-files.ts');
-          await checkFiles(new ModelStore(dataDir), model, this.#closing.signal);
-        };
-        const supervised = supervisor.open(name, program, check);
-        return loaded(this.#kinds.process)(program, { ...deps, program: supervised });
-      }
-      case 'openai':
-        return loaded(this.#kinds.openai)(settings, deps);
-      case 'process':
-        return loaded(this.#kinds.process)(settings, { ...deps, program: supervisor.open(name, settings) });
-      case 'remote':
-        return loaded(this.#kinds.openai)({ ...settings, isParley: true }, deps);
+    if (settings.kind === 'anthropic')
+      return (await import('../engines/anthropic/index.ts')).createAnthropicEngine(settings, deps);
+    if (settings.kind === 'builtin')
+      return (await import('../engines/builtin/index.ts')).createBuiltinEngine(settings, { clock, tokens });
+    if (settings.kind === 'openai' || settings.kind === 'remote') {
+      const { createOpenAiEngine } = await import('../engines/openai/index.ts');
+      return createOpenAiEngine({ ...settings, isParley: settings.kind === 'remote' }, deps);
     }
+    const { createProcessEngine } = await import('../engines/process/index.ts');
+    if (settings.kind === 'process')
+      return createProcessEngine(settings, { ...deps, program: supervisor.open(name, settings) });
+    const { program, dataDir, model } = settings;
+    if ('advice' in program) return closedEngine(`${program.found} ${program.advice}`);
+    // Runtimes work with changed weights without a word.
+    const check = async () => {
+      const { checkFiles } = await import('../models/checked-files.ts');
+      await checkFiles(new ModelStore(dataDir), model, this.#closing.signal);
+    };
+    return createProcessEngine(program, { ...deps, program: supervisor.open(name, program, check) });
   }
 
   #take(next: ReadonlyMap<string, Opened>, requestMsMax: number): void {
@@ -201,11 +177,6 @@ export class Engines {
     }, requestMsMax);
     this.#retired.set(set, timer.unref());
   }
-}
-
-function loaded<Create>(create: Create | undefined): Create {
-  if (create === undefined) throw new Error('the code of this kind of engine is not loaded');
-  return create;
 }
 
 /** An engine that cannot or must not run. Its models are listed to nobody. @param reason in a sentence */
