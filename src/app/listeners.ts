@@ -63,33 +63,28 @@ interface Port {
   close(): Promise<void>;
 }
 
-interface Ports {
-  readonly baseUrl: string;
+interface Ports extends Port {
   /** The base URL of the admin port; the same as `baseUrl` if there is none. */
   readonly adminBaseUrl: string;
-  leave(): void;
-  close(): Promise<void>;
 }
 
 /** Listens on all ports. Rejects if an address cannot be bound; then none is open. */
 export async function openPorts(wiring: Wiring): Promise<Ports> {
-  const {
-    config: { server, admin },
-    sockets,
-  } = wiring;
+  const { sockets } = wiring;
+  const { server, admin } = wiring.config;
   const main = await openPort(wiring, { ...server, fd: sockets.main }, admin ? 'clients' : 'all');
   if (admin === undefined) return { ...main, adminBaseUrl: main.baseUrl };
   try {
     const other = await openPort(wiring, { ...admin, fd: sockets.admin }, 'admins');
+    const both = [main, other];
     return {
       baseUrl: main.baseUrl,
       adminBaseUrl: other.baseUrl,
       leave: () => {
-        main.leave();
-        other.leave();
+        for (const port of both) port.leave();
       },
       close: async () => {
-        await Promise.all([main.close(), other.close()]);
+        await Promise.all(both.map((port) => port.close()));
       },
     };
   } catch (error) {
