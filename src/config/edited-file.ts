@@ -17,9 +17,13 @@ export interface AddedModel {
  */
 export function withModel(text: string, model: AddedModel, recogniser: string): string {
   const file = read(text);
-  if (indexOf(file, runsOn(file, model.id)) !== undefined) return text;
+  if (modelsOf(file).some(runsOn(file, model.id))) return text;
   if (file.get('models') === undefined) addDefaults(file, recogniser);
-  if (model.type === 'transcription') replaceTranscription(file, model.id);
+  const replaced = model.type === 'transcription' ? modelsOf(file).find(isActive) : undefined;
+  if (replaced !== undefined) {
+    renameInConversations(file, replaced['id'], model.id);
+    file.deleteIn(['models', modelsOf(file).findIndex(isActive)]);
+  }
   const engine = localEngine(file);
   const price = model.type === 'chat' ? { price: { input: 0, output: 0 } } : {};
   file.addIn(['models'], onOneLine(file, { id: model.id, type: model.type, engine, ...price }));
@@ -29,16 +33,15 @@ export function withModel(text: string, model: AddedModel, recogniser: string): 
 /** Without the models that run on a local model. The recogniser inside Parley takes the place of a transcription model. */
 export function withoutModel(text: string, id: string, recogniser: string): string {
   const file = read(text);
-  let at = indexOf(file, runsOn(file, id));
-  if (at === undefined) return text;
-  for (; at !== undefined; at = indexOf(file, runsOn(file, id))) {
-    const { type, id: removed } = modelAt(file, at);
-    file.deleteIn(['models', at]);
+  const removed = modelsOf(file).filter(runsOn(file, id));
+  if (removed.length === 0) return text;
+  for (const { id: own, type } of removed) {
+    file.deleteIn(['models', modelsOf(file).findIndex(runsOn(file, id))]);
     if (type !== 'transcription') continue;
-    if (activeAt(file) === undefined && file.getIn(['engines', 'builtin']) !== undefined)
+    if (!modelsOf(file).some(isActive) && file.getIn(['engines', 'builtin']) !== undefined)
       file.addIn(['models'], onOneLine(file, { id: recogniser, type, engine: 'builtin' }));
-    const active = activeAt(file);
-    if (active !== undefined) renameInConversations(file, removed, String(modelAt(file, active)['id']));
+    const active = modelsOf(file).find(isActive);
+    if (active !== undefined) renameInConversations(file, own, String(active['id']));
   }
   return write(file, text);
 }
@@ -48,6 +51,11 @@ function runsOn(file: Document, id: string): (model: Settings) => boolean {
   const engines: unknown[] = localEngines(file);
   return ({ id: own, model = own, engine }) =>
     model === id && [engine].flat().some((name) => engines.includes(name));
+}
+
+/** Whether it is the active transcription model. */
+function isActive({ type, liveOnly }: Settings): boolean {
+  return type === 'transcription' && liveOnly !== true;
 }
 
 export const options = {
@@ -88,18 +96,6 @@ export function addDefaults(file: Document, recogniser: string): void {
   for (const one of defaultConversations(recogniser)) file.addIn(['realtime'], onOneLine(file, one));
 }
 
-/** The place of the active transcription model. */
-function activeAt(file: Document): number | undefined {
-  return indexOf(file, ({ type, liveOnly }) => type === 'transcription' && liveOnly !== true);
-}
-
-function replaceTranscription(file: Document, id: string): void {
-  const at = activeAt(file);
-  if (at === undefined) return;
-  renameInConversations(file, modelAt(file, at)['id'], id);
-  file.deleteIn(['models', at]);
-}
-
 function renameInConversations(file: Document, from: unknown, to: string): void {
   const conversations = file.toJS().realtime;
   for (const [at, one] of Array.isArray(conversations) ? conversations.entries() : [])
@@ -121,12 +117,7 @@ function localEngines(file: Document): string[] {
   return Object.entries(engines).flatMap(([name, engine]) => (engine?.kind === 'local' ? [name] : []));
 }
 
-function indexOf(file: Document, test: (model: Settings) => boolean): number | undefined {
-  const models = file.toJS().models;
-  const at = Array.isArray(models) ? models.findIndex((model) => test(model ?? {})) : -1;
-  return at < 0 ? undefined : at;
-}
-
-function modelAt(file: Document, at: number): Settings {
-  return file.toJS().models[at];
+function modelsOf(file: Document): readonly Settings[] {
+  const { models } = file.toJS();
+  return Array.isArray(models) ? models.map((model) => model ?? {}) : [];
 }
