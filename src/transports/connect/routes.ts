@@ -60,14 +60,13 @@ export function createConnectHandler(
   deps: CallDeps,
   options: ConnectRouterOptions = {},
 ): PortHandler {
-  const router = createConnectRouter({
+  const settings = {
     ...options,
     maxTimeoutMs: timeoutMsMax,
     acceptCompression: [compressionGzip],
     requestGate: throwRefusal,
-  });
-  for (const rpc of rpcs) addRpc(router, rpc);
-  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  };
+  const handlers = new Map<AnyRpc, UniversalHandlerFn>();
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   const firstOf = (kind: AnyRpc['method']['methodKind']): AnyRpc => {
     const first = rpcs.find(({ method }) => method.methodKind === kind);
@@ -76,12 +75,18 @@ export function createConnectHandler(
   };
   // REST refuses requests for paths without an RPC.
   const [anyUnary, anyStream] = [firstOf('unary'), firstOf('server_streaming')];
+  // Made at its first call, as all of them take 1 MB.
   const handlerOf = (rpc: AnyRpc) => {
-    const handler = handlers.get(rpcPath(rpc));
-    if (handler === undefined) throw new Error(`${rpc.method} has no handler`);
+    let handler = handlers.get(rpc);
+    if (handler === undefined) {
+      const router = createConnectRouter(settings);
+      addRpc(router, rpc);
+      [handler] = router.handlers;
+      if (handler === undefined) throw new Error(`${rpc.method} has no handler`);
+      handlers.set(rpc, handler);
+    }
     return handler;
   };
-  const refuse = handlerOf(anyUnary);
   return (request, response, client) => {
     const found = byPath.get(pathOf(request.url));
     const rpc = found ?? (isStreamed(request) ? anyStream : anyUnary);
@@ -92,7 +97,7 @@ export function createConnectHandler(
     response.once('close', () => served.close(!response.writableEnded));
     const form = messageForm(rpc, limits);
     const bytesMax = bodyBytesMax(rpc, limits.messageBytesMax);
-    const handle = { serve: handlerOf(rpc), refuse };
+    const handle = { serve: handlerOf(rpc), refuse: handlerOf(anyUnary) };
     const isServed = found !== undefined;
     const answer = (refusal: unknown, timeout?: Timeout) => {
       const receive = () => receiveFrom(request, form, bytesMax, served, options.jsonOptions);

@@ -58,8 +58,9 @@ export function openRpcs(served: readonly Rpc[], readiness: Readiness): OpenRpc[
   const health = new Health(names, readiness);
   const services = [...own, HealthService, v1.ServerReflection, v1alpha.ServerReflection];
   // Clients use it to read the details of errors.
-  const reflection = new Reflection(services, [file_google_rpc_error_details, file_google_rpc_status]);
-  return [...healthRpcs(health), ...reflectionRpcs(reflection)];
+  const others = [file_google_rpc_error_details, file_google_rpc_status];
+  let reflection: Reflection | undefined;
+  return [...healthRpcs(health), ...reflectionRpcs(() => (reflection ??= new Reflection(services, others)))];
 }
 
 function healthRpcs(health: Health): OpenRpc[] {
@@ -89,7 +90,7 @@ function checkOf(health: Health, request: HealthCheckRequest): Message {
   throw new ParleyError('not_found', { message: 'There is no service of this name.', param: 'service' });
 }
 
-function reflectionRpcs(reflection: Reflection): OpenRpc[] {
+function reflectionRpcs(reflection: () => Reflection): OpenRpc[] {
   const v1Method = v1.ServerReflection.method.serverReflectionInfo;
   // The messages of v1alpha differ from these in their package alone.
   const { input, output } = v1Method;
@@ -98,7 +99,7 @@ function reflectionRpcs(reflection: Reflection): OpenRpc[] {
     kind: 'open',
     requestBytesMax,
     method,
-    run: (requests) => reflection.info(requests as AsyncIterable<v1.ServerReflectionRequest>),
+    run: (requests) => reflection().info(requests as AsyncIterable<v1.ServerReflectionRequest>),
   }));
 }
 
