@@ -6,6 +6,7 @@ import { oidc } from './oidc.ts';
 import { admin, console, cors, docs, server, tls, voices } from './server.ts';
 import {
   group,
+  list,
   network,
   oneOf,
   optional,
@@ -35,10 +36,9 @@ export function defaultConversations(recogniser = 'pocketsphinx'): z.input<typeo
   return [{ id: 'eliza-live', transcription: recogniser, chat: 'eliza', speech: 'flite' }];
 }
 
-const realtime = z
-  .array(conversation, { error: 'a list of conversations' })
-  .default([])
-  .describe('Conversations: models that clients can talk to. Default: one of the default models, else none.');
+const realtime = list(conversation, 'a list of conversations').describe(
+  'Conversations: models that clients can talk to. Default: one of the default models, else none.',
+);
 
 const addressAllowed = 'an address such as parley@example.com';
 
@@ -112,13 +112,9 @@ const log = section('The log: JSON lines on standard error.', {
 });
 
 const alerts = section('Alerts of accounts, by webhook, mail, Slack or Matrix.', {
-  allowedNetworks: z
-    .array(network, { error: 'a list of networks such as 10.0.0.0/8' })
-    .max(100, { error: 'at most 100 networks' })
-    .default([])
-    .describe(
-      'Networks into which webhooks, Slack and Matrix may lead although they are not public, such as 10.0.0.0/8. Plain HTTP is allowed into these only. Default: none.',
-    ),
+  allowedNetworks: list(network, 'a list of networks such as 10.0.0.0/8', 100).describe(
+    'Networks into which webhooks, Slack and Matrix may lead although they are not public, such as 10.0.0.0/8. Plain HTTP is allowed into these only. Default: none.',
+  ),
   sealingKeyFile: optional(path()).describe(
     'A file with at least 32 characters, with which the secrets of webhooks, Slack and Matrix are sealed in the database. All servers of one database need the same. Default: they are not sealed.',
   ),

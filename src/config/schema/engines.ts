@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
 import { processEngine } from './process-engine.ts';
-import { engineOf, group, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { engineOf, group, list, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
 import { anthropicEngine, openaiEngine, remoteEngine } from './upstream-engine.ts';
 
 const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
@@ -17,10 +17,9 @@ export const localEngine = group({
   promptCache: yesOrNo(false).describe(
     'Whether chat models keep earlier prompts. The answers then show one account how much of its prompt another has sent before.',
   ),
-  arguments: z
-    .array(text(/^[^\0]*$/, 'a text (in quotes if it is a number)'), { error: argumentsAllowed })
-    .default([])
-    .describe('Further arguments of llama-server, such as [--n-gpu-layers, "99"].'),
+  arguments: list(text(/^[^\0]*$/, 'a text (in quotes if it is a number)'), argumentsAllowed).describe(
+    'Further arguments of llama-server, such as [--n-gpu-layers, "99"].',
+  ),
   startMs,
   idleMs,
   stopMs,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fallbackReasons, modelTypes } from '../../core/entities/model.ts';
 import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
-import { group, oneOf, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { filledList, group, oneOf, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
 /** One credit per token, which keeps every cost far inside the range of an amount. */
 const priceMax = parseCredits('1000000');
@@ -65,7 +65,7 @@ const reasonsAllowed = `a list of at least one of ${fallbackReasons.join(', ')}`
 const common = {
   id: name.describe('The id that clients send as `model`. You choose it.'),
   engine: z
-    .union([name, z.array(name).min(1, { error: engineAllowed })], { error: engineAllowed })
+    .union([name, filledList(name, engineAllowed)], { error: engineAllowed })
     .describe(
       'The name of an engine, or a list of engines that serve the same model, such as [gpu-a, gpu-b]. If one is unavailable and cannot have begun the request, the next one is tried.',
     ),
@@ -124,20 +124,14 @@ const chatModel = group({
   systemMessages: optional(oneOf(['as-sent', 'one-first'])).describe(
     'How system and developer messages reach the model: in the number and order in which they are sent (as-sent), or joined into one at the beginning (one-first), for servers that refuse others, as DeepSeek and many chat templates of vLLM do. Default: one-first for POST /responses and POST /messages, as-sent for POST /chat/completions. `developer` becomes `system` unless the server is OpenAI, Azure or another Parley.',
   ),
-  fallback: z
-    .array(name, { error: fallbackAllowed })
-    .min(1, { error: fallbackAllowed })
-    .optional()
-    .describe(
-      'Other chat models of this catalog, such as [small-local], which are tried in this order if this one fails before any output. The client gets the answer and its `model`, and pays for the model that answers. A key gets only models that it may call. Default: none.',
-    ),
-  fallbackOn: z
-    .array(z.literal(fallbackReasons, { error: reasonAllowed }), { error: reasonsAllowed })
-    .min(1, { error: reasonsAllowed })
-    .optional()
-    .describe(
-      'The failures after which the models of `fallback` are tried: no connection, or one that closes without an answer (connect); no answer in time (timeout); these statuses of the upstream (429, 5xx, 402); a prompt that is too long for the model (context). After timeout and 5xx the upstream may have run, and charge you for it. Default: [connect, 429, 402].',
-    ),
+  fallback: optional(filledList(name, fallbackAllowed)).describe(
+    'Other chat models of this catalog, such as [small-local], which are tried in this order if this one fails before any output. The client gets the answer and its `model`, and pays for the model that answers. A key gets only models that it may call. Default: none.',
+  ),
+  fallbackOn: optional(
+    filledList(z.literal(fallbackReasons, { error: reasonAllowed }), reasonsAllowed),
+  ).describe(
+    'The failures after which the models of `fallback` are tried: no connection, or one that closes without an answer (connect); no answer in time (timeout); these statuses of the upstream (429, 5xx, 402); a prompt that is too long for the model (context). After timeout and 5xx the upstream may have run, and charge you for it. Default: [connect, 429, 402].',
+  ),
   fallbackPrice: optional(oneOf(['answering', 'first'])).describe(
     'The price that the client pays if a model of `fallback` answers: that of the model that answers (answering), or that of this model (first). Default: answering.',
   ),

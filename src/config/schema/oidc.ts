@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isOfAccount, roles } from '../../core/access/people.ts';
 import { isSafeUrl } from '../../core/entities/identity-provider.ts';
-import { group, oneOf, optional, path, text } from './setting-types.ts';
+import { group, list, oneOf, optional, path, text } from './setting-types.ts';
 
 const words = (allowed: string) => text(/^.{0,1000}\S.{0,1000}$/, allowed);
 const issuerAllowed = 'a URL that begins with https://, or with http:// for a provider on this machine';
@@ -54,13 +54,9 @@ export const oidc = group({
     .describe(
       'The URLs at which browsers reach the console, without /console. Register each at the provider, followed by /console/oidc/callback.',
     ),
-  rules: z
-    .array(rule, { error: 'a list of rules' })
-    .max(1_000, { error: 'a list of at most 1000 rules' })
-    .default([])
-    .describe(
-      'Who may sign in, and as what. The first rule that fits counts. A person without a rule is refused.',
-    ),
+  rules: list(rule, 'a list of rules', 1_000).describe(
+    'Who may sign in, and as what. The first rule that fits counts. A person without a rule is refused.',
+  ),
 })
   .optional()
   .describe('Sign-in to the console with an identity provider, by OpenID Connect. Default: with keys only.');

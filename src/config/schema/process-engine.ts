@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineOf, group, optional, text, wholeNumber } from './setting-types.ts';
+import { engineOf, filledList, group, optional, text, wholeNumber } from './setting-types.ts';
 import { modelNames, openaiEngine } from './upstream-engine.ts';
 
 const day = 86_400_000;
@@ -17,18 +17,15 @@ const variables = z
 
 export const processEngine = group({
   ...engineOf('process'),
-  command: z
-    .array(word, { error: commandAllowed })
-    .min(1, { error: commandAllowed })
-    .describe(
-      'The program and its arguments, without a shell. Parley puts the path of a Unix socket for `{socket}`, or a free port of 127.0.0.1 for `{port}`: the program must listen there. It must stay in the foreground.',
-    ),
+  command: filledList(word, commandAllowed).describe(
+    'The program and its arguments, without a shell. Parley puts the path of a Unix socket for `{socket}`, or a free port of 127.0.0.1 for `{port}`: the program must listen there. It must stay in the foreground.',
+  ),
   env: variables.describe(
     'Variables of its environment, which may have {socket} and {port} as well. It gets no others but PATH, HOME and LANG: no secret of Parley.',
   ),
-  healthPath: text(/^\/[^\s#]*$/, 'a path such as /health')
-    .default('/health')
-    .describe('The path that answers 200 once the program takes requests.'),
+  healthPath: text(/^\/[^\s#]*$/, 'a path such as /health', '/health').describe(
+    'The path that answers 200 once the program takes requests.',
+  ),
   startMs: wholeNumber(100, day, 120_000).describe(
     'How long it may take until it is ready. Then it is killed.',
   ),

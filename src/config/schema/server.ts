@@ -1,7 +1,7 @@
 /** The port: its address, its protection, and its limits for clients. */
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { group, network, oneOf, optional, path, section, text, wholeNumber } from './setting-types.ts';
+import { group, list, network, oneOf, optional, path, section, text, wholeNumber } from './setting-types.ts';
 
 const hour = 3_600_000;
 const mebibyte = 1_048_576;
@@ -35,12 +35,12 @@ export const server = section('The port, and its limits for clients. Times (…M
   connectionsPerAddressMax: wholeNumber(1, 1_000_000, 512).describe(
     'Those of one address (of one /64 for IPv6), which make room for each other in the same way. Trusted proxies have no such limit.',
   ),
-  trustedProxies: z
-    .array(network, { error: 'a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8' })
-    .default([])
-    .describe(
-      'Addresses and networks of your reverse proxies, such as 127.0.0.1 or 10.0.0.0/8. The address of a client is then the one that the proxy names, for every limit by address. Default: none, since anyone could name any address.',
-    ),
+  trustedProxies: list(
+    network,
+    'a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8',
+  ).describe(
+    'Addresses and networks of your reverse proxies, such as 127.0.0.1 or 10.0.0.0/8. The address of a client is then the one that the proxy names, for every limit by address. Default: none, since anyone could name any address.',
+  ),
   proxyHeader: oneOf(['x-forwarded-for', 'forwarded'], 'x-forwarded-for').describe(
     'The header in which trusted proxies name the client. It is read from the right. Any other is ignored.',
   ),
@@ -142,12 +142,10 @@ export const voices = section(
 );
 
 export const cors = section('Calls from pages in browsers.', {
-  origins: z
-    .array(text(/^(\*|https?:\/\/[^\s/?#]+)$/, 'an origin such as https://app.example.com, or "*"'), {
-      error: 'a list of origins such as https://app.example.com',
-    })
-    .default([])
-    .describe(
-      'Origins whose pages may call this server, such as https://app.example.com, or "*" for all. Default: none.',
-    ),
+  origins: list(
+    text(/^(\*|https?:\/\/[^\s/?#]+)$/, 'an origin such as https://app.example.com, or "*"'),
+    'a list of origins such as https://app.example.com',
+  ).describe(
+    'Origins whose pages may call this server, such as https://app.example.com, or "*" for all. Default: none.',
+  ),
 });

@@ -27,8 +27,24 @@ export function yesOrNo<D extends boolean | undefined = undefined>(byDefault?: D
 }
 
 /** A text that matches a pattern. `allowed` describes the pattern in words. */
-export function text(pattern: RegExp, allowed: string) {
-  return z.string({ error: allowed }).regex(pattern, { error: allowed });
+export function text<D extends string | undefined = undefined>(
+  pattern: RegExp,
+  allowed: string,
+  byDefault?: D,
+) {
+  return defaulted(z.string({ error: allowed }).regex(pattern, { error: allowed }), byDefault as D);
+}
+
+/** A list, by default an empty one. `allowed` describes it in words. */
+export function list<Item extends z.ZodType>(item: Item, allowed: string, max?: number) {
+  const type = z.array(item, { error: allowed });
+  const bounded = max === undefined ? type : type.max(max, { error: `${allowed}, at most ${max}` });
+  return bounded.default([] as never);
+}
+
+/** A list that is not empty. */
+export function filledList<Item extends z.ZodType>(item: Item, allowed: string) {
+  return z.array(item, { error: allowed }).min(1, { error: allowed });
 }
 
 /** The path of a file or folder: not blank, and without the zero byte. */

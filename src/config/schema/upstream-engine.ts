@@ -1,7 +1,7 @@
 /** Settings of all engines that call another server. */
 import * as z from 'zod';
 import { ownMembers } from '../../core/chat/output-limit.ts';
-import { engineOf, group, oneOf, optional, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import { engineOf, group, list, oneOf, optional, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
 
 const name = text(/\S/, 'a name');
 
@@ -57,17 +57,13 @@ const voiceLanguages = z
 const memberName = text(/^\w{1,100}$/, 'the name of a member').refine((name) => !ownMembers.includes(name), {
   error: `the name of a member other than ${ownMembers.join(', ')}`,
 });
-const memberNames = z
-  .array(memberName, { error: 'a list of names' })
-  .max(100, { error: 'at most 100 names' });
+const memberNames = list(memberName, 'a list of names', 100);
 
 const parameters = group({
-  drop: memberNames.default([]).describe('Members that the upstream does not get.'),
-  allow: memberNames
-    .default([])
-    .describe(
-      'Members that clients may send although they choose a model, a route, a key or a price, such as service_tier.',
-    ),
+  drop: memberNames.describe('Members that the upstream does not get.'),
+  allow: memberNames.describe(
+    'Members that clients may send although they choose a model, a route, a key or a price, such as service_tier.',
+  ),
   set: z
     .record(memberName, z.unknown(), { error: 'a map of members to their values' })
     .default({})
@@ -105,12 +101,9 @@ export const openaiEngine = group({
   retriesMax: wholeNumber(0, 10, 2).describe(
     'Retries of a call that cannot have run: the connection failed before the request was sent.',
   ),
-  retryStatuses: z
-    .array(retryStatus, { error: 'a list of 429 and 503' })
-    .default([])
-    .describe(
-      'Statuses, of 429 and 503, after which the call is retried and the next engine of a model is tried. Default: none, the client gets them with their Retry-After.',
-    ),
+  retryStatuses: list(retryStatus, 'a list of 429 and 503').describe(
+    'Statuses, of 429 and 503, after which the call is retried and the next engine of a model is tried. Default: none, the client gets them with their Retry-After.',
+  ),
   breakerFailures: wholeNumber(1, 1_000, 5).describe(
     'After this many connection failures in a row, requests fail at once for `breakerOpenMs`. A response of any status is not a failure.',
   ),
@@ -149,14 +142,12 @@ export const anthropicEngine = group({
   ...shared,
   ...engineOf('anthropic'),
   baseUrl: httpUrl.describe('Its URL with the version, such as https://api.anthropic.com/v1.'),
-  version: text(/^[\w-]{1,64}$/, 'a version')
-    .default('2023-06-01')
-    .describe('The version of the API, as the header `anthropic-version` of each request.'),
-  betas: z
-    .array(text(/^[\w.-]{1,100}$/, 'the name of a feature'), { error: 'a list of names' })
-    .max(100, { error: 'at most 100 names' })
-    .default([])
-    .describe('Values of the header `anthropic-beta` that clients may send. Others are left out.'),
+  version: text(/^[\w-]{1,64}$/, 'a version', '2023-06-01').describe(
+    'The version of the API, as the header `anthropic-version` of each request.',
+  ),
+  betas: list(text(/^[\w.-]{1,100}$/, 'the name of a feature'), 'a list of names', 100).describe(
+    'Values of the header `anthropic-beta` that clients may send. Others are left out.',
+  ),
 }).describe('Any server with the Messages API, for chat. Times (…Ms) are in milliseconds.');
 
 const { shape } = openaiEngine;
