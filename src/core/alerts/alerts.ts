@@ -2,7 +2,7 @@
  * Raises alerts and delivers them at least once, in the background of a server. No request waits for them. Each attempt is
  * claimed before it begins, so that several nodes and restarts share the work.
  */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { FairUseRules } from '../billing/fair-use.ts';
 import type { Alert, AlertDetails, AlertKind, DueAlert } from '../entities/alert.ts';
 import type { Clock } from '../values/clock.ts';
@@ -29,9 +29,7 @@ export interface AlertsDeps extends SendingDeps {
 
 export class Alerts {
   readonly deps: AlertsDeps;
-  readonly #intervalMs: number;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
+  readonly #running: Promise<void>;
   readonly #attempts = new Map<AccountId, Promise<void>>();
   /** Steps, and ids of accounts, that failed in the last round. */
   readonly #failing = new Set<string>();
@@ -39,28 +37,23 @@ export class Alerts {
 
   constructor(deps: AlertsDeps, intervalMs = intervalMsByDefault) {
     this.deps = deps;
-    this.#intervalMs = intervalMs;
-    this.#schedule();
+    this.#running = this.#runEvery(intervalMs);
   }
 
   /** Ends running work. Alerts whose attempts it ends stay pending, and are tried again after the usual pause. */
   async close(): Promise<void> {
     this.#closing.abort();
-    clearTimeout(this.#timer);
     await this.#running;
     await Promise.all(this.#attempts.values());
   }
 
-  #schedule(): void {
-    if (this.#closing.signal.aborted) return;
-    this.#timer = setTimeout(() => {
-      this.#running = this.#run().then(() => this.#schedule());
-    }, this.#intervalMs).unref();
-  }
-
-  async #run(): Promise<void> {
-    await this.#attempt('accounts', () => this.#raiseAll());
-    await this.#attempt('deliveries', () => this.#deliver());
+  /** Until it is closed. */
+  async #runEvery(intervalMs: number): Promise<void> {
+    const { signal } = this.#closing;
+    while (await sleep(intervalMs, true, { signal, ref: false }).catch(() => false)) {
+      await this.#attempt('accounts', () => this.#raiseAll());
+      await this.#attempt('deliveries', () => this.#deliver());
+    }
   }
 
   /** Does not reject. Logs the first of several failures in a row; the next round tries again. */
