@@ -141,7 +141,8 @@ function joinMembers(target: JsonObject, members: JsonObject): void {
   }
 }
 
-function joined(before: JsonValue | undefined, value: JsonValue): JsonValue {
+/** A text or a list with its next piece. Any other value replaces the one before. */
+export function joined(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') return before + value;
   if (!Array.isArray(value)) return value;
   const pieces = Array.isArray(before) ? before : [];

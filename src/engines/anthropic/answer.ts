@@ -19,10 +19,14 @@ const finishReasons: ReadonlyMap<unknown, string> = new Map([
   ['refusal', 'content_filter'],
 ]);
 
-/** @throws `upstream_error` if the answer is an error or malformed */
+/**
+ * @param json a message, or a chat's answer that was joined from events
+ * @throws `upstream_error` if the answer is an error or malformed
+ */
 export function readMessage(json: unknown, report: Report): ChatAnswer {
   if (!isObject(json)) throw malformedResponse('the answer is not an object');
   if (json['type'] === 'error') throw report(JSON.stringify(json));
+  if (json['choices'] !== undefined) return answerCodec.decode(json);
   const { id, content, stop_reason: reason, stop_sequence: sequence, usage } = json;
   if (!Array.isArray(content)) throw malformedResponse('the answer has no content');
   const choice = new JoinedChoice();
@@ -110,7 +114,13 @@ export class MessageEvents {
   }
 
   /** @returns undefined for an event without news. @throws `upstream_error` if the event is an error or malformed */
-  read(json: unknown): ChatChunk | undefined {
+  read(event: unknown): ChatChunk | undefined {
+    const chunk = this.toChunk(event);
+    return chunk && chunkCodec.decode(chunk);
+  }
+
+  /** The same as JSON. */
+  toChunk(json: unknown): JsonObject | undefined {
     if (!isObject(json)) throw malformedResponse('an event is not an object');
     const { type, message, delta, usage, content_block: block, index } = json;
     switch (type) {
@@ -145,7 +155,7 @@ export class MessageEvents {
   }
 
   /** Its input is empty here, and follows in pieces. A call without parameters has none. */
-  #beginCall(block: JsonObject, index: JsonValue | undefined): ChatChunk {
+  #beginCall(block: JsonObject, index: JsonValue | undefined): JsonObject {
     const { input, ...begun } = block;
     const isWhole = isObject(input) && Object.keys(input).length > 0;
     if (!isWhole) this.#withoutInput.add(index);
@@ -153,22 +163,22 @@ export class MessageEvents {
     return this.#chunk(deltaOf(isWhole ? block : begun, Number(index), this.#calls.size - 1));
   }
 
-  #input(index: JsonValue | undefined, json: JsonValue): ChatChunk {
+  #input(index: JsonValue | undefined, json: JsonValue): JsonObject {
     return this.#chunk({
       tool_calls: [{ index: this.#calls.get(index) ?? 0, function: { arguments: json } }],
     });
   }
 
-  /** The counts of an event are those of the answer so far. */
+  /** The counts of an event are those of the answer so far. Some servers send zeros at the end. */
   #note(usage: JsonValue | undefined): void {
     for (const [name, value] of Object.entries(isObject(usage) ? usage : {})) {
-      if (value !== null) this.#usage[name] = value;
+      if (value !== null) this.#usage[name] = value || (this.#usage[name] ?? value);
     }
   }
 
-  #chunk(delta: JsonObject, end: JsonObject = {}): ChatChunk {
+  #chunk(delta: JsonObject, end: JsonObject = {}): JsonObject {
     const choices = [{ index: 0, delta, finish_reason: null, ...end }];
     const usage = usageOf(this.#usage) ?? {};
-    return chunkCodec.decode({ id: this.#id, object: 'chat.completion.chunk', choices, usage });
+    return { id: this.#id, object: 'chat.completion.chunk', choices, usage };
   }
 }

@@ -6,6 +6,7 @@ import type { Signal } from '../../core/values/signal.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from '../openai/calls/upstream.ts';
+import { joinEvents } from '../openai/chat/joined-chunks.ts';
 import { readWhole } from '../openai/chat/json.ts';
 import type { ChatParameters } from '../openai/chat/operator-members.ts';
 import { chunksOf } from '../openai/chat.ts';
@@ -88,7 +89,9 @@ function createAnthropicChat({ upstream, model, settings, context }: AnthropicCh
     },
     complete: async (params, signal) => {
       const answer = await post('/messages', params, false, signal);
-      return readMessage(await answer.json(chatAnswerBytesMax(params)), report);
+      const events = new MessageEvents(report);
+      const join = (body: Buffer) => joinEvents(body, (event) => events.toChunk(event));
+      return readMessage(await answer.json(chatAnswerBytesMax(params), join), report);
     },
     stream: (params, signal) => {
       let hasBegun = false;

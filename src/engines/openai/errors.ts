@@ -306,7 +306,7 @@ function isRandom(run: string): boolean {
 const names = /"(context_length_exceeded|exceed_context_size_error)"/;
 /** Sentences of vLLM, SGLang, TGI, DeepSeek, Mistral, Gemini, Kimi, Qwen, Anthropic, Bedrock, Cohere, Together, xAI and older versions of llama.cpp. */
 const sentences =
-  /context (length|size|window)|prompt is too long|input token count|exceeded model token limit|range of input length|maximum prompt length|input is too long|`inputs` (tokens|must have)|tokens: size limit exceeded/i;
+  /context (length|size|window|limit)|prompt is too long|input token count|exceeded model token limit|range of input length|maximum prompt length|input is too long|`inputs` (tokens|must have)|tokens: size limit exceeded/i;
 /** Sentences about the limit of the answer alone. */
 const ofAnswer = /^\W*(max_tokens|max_completion_tokens|max_output_tokens)\b/i;
 const maximum =

@@ -318,6 +318,43 @@ describe('a chat', () => {
     await checkCost(response);
   });
 
+  it.each([
+    ['/chat/completions', { messages: asked.messages }],
+    ['/responses', { input: 'Look.' }],
+    ['/messages', { max_tokens: 100, messages: asked.messages }],
+  ])(
+    'on %s reads events for a plain request and a message for a stream, whatever their type',
+    async (path, body) => {
+      const content = [thinking, { type: 'text', text: 'Wait.' }, call];
+      const end = { stop_reason: 'tool_use', stop_sequence: null };
+      const parts = streamed(content, end);
+      // Some servers have no tokens in the last event.
+      const zeros = { ...parts.at(-2), usage: { ...usage, input_tokens: 0 } };
+      for (const headers of [
+        { 'content-type': 'application/json' },
+        { 'content-type': 'text/event-stream' },
+      ]) {
+        const events = [...parts.slice(0, -2), zeros, parts.at(-1)];
+        upstream.answer(
+          '/messages',
+          eventText(
+            events.map((value) => `data: ${JSON.stringify(value)}\n\n`),
+            { headers },
+          ),
+        );
+        const plain = await post(path, { model: 'served', ...body });
+        const got = await plain.text();
+        for (const words of ['I must look.', 'Wait.', 'sea']) expect(got).toContain(words);
+        await checkCost(plain);
+        upstream.answer('/messages', json(message(content, end), { headers }));
+        const stream = await post(path, { model: 'served', ...body, stream: true });
+        const heard = await stream.text();
+        for (const words of ['I must look.', 'Wait.', 'sea']) expect(heard).toContain(words);
+        await checkCost(stream);
+      }
+    },
+  );
+
   it('in the form of the Responses API keeps thinking for the next turn', async () => {
     const end = { stop_reason: 'tool_use', stop_sequence: null };
     upstream.answer('/messages', eventsOf(streamed([thinking, call], end)));

@@ -132,6 +132,7 @@ describe('an upstream that refuses a prompt because of its length', () => {
     ['Kimi', { message: 'Your request exceeded model token limit: 4096' }],
     ['Qwen', { message: 'Range of input length should be [1, 4096]' }],
     ['Anthropic', { message: 'prompt is too long: 5000 tokens > 4096 maximum' }, numbers],
+    ['a limit of both', { message: 'input length and `max_tokens` exceed context limit: 5000 + 900 > 4096' }],
     ['xAI', { message: "This model's maximum prompt length is 4096 but the request contains 5000 tokens." }],
     ['Bedrock', { message: 'Input is too long for requested model.' }],
     ['Cohere', { message: 'too many tokens: size limit exceeded by 904 tokens. Try using shorter inputs.' }],

@@ -2,14 +2,21 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { objectsOf, setMember } from '../../../codec/shape.ts';
 import { joinedBase64 } from '../../../core/chat/answer-pieces.ts';
+import { joined } from '../../../core/chat/reasoning.ts';
 import { isObject } from '../../../core/values/json.ts';
 import { CallNumbers } from './call-numbers.ts';
 import { MessageChunks, usualForm } from './choice-forms.ts';
 import { readWhole } from './json.ts';
 import { areEvents, beginningOf, doneData, SseReader } from './sse.ts';
 
-/** The answer as JSON; undefined if the body is no stream of events. An event that is an error stands for all of it. */
-export function joinEvents(body: Buffer): JsonObject | undefined {
+/**
+ * The answer as JSON; undefined if the body is no stream of events. An event that is an error stands for all of it.
+ * @param toChunk reads events of another API; returns undefined for those without news. Default: each is a chunk
+ */
+export function joinEvents(
+  body: Buffer,
+  toChunk?: (event: unknown) => JsonObject | undefined,
+): JsonObject | undefined {
   if (!areEvents(beginningOf(body))) return undefined;
   const reader = new SseReader();
   const numbers = new CallNumbers();
@@ -20,7 +27,8 @@ export function joinEvents(body: Buffer): JsonObject | undefined {
   for (const { name, data } of [...reader.read(body), ...reader.end()]) {
     isDone ||= data === doneData;
     if (isDone) break;
-    const chunk = readWhole(data);
+    const event = readWhole(data);
+    const chunk = toChunk ? (toChunk(event) ?? {}) : event;
     if (!isObject(chunk)) return { error: data };
     if (chunk['error'] != null) return chunk;
     if (name === 'error') return { error: chunk };
@@ -83,16 +91,9 @@ function merge(target: JsonObject, members: JsonObject, joining: Join): void {
 const wholeTexts: readonly string[] = ['role', 'id', 'type', 'name', 'finish_reason', 'format', 'url'];
 
 function join(before: JsonValue | undefined, value: JsonValue, name: string): JsonValue {
-  if (typeof before === 'string' && typeof value === 'string') {
-    return wholeTexts.includes(name) ? value || before : before + value;
-  }
-  if (Array.isArray(before) && Array.isArray(value)) {
-    for (const element of value) before.push(element);
-    return before;
-  }
   if (isObject(before) && isObject(value)) {
     merge(before, value, join);
     return before;
   }
-  return value;
+  return wholeTexts.includes(name) ? value || (before ?? value) : joined(before, value);
 }
