@@ -99,37 +99,35 @@ export async function* chunksOf(
   { eventCharactersMax, bytesMax, end, toAnswer, ...reading }: StreamReading,
 ): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
-  let isLeft = true;
-  try {
-    // The upstream has begun its answer.
-    yield [];
-    isLeft = false;
-  } finally {
-    if (isLeft) answer.close();
-  }
   const reader = new SseReader(eventCharactersMax);
   let json: Buffer[] | undefined;
   let isKnown = false;
   let last: ReadChunks | undefined;
-  for await (const piece of answer.pieces(bytesMax)) {
-    if (!isKnown) {
-      const beginning = beginningOf(Buffer.from(piece));
-      isKnown = beginning !== '';
-      const mayBeEvents = !isKnown || answer.contentType === 'text/event-stream' || areEvents(beginning);
-      if (beginning.startsWith('{')) json = [];
-      else if (!mayBeEvents) {
-        throw answer.refuse(`the answer is ${answer.contentType || 'of no type'}, not a stream of events`);
+  try {
+    // The upstream has begun its answer.
+    yield [];
+    for (let piece = await answer.next(bytesMax); piece; piece = await answer.next(bytesMax)) {
+      if (!isKnown) {
+        const beginning = beginningOf(piece);
+        isKnown = beginning !== '';
+        const mayBeEvents = !isKnown || answer.contentType === 'text/event-stream' || areEvents(beginning);
+        if (beginning.startsWith('{')) json = [];
+        else if (!mayBeEvents) {
+          throw answer.refuse(`the answer is ${answer.contentType || 'of no type'}, not a stream of events`);
+        }
       }
+      json?.push(piece);
+      if (json) continue;
+      const read = readChunks(reader.read(piece), reading);
+      if (read.isDone) answer.complete();
+      if (read.isDone || read.failure) {
+        last = read;
+        break;
+      }
+      if (read.chunks.length > 0) yield read.chunks;
     }
-    json?.push(Buffer.from(piece));
-    if (json) continue;
-    const read = readChunks(reader.read(piece), reading);
-    if (read.isDone) answer.complete();
-    if (read.isDone || read.failure) {
-      last = read;
-      break;
-    }
-    if (read.chunks.length > 0) yield read.chunks;
+  } finally {
+    answer.close();
   }
   if (json) {
     const whole = toAnswer(readWhole(Buffer.concat(json)));

@@ -90,19 +90,23 @@ async function* checkedAudio(
     throw answer.refuse(`the answer is ${contentType}, not audio`);
   }
   let head: Uint8Array | undefined = new Uint8Array();
-  for await (const bytes of answer.pieces()) {
-    if (head === undefined) {
-      yield bytes;
-      continue;
+  try {
+    for (let bytes = await answer.next(); bytes; bytes = await answer.next()) {
+      if (head === undefined) {
+        yield bytes;
+        continue;
+      }
+      head = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
+      if (head.length < signatureBytes) continue;
+      refuseOtherFormat(answer, head, format);
+      const wav = format === 'wav' ? readWavHead(head) : undefined;
+      // The length that a WAV states is read once its first samples are there.
+      if (format === 'wav' && head.length < wavHeadBytesMax && !(wav && head.length > wav.dataAt)) continue;
+      yield wav ? withUnknownLength(head, wav) : head;
+      head = undefined;
     }
-    head = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
-    if (head.length < signatureBytes) continue;
-    refuseOtherFormat(answer, head, format);
-    const wav = format === 'wav' ? readWavHead(head) : undefined;
-    // The length that a WAV states is read once its first samples are there.
-    if (format === 'wav' && head.length < wavHeadBytesMax && !(wav && head.length > wav.dataAt)) continue;
-    yield wav ? withUnknownLength(head, wav) : head;
-    head = undefined;
+  } finally {
+    answer.close();
   }
   if (head !== undefined && head.length > 0) yield head;
 }

@@ -19,6 +19,7 @@ export class UpstreamAnswer {
   readonly #response: UpstreamResponse;
   readonly #signal: Signal;
   #isComplete = false;
+  #bytesRead = 0;
   #onEnd: ((isWhole: boolean) => void) | undefined;
 
   /**
@@ -38,20 +39,18 @@ export class UpstreamAnswer {
   }
 
   /**
-   * The body as it arrives, at most `bytesMax` bytes. Slow reading slows the upstream; leaving early closes the
-   * connection.
+   * The next bytes of the body, of at most `bytesMax` in all; undefined at its end. Slow reading slows the upstream. Call `close` after
+   * the last one.
    * @throws `upstream_error` if the body breaks off, stalls or is too large, or the signal's reason
    */
-  async *pieces(bytesMax = Number.POSITIVE_INFINITY): AsyncGenerator<Uint8Array, void, void> {
-    let bytes = 0;
+  async next(bytesMax = Number.POSITIVE_INFINITY): Promise<Buffer | undefined> {
     try {
-      for (let piece = await this.#next(); piece; piece = await this.#next()) {
-        bytes += piece.length;
-        if (bytes > bytesMax) throw tooLarge(bytesMax);
-        yield piece;
-      }
-    } finally {
-      this.close();
+      const piece = await this.#response.next();
+      this.#bytesRead += piece?.length ?? 0;
+      if (this.#bytesRead > bytesMax) throw tooLarge(bytesMax);
+      return piece;
+    } catch (error) {
+      throw error instanceof ParleyError ? error : this.#broken(error);
     }
   }
 
@@ -82,12 +81,13 @@ export class UpstreamAnswer {
     return malformedResponse(reason);
   }
 
-  /** Leaves the rest of the body unread, and closes its connection unless the answer is complete. */
+  /** Leaves the rest of the body unread, and closes its connection unless the answer is complete. Only the first call has an effect. */
   close(): void {
+    if (this.#onEnd === undefined) return;
     const isWhole = this.#isComplete || this.#response.isWhole;
     if (this.#isComplete) this.#response.skipRest(endMsMax);
     else this.#response.close();
-    this.#onEnd?.(isWhole);
+    this.#onEnd(isWhole);
     this.#onEnd = undefined;
   }
 
@@ -114,14 +114,6 @@ export class UpstreamAnswer {
       throw error instanceof ParleyError ? error : this.#broken(error);
     } finally {
       this.close();
-    }
-  }
-
-  async #next(): Promise<Buffer | undefined> {
-    try {
-      return await this.#response.next();
-    } catch (error) {
-      throw this.#broken(error);
     }
   }
 
