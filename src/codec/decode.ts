@@ -82,7 +82,8 @@ function objectDecoder(message: DescMessage): Decoder {
     if (!isObject(json)) return wrong(place, 'an object');
     const result: Decodable = create(message);
     let rest: JsonObject | undefined;
-    for (const [name, value] of Object.entries(json)) {
+    for (const name in json) {
+      const value = json[name] ?? null;
       const member = members.get(name);
       const decoded = member && value !== null ? within(place, name, value, member.decode) : undefined;
       if (member && decoded !== undefined) assign(result, member.field, decoded);

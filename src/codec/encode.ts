@@ -67,9 +67,9 @@ function objectEncoder(message: DescMessage): Encoder {
     }
     const rest = other && (fieldValues[other.localName] as JsonObject | undefined);
     // A field of the schema is never overwritten, as its value may have been checked.
-    for (const [name, member] of Object.entries(rest ?? {})) {
+    for (const name in rest) {
       if (!Object.hasOwn(result, name) || isUnset(result[name], implicit.has(name))) {
-        setMember(result, name, member);
+        setMember(result, name, rest[name]);
       }
     }
     return result;

@@ -18,7 +18,8 @@ function replaced(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   if (JSON.isRawJSON(value)) return Number(value.rawJSON);
   let copy: object | undefined;
-  for (const [name, member] of Object.entries(value)) {
+  for (const name in value) {
+    const member = value[name as keyof typeof value];
     const double = replaced(member);
     if (double === member) continue;
     copy ??= Array.isArray(value) ? [...value] : { ...value };

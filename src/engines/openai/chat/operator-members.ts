@@ -57,7 +57,7 @@ const reserved: ReadonlySet<string> = new Set(operatorMembers);
 export function applyParameters(json: JsonObject, parameters: ChatParameters): void {
   const { drop = [], allow = [], set = {}, defaults = {} } = parameters;
   // `delete` takes 0.3 us also where there is no such member.
-  for (const name of Object.keys(json)) {
+  for (const name in json) {
     if (drop.includes(name) || (reserved.has(name) && !allow.includes(name))) delete json[name];
   }
   for (const [name, value] of Object.entries(defaults)) if (value !== undefined) json[name] ??= value;
