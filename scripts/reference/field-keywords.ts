@@ -27,7 +27,6 @@ export const requiredInRequests: ReadonlySet<string> = new Set([
   'parley.responses.v1.ResponseTool.name',
   'parley.messages.v1.InputMessage.role',
   'parley.messages.v1.InputMessage.content',
-  'parley.messages.v1.MessageTool.name',
   'parley.messages.v1.MessageToolChoice.type',
   'parley.messages.v1.OutputFormat.type',
 ]);
@@ -86,8 +85,6 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.messages.v1.MessageParams.messages': bounds.messages,
   'parley.messages.v1.MessageParams.max_tokens': { ...tokenLimit, minimum: 1 },
   'parley.messages.v1.InputMessage.role': { enum: ['user', 'assistant', 'system'] },
-  'parley.messages.v1.MessageTool.type': { enum: ['custom'] },
-  'parley.messages.v1.MessageTool.name': { minLength: 1 },
   'parley.messages.v1.MessageToolChoice.type': { enum: ['auto', 'any', 'tool', 'none'] },
   'parley.messages.v1.OutputFormat.type': { enum: ['json_schema'] },
   'parley.audio.v1.ClientSecretExpiry.anchor': { enum: ['created_at'] },

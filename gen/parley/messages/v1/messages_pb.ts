@@ -465,13 +465,15 @@ export const BlockSourceSchema: GenMessage<BlockSource> = /*@__PURE__*/
  */
 export type MessageTool = Message$1<"parley.messages.v1.MessageTool"> & {
   /**
-   * `custom` (default).
+   * `custom` (default), or a tool of another server, which is not offered to the model.
    *
    * @generated from field: optional string type = 1;
    */
   type?: string | undefined;
 
   /**
+   * Never absent or empty with `custom`.
+   *
    * @generated from field: optional string name = 2;
    */
   name?: string | undefined;
