@@ -227,9 +227,7 @@ const plays: Readonly<Record<string, (operation: ApiOperation) => Promise<Respon
   404: (operation) => {
     if (operation.path.includes('{')) return send(operation, { pathValue: 'nobody' });
     return operation.verb === 'POST'
-      ? send(operation, {
-          members: { [operation.id === 'adminCreateInvitation' ? 'account_id' : 'name']: 'nobody' },
-        })
+      ? send(operation, { members: { [/Engine$/.test(operation.id) ? 'name' : 'account_id']: 'nobody' } })
       : send(operation, { query: '?account_id=nobody' });
   },
   409: async (operation) => {
