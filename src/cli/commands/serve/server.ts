@@ -49,7 +49,9 @@ async function serveUntilStopped(flags: ServeFlags, onListening: () => void): Pr
   apply = () => served.reload();
   const reload = () => void apply();
   process.on('SIGHUP', reload);
-  if (file === undefined) onNewRecogniser(config, opened, reload);
+  // The default models may have a recogniser that set-up replaces.
+  const isNew = () => config.models.every(({ id }) => id !== recogniserId());
+  if (file === undefined) onceSetUp(() => isNew() && opened.unavailable().length === 0, reload);
   try {
     served.write();
     const hasBanner = flags.demo && (await showDemo(opened, config, baseUrl));
@@ -126,7 +128,10 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<bool
       config.models.some(({ type }) => type === 'transcription');
     const how = { dataDir, hasCurl: hasCurl(), trust };
     await printData(demoBanner(firstRun, { ...how, file, ...pages, models, reasons, awaitsTranscription }));
-    if (awaitsTranscription) printOnceTranscribing(config, app, transcriptionReady(firstRun, how));
+    if (awaitsTranscription) {
+      const isDone = () => firstModels(config, app).transcription !== undefined;
+      onceSetUp(isDone, () => process.stdout.write(transcriptionReady(firstRun, how)));
+    }
     return true;
   }
   const why = readFirstRun(dataDir)
@@ -138,21 +143,12 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<bool
 
 const setUpPollMs = 1_000;
 
-/** Set-up goes on beside the server until transcription works. */
-function printOnceTranscribing(config: Config, app: App, text: string): void {
+/** Set-up goes on beside the server. */
+function onceSetUp(isDone: () => boolean, then: () => void): void {
   const timer = setInterval(() => {
-    if (firstModels(config, app).transcription === undefined) return;
+    if (!isDone()) return;
     clearInterval(timer);
-    process.stdout.write(text);
-  }, setUpPollMs).unref();
-}
-
-/** Calls back once set-up has provided a recogniser whose id the default models do not have yet. */
-function onNewRecogniser({ models }: Config, app: App, change: () => void): void {
-  const timer = setInterval(() => {
-    if (models.some(({ id }) => id === recogniserId()) || app.unavailable().length > 0) return;
-    clearInterval(timer);
-    change();
+    then();
   }, setUpPollMs).unref();
 }
 
