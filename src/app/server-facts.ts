@@ -36,11 +36,11 @@ export function serverFacts(running: Running): ServerFacts {
   };
 }
 
-/** The checks of `parley doctor` that a running server makes of itself. Checking pages would keep requests waiting. */
+/** The checks of `parley doctor` that a running server makes of itself. */
 async function diagnoseRunning({ config, readiness }: Running): Promise<readonly ServerDiagnostic[]> {
   // Loads the checks of all kinds, which nothing else needs.
   const { diagnoseAreas } = await import('./diagnostics/areas.ts');
-  const areas = await diagnoseAreas(config(), { pid: process.pid, checksPages: false });
+  const areas = await diagnoseAreas(config());
   const server = { area: 'server', diagnostics: [diagnoseReadiness(readiness.whyNot())] };
   return [server, ...areas].flatMap(({ area, diagnostics }) =>
     diagnostics.map((diagnostic) => ({ area, ...diagnostic })),

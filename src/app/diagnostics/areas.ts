@@ -33,25 +33,20 @@ export interface DiagnosedArea {
 
 type Check = (signal: AbortSignal) => Promise<readonly Diagnostic[]>;
 
-interface AreaOptions {
+/** A running server checks neither its ports nor what would keep requests waiting: pages of the database, and models. */
+interface DoctorOptions {
   /** Process id of the running server; undefined if there is none. */
   readonly pid: number | undefined;
-  /** Whether to read all pages of an SQLite database, which blocks this process. */
-  readonly checksPages: boolean;
-  /** Paths of invalid settings. The areas that depend on them are not checked. Default: none. */
-  readonly leftOut?: readonly string[];
-  /** Checks the ports. Default: they are not checked. */
-  readonly ports?: Check;
+  /** Paths of invalid settings. The areas that depend on them are not checked. */
+  readonly leftOut: readonly string[];
+  readonly ports: Check;
   /** Called when a check begins. */
-  readonly onStep?: (what: string) => void;
-  /** Whether to load the smallest local model of each runtime. Default: false. */
-  readonly loadsModels?: boolean;
+  readonly onStep: (what: string) => void;
 }
 
-export async function diagnoseAreas(
-  config: Config,
-  { pid, checksPages, leftOut = [], ports, onStep = () => undefined, loadsModels = false }: AreaOptions,
-): Promise<DiagnosedArea[]> {
+/** @param doctor undefined for a running server */
+export async function diagnoseAreas(config: Config, doctor?: DoctorOptions): Promise<DiagnosedArea[]> {
+  const { pid, leftOut, onStep } = doctor ?? { pid: process.pid, leftOut: [], onStep: () => undefined };
   const { dataDir, alerts } = config;
   const isLeftOut = (setting: string) =>
     leftOut.some((path) => path === setting || path.startsWith(`${setting}.`));
@@ -65,20 +60,22 @@ export async function diagnoseAreas(
     ...diagnosedEngines(config).map((name) =>
       area(`engine ${name}`, [], (signal) => diagnoseEngine(config, name, signal)),
     ),
-    ...(loadsModels
-      ? [area('local models', ['dataDir'], (signal) => loadModels(config, signal), loadMsMax)]
+    ...(doctor
+      ? [
+          area('local models', ['dataDir'], (signal) => loadModels(config, signal), loadMsMax),
+          area('ports', ['dataDir', 'server', 'admin', 'tls'], doctor.ports),
+        ]
       : []),
     area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
-    ...(ports ? [area('ports', ['dataDir', 'server', 'admin', 'tls'], ports)] : []),
     area('TLS', ['tls'], () => diagnoseTls(config)),
     ...(alerts.smtp ? [area('mail', ['alerts'], () => diagnoseMail(config))] : []),
     area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config, pid)),
     area('clock', ['dataDir'], async () => diagnoseClock(dataDir)),
   ]);
   // Reading the pages starts when no other check is waiting.
-  if (checksPages) await others;
+  if (doctor) await others;
   const database = await area('database', ['dataDir', 'store'], (signal) =>
-    diagnoseStore(config, { signal, checksPages, onTable }),
+    diagnoseStore(config, { signal, checksPages: doctor !== undefined, onTable }),
   );
   return [...(await others), database].filter(({ diagnostics }) => diagnostics.length > 0);
 }

@@ -53,8 +53,6 @@ async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea
   const progress = new StepProgress('rows');
   return diagnoseAreas(config, {
     pid: readServerFile(config.dataDir)?.pid,
-    checksPages: true,
-    loadsModels: true,
     leftOut,
     ports: (signal) => diagnosePorts(config, signal),
     onStep: (what) => progress.shortStep(`checking: ${what}`),
