@@ -127,33 +127,39 @@ const columns: readonly DataColumn<ModelRow>[] = [
     order: ({ model }) => model.id,
     cell: ({ model: { id } }) => <a href={`?model=${encodeURIComponent(id)}`}>{id}</a>,
   },
-  { title: 'Type', order: ({ model }) => model.type, cell: ({ model }) => model.type },
+  {
+    title: 'Type',
+    rank: 3,
+    isSecond: true,
+    order: ({ model }) => model.type,
+    cell: ({ model }) => model.type,
+  },
   price('In', 'input', 1),
-  price('In, cached', 'cachedInput', 3),
-  price('In, to cache', 'cacheWrite', 7),
+  price('In, cached', 'cachedInput', 6),
+  price('In, to cache', 'cacheWrite', 9),
   price('Out', 'output', 2),
   {
     title: 'Context',
     form: 'right',
-    rank: 4,
+    rank: 5,
     order: ({ model }) => model.contextWindow,
     cell: ({ model: { contextWindow } }) => (contextWindow === undefined ? '–' : wholeText(contextWindow)),
   },
-  { title: 'Voices', form: 'right', rank: 5, cell: ({ model }) => model.voices.length || '–' },
+  { title: 'Voices', form: 'right', rank: 7, cell: ({ model }) => model.voices.length || '–' },
   {
     title: 'Falls back to',
     form: 'wrap',
-    rank: 6,
+    rank: 8,
     cell: ({ model }) => model.fallback.join(', then ') || '–',
   },
 ];
 
 /** What operators see besides. */
 const serverColumns: readonly DataColumn<ModelRow>[] = [
-  { title: 'Engines', form: 'wrap', rank: 3, cell: ({ state }) => state?.engines.join(', then ') },
+  { title: 'Engines', form: 'wrap', rank: 4, cell: ({ state }) => state?.engines.join(', then ') },
   {
     title: 'State',
-    form: 'wrap',
+    form: 'scopes',
     order: ({ state }) => String(state?.available),
     cell: ({ state: { available, disabled, reason } = {} }) => (
       <span class={`badge ${available ? 'ok' : disabled ? '' : 'failed'}`}>
@@ -171,7 +177,7 @@ function price(title: string, own: PriceName, rank: number): DataColumn<ModelRow
     title,
     form: 'right',
     rank,
-    isSecond: own === 'input',
+    isSecond: rank < 3,
     order: ({ model }) => model.price && Number(text(model.price)),
     cell: ({ model }) => (model.price ? text(model.price) : '–'),
   };

@@ -14,12 +14,14 @@ interface Props {
   readonly session: SignedIn;
   /** Reloads when this value changes. */
   readonly turn: number;
+  /** Whether no alerts are raised, which is said above the list. */
+  readonly isOff: boolean;
 }
 
 const pageSize = 50;
 const pageMsMax = 60_000;
 
-export function AlertList({ owner, session, turn }: Props) {
+export function AlertList({ owner, session, turn, isOff }: Props) {
   const readPage = async (signal: AbortSignal, pageToken?: string): Promise<PageOf<Alert>> => {
     const page = { pageSize, ...(pageToken !== undefined && { pageToken }) };
     const { alerts, nextPageToken } = await owner.list(page, signal);
@@ -31,7 +33,7 @@ export function AlertList({ owner, session, turn }: Props) {
     <Show of={first} what="the alerts">
       {(page) => (
         <Paged first={page} readMore={(token) => readPage(AbortSignal.timeout(pageMsMax), token)}>
-          {(alerts) => <AlertTable alerts={alerts} keys={keys} />}
+          {(alerts) => (isOff && alerts.length === 0 ? null : <AlertTable alerts={alerts} keys={keys} />)}
         </Paged>
       )}
     </Show>

@@ -54,7 +54,7 @@ export function Alerts({ owner, session, isReadOnly = false }: Props) {
           />
         )}
       </Show>
-      <AlertList owner={owner} session={session} turn={turn} />
+      <AlertList owner={owner} session={session} turn={turn} isOff={state.value?.settings === undefined} />
       {step?.what === 'set' && <AlertSettingsDialog owner={owner} onClose={close} onDone={done} />}
       {step?.what === 'off' && <AlertsOffDialog owner={owner} onClose={close} onDone={done} />}
       {step?.what === 'secret' && (

@@ -322,8 +322,8 @@ const columns: readonly DataColumn<Account>[] = [
   {
     title: 'Last used',
     rank: 3,
-    isSecond: true,
-    cell: ({ lastUsedAt }) => (lastUsedAt ? <Day at={lastUsedAt} /> : '–'),
+    isSecond: 'titled',
+    cell: ({ lastUsedAt }) => (lastUsedAt ? <Day at={lastUsedAt} /> : 'never'),
   },
   { title: 'Made', rank: 5, cell: ({ createdAt }) => createdAt && <Day at={createdAt} /> },
 ];

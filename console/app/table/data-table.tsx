@@ -14,8 +14,8 @@ export interface DataColumn<Row> {
   readonly form?: 'right' | 'row' | 'wrap' | 'scopes' | 'actions';
   /** The highest rank goes first. Default: the column stays. */
   readonly rank?: number;
-  /** Whether its cell is in the second line of each row, on a narrow screen that has no room for the column. */
-  readonly isSecond?: boolean;
+  /** Whether its cell, with the title of a number or a `titled` one, is in the second line of rows that have no room for the column. */
+  readonly isSecond?: boolean | 'titled';
   /** Sorts the rows by the head, smallest first; undefined ones are last. */
   readonly order?: (row: Row) => string | number | bigint | undefined;
   /** Sorts what the server sends. Default: by `order`, if there is one. */
@@ -72,7 +72,9 @@ export function DataTable<Row>({
                   const contents = (
                     <>
                       {cell(row, index)}
-                      {place === 0 && <Second columns={second} row={row} index={index} />}
+                      {place === 0 && second.length > 0 && (
+                        <Second columns={second} row={row} index={index} />
+                      )}
                     </>
                   );
                   return form === 'row' ? (
@@ -139,15 +141,17 @@ interface SecondProps<Row> {
 
 /** The second line of a row, below all its cells. */
 function Second<Row>({ columns, row, index }: SecondProps<Row>) {
-  if (columns.length === 0) return null;
+  const cells = columns.map((column) => ({ ...column, shown: column.cell(row, index) }));
   return (
     <span class="second">
-      {columns.map(({ title, form, cell }) => (
-        <span key={title}>
-          <span class={form === 'right' ? undefined : 'unseen'}>{title} </span>
-          {cell(row, index)}
-        </span>
-      ))}
+      {cells
+        .filter(({ shown }) => shown !== '–')
+        .map(({ title, form, isSecond, shown }) => (
+          <span key={title}>
+            <span class={form === 'right' || isSecond === 'titled' ? undefined : 'unseen'}>{title} </span>
+            {shown}
+          </span>
+        ))}
     </span>
   );
 }

@@ -76,7 +76,7 @@ function optionsFor(
     width,
     height: heightPx,
     legend: { show: false },
-    padding: [12, 8, 0, 0],
+    padding: [12, 16, 0, 0],
     cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: false } },
     scales: {
       x: { time: true, range: (_, low, high) => spread(low, high) },

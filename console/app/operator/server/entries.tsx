@@ -45,12 +45,19 @@ export function Entries({ of: file, onSaved }: Props) {
   };
   const columns: readonly DataColumn<ConfigurationEntry>[] = [
     { title: 'Name', form: 'row', order: ({ name }) => name, cell: ({ name }) => name },
-    { title: 'Is', order: ({ section }) => section, cell: ({ section }) => sectionNames[section] ?? section },
+    {
+      title: 'Is',
+      rank: 1,
+      isSecond: true,
+      order: ({ section }) => section,
+      cell: ({ section }) => sectionNames[section] ?? section,
+    },
     {
       title: 'Change',
+      form: 'actions',
       cell: (entry) =>
         isFixed || entry.readOnly ? (
-          'in the file'
+          <span class="row-actions quiet">in the file</span>
         ) : (
           <Changes of={entry} onChoose={(kind) => setOpen({ kind, entry })} />
         ),
@@ -126,7 +133,7 @@ function Changes({ of: entry, onChoose }: ChangesProps) {
     ['remove', 'Remove'],
   ] as const;
   return (
-    <div class="actions">
+    <div class="row-actions">
       {changes.map(([kind, word]) => (
         <button key={kind} type="button" aria-label={`${word} ${entry.name}`} onClick={() => onChoose(kind)}>
           {word}
