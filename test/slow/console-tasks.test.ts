@@ -1,5 +1,5 @@
-/** Thirteen tasks of an operator, each from the first page of the console: the clicks and the fields that it takes. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+/** The tasks of an operator that `docs/console.md` lists, each from the first page of the console: the clicks and the fields that it takes. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
@@ -84,19 +84,16 @@ class Hand {
 
 interface Task {
   readonly name: string;
-  readonly clicksMax: number;
-  readonly fieldsMax: number;
   readonly play: (hand: Hand) => Promise<void>;
 }
 
+const guide = readFileSync('docs/console.md', 'utf8');
 const dialogOf = ({ page }: Hand) => page.getByRole('dialog');
 
 /** In this order: the last one erases the account of those before. */
 const tasks: readonly Task[] = [
   {
     name: 'create an account',
-    clicksMax: 3,
-    fieldsMax: 1,
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Accounts' }));
       await hand.press('New account');
@@ -107,8 +104,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'create a key with a limit',
-    clicksMax: 6,
-    fieldsMax: 2,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
       await hand.press('New key');
@@ -124,8 +119,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'load credits',
-    clicksMax: 4,
-    fieldsMax: 2,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
       await hand.press('Load credits');
@@ -137,8 +130,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'find a request by its id',
-    clicksMax: 2,
-    fieldsMax: 1,
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Usage', exact: true }));
       await hand.type(hand.page.getByLabel('Request id'), request);
@@ -151,8 +142,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'see what an account spent this month',
-    clicksMax: 3,
-    fieldsMax: 0,
     async play(hand) {
       await hand.goToAccount('account-1');
       await hand.click(hand.page.getByRole('link', { name: 'Statement of a month' }));
@@ -164,8 +153,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'revoke a key',
-    clicksMax: 4,
-    fieldsMax: 0,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
       await hand.press('Revoke Website');
@@ -175,8 +162,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'set an alert',
-    clicksMax: 4,
-    fieldsMax: 1,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
       await hand.press('Set up alerts');
@@ -187,8 +172,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'see which engine fails',
-    clicksMax: 1,
-    fieldsMax: 0,
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Server', exact: true }));
       const engines = hand.page.getByRole('region', { name: 'Engines' });
@@ -197,8 +180,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'add a server with a model',
-    clicksMax: 6,
-    fieldsMax: 4,
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Models', exact: true }));
       await hand.press('Try a server');
@@ -219,8 +200,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'find out why a request failed, by its id',
-    clicksMax: 2,
-    fieldsMax: 1,
     async play(hand) {
       await hand.click(hand.page.getByRole('link', { name: 'Usage', exact: true }));
       await hand.type(hand.page.getByLabel('Request id'), failed);
@@ -234,8 +213,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'call the model of the added server',
-    clicksMax: 2,
-    fieldsMax: 2,
     async play(hand) {
       upstream.answer('/chat/completions', events(chunks('It', ' runs.')));
       await hand.click(hand.page.getByRole('link', { name: 'Playground', exact: true }));
@@ -251,8 +228,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'print a statement',
-    clicksMax: 4,
-    fieldsMax: 0,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
       await hand.click(hand.page.getByRole('link', { name: 'Statement of a month' }));
@@ -264,8 +239,6 @@ const tasks: readonly Task[] = [
   },
   {
     name: 'erase an account',
-    clicksMax: 5,
-    fieldsMax: 1,
     async play(hand) {
       await hand.goToAccount('Blue Harbour');
       await hand.click(hand.page.getByText('More actions'));
@@ -280,7 +253,7 @@ const tasks: readonly Task[] = [
 describe.skipIf(missingBrowser !== undefined)(
   `an operator's tasks${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it.each(tasks)('$name: at most $clicksMax clicks and $fieldsMax fields', async (task) => {
+    it.each(tasks)('$name', async (task) => {
       const { page, complaints } = await openSignedIn(browser, parley, parley.adminKey);
       await settled(page);
       const hand = new Hand(page);
@@ -289,8 +262,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
       const { clicks, fields } = hand;
       process.stdout.write(`${task.name}: ${clicks} clicks, ${fields} fields, ${seconds} s\n`);
-      expect(clicks).toBeLessThanOrEqual(task.clicksMax);
-      expect(fields).toBeLessThanOrEqual(task.fieldsMax);
+      expect(guide).toContain(`\n| ${task.name} | ${clicks} | ${fields} |\n`);
       expect(complaints).toEqual([]);
     });
   },

@@ -1,10 +1,11 @@
 /**
- * Writes the pictures of the console for the docs: each page in both themes, of a server with a month of use.
+ * Writes the pictures of the console for the docs: each page in both themes and on a phone, of a server with a month of use.
  *
  *   node test/support/console-pictures.ts [FOLDER]      docs/console by default
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { consoleFiles } from '../../scripts/console/files.mjs';
@@ -14,7 +15,20 @@ import { bearer, type Parley, startParley } from './parley.ts';
 
 const dayMs = 86_400_000;
 const folder = resolve(process.argv[2] ?? 'docs/console');
-const viewport = { width: 1200, height: 780 };
+
+/** A window, and the end of the names of its pictures. */
+interface View {
+  readonly end: string;
+  readonly colorScheme: 'light' | 'dark';
+  readonly viewport: { readonly width: number; readonly height: number };
+}
+
+const wide = { width: 1280, height: 800 };
+const views: readonly View[] = [
+  { end: 'light', colorScheme: 'light', viewport: wide },
+  { end: 'dark', colorScheme: 'dark', viewport: wide },
+  { end: 'phone', colorScheme: 'light', viewport: { width: 390, height: 780 } },
+];
 
 const chatModel = (id: string, input: number, output: number) =>
   ({ id, type: 'chat', engine: 'builtin', price: { input, output }, contextTokens: 8_000 }) as const;
@@ -64,13 +78,13 @@ async function useFor(parley: Parley, days: number): Promise<void> {
   }
 }
 
-async function picture(page: Page, name: string): Promise<void> {
+async function picture(page: Page, name: string, { end }: View): Promise<void> {
   // A canvas and a font are drawn a moment after the page reports that it is complete.
   await page.waitForTimeout(500);
   const raw = join(folder, 'raw.png');
   await page.screenshot({ path: raw });
   const palette =
-    'split[a][b];[a]palettegen=max_colors=96:reserve_transparent=0[p];[b][p]paletteuse=dither=none';
+    'split[a][b];[a]palettegen=max_colors=64:reserve_transparent=0[p];[b][p]paletteuse=dither=none';
   const { status, stderr } = spawnSync('ffmpeg', [
     '-v',
     'error',
@@ -79,37 +93,35 @@ async function picture(page: Page, name: string): Promise<void> {
     raw,
     '-vf',
     palette,
-    join(folder, `${name}.png`),
+    '-compression_level',
+    '9',
+    join(folder, `${name}-${end}.png`),
   ]);
   if (status !== 0) throw new Error(String(stderr));
   rmSync(raw);
 }
 
 /** @param desk a key with the scope `manage` */
-async function takeAll(
-  browser: Browser,
-  parley: Parley,
-  desk: string,
-  colorScheme: 'light' | 'dark',
-): Promise<void> {
+async function takeAll(browser: Browser, parley: Parley, desk: string, view: View): Promise<void> {
   const { origin } = new URL(parley.baseUrl);
-  const options = { colorScheme, viewport };
   const visit = async (page: Page, path: string) => {
     await page.goto(`${origin}/console${path}`);
     await settled(page);
   };
-  await picture((await openConsole(browser, parley, '/console', options)).page, `sign-in-${colorScheme}`);
-  const { page } = await openSignedIn(browser, parley, desk, '/console', options);
+  await picture((await openConsole(browser, parley, '/console', view)).page, 'sign-in', view);
+  const { page } = await openSignedIn(browser, parley, desk, '/console', view);
   for (const [name, path] of [
     ['home', ''],
     ['usage', '/usage?by=model'],
     ['keys', '/keys'],
     ['credits', '/credits'],
+    ['alerts', '/alerts'],
+    ['models', '/models'],
   ] as const) {
     await visit(page, path);
-    await picture(page, `${name}-${colorScheme}`);
+    await picture(page, name, view);
   }
-  const operator = (await openSignedIn(browser, parley, parley.adminKey, '/console', options)).page;
+  const operator = (await openSignedIn(browser, parley, parley.adminKey, '/console', view)).page;
   for (const [name, path] of [
     ['overview', '?period=30d'],
     ['accounts', '/accounts'],
@@ -121,44 +133,38 @@ async function takeAll(
     ['audit', '/audit'],
   ] as const) {
     await visit(operator, path);
-    await picture(operator, `${name}-${colorScheme}`);
+    await picture(operator, name, view);
   }
 }
 
 /** Runs the engines inside, which really speak and transcribe. */
-async function takePlayground(
-  browser: Browser,
-  parley: Parley,
-  colorScheme: 'light' | 'dark',
-): Promise<void> {
+async function takePlayground(browser: Browser, parley: Parley, view: View): Promise<void> {
   const { origin } = new URL(parley.baseUrl);
-  const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground', {
-    colorScheme,
-    viewport,
-  });
+  const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground', view);
   await page.getByLabel('eliza-again').check();
   await page.getByLabel('Message', { exact: true }).fill('I miss the sea.');
   await page.keyboard.press('Enter');
   await page.getByText('in total').nth(1).waitFor();
-  await picture(page, `chat-${colorScheme}`);
+  await picture(page, 'chat', view);
   await page.goto(`${origin}/console/playground/speech`);
   await page.getByRole('button', { name: 'Speak' }).click();
   await page.locator('canvas[data-drawn=true]').waitFor();
-  await picture(page, `speech-${colorScheme}`);
+  await picture(page, 'speech', view);
   await page.goto(`${origin}/console/playground/transcription`);
-  const said = { model: 'flite', voice: 'rms', input: 'The weather is good today.', response_format: 'wav' };
+  const said = { model: 'flite', voice: 'slt', input: 'Please turn on the light.', response_format: 'wav' };
   const spoken = await parley.postJson('/audio/speech', said);
   const buffer = Buffer.from(await spoken.arrayBuffer());
-  await page
-    .getByLabel('Choose a file')
-    .setInputFiles({ name: 'weather.wav', mimeType: 'audio/wav', buffer });
+  await page.getByLabel('Choose a file').setInputFiles({ name: 'light.wav', mimeType: 'audio/wav', buffer });
   await page.locator('.words').waitFor();
-  await picture(page, `transcription-${colorScheme}`);
+  await picture(page, 'transcription', view);
 }
 
 mkdirSync(folder, { recursive: true });
 const pages = new Map(Object.entries(await consoleFiles()));
-const parley = await startParley({ pages, clock, engines: playingEngines(), settings: { models } });
+process.chdir(mkdtempSync(join(tmpdir(), 'parley-pictures-')));
+const file = 'parley.yaml';
+writeFileSync(file, JSON.stringify({ models }));
+const parley = await startParley({ pages, clock, engines: playingEngines(), file });
 await parley.admin('/accounts/account-1/plan', { ends_at: new Date(Date.now() + 40 * dayMs).toISOString() });
 for (const name of ['Blue Harbour', 'Cartography Lab', 'Night Radio'])
   await parley.admin('/accounts', { name });
@@ -190,9 +196,10 @@ const inside = [
   { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' } as const,
 ];
 const other = await startParley({ pages, settings: { models: inside } });
-for (const theme of ['light', 'dark'] as const) {
-  await takeAll(browser, parley, desk, theme);
-  await takePlayground(browser, other, theme);
+for (const view of views) {
+  await takeAll(browser, parley, desk, view);
+  await takePlayground(browser, other, view);
 }
 await browser.close();
 await Promise.all([parley.close(), other.close()]);
+rmSync(process.cwd(), { recursive: true });
