@@ -13,6 +13,7 @@ import {
   CreateCompletionResponseSchema,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import type { Call } from '../access/call.ts';
+import { pieceOf } from '../chat/answer-pieces.ts';
 import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
 import { messageForm } from '../idempotency/idempotency.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -51,7 +52,7 @@ class CompletionAnswer implements AnswerBuilder<CreateCompletionResponse> {
       created: BigInt(Math.floor(startedAtMs / 1000)),
       choices: choices.map(({ index, delta, finishReason }) => ({
         index,
-        text: delta?.content ?? '',
+        text: delta ? pieceOf(delta).text + (delta.refusal ?? '') : '',
         finishReason,
       })),
       model,

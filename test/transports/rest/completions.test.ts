@@ -63,6 +63,23 @@ describe('POST /completions', () => {
     expect(upstream.requests.length).toBe(n);
   });
 
+  it.each([
+    ['a refusal', { refusal: 'No.' }, 'No.'],
+    ['what is said in audio', { audio: { data: 'AAAA', transcript: 'Hello.' } }, 'Hello.'],
+    [
+      'the address of an image',
+      { images: [{ image_url: { url: 'https://example.com/a.png' } }] },
+      '![image](https://example.com/a.png)',
+    ],
+  ])('has %s as its text', async (_, message, text) => {
+    const choices = [
+      { index: 0, message: { role: 'assistant', content: null, ...message }, finish_reason: 'stop' },
+    ];
+    upstream.answer(path, json(completion('', { choices })));
+    const answer = await client.completions.create({ model: 'served', prompt: 'Go on' });
+    expect(answer.choices).toMatchObject([{ text }]);
+  });
+
   it('streams pieces of text, then [DONE]', async () => {
     upstream.answer(path, events(chunks('hel', 'lo')));
     const stream = await client.completions.create({ model: 'served', prompt: 'Go on', stream: true });
