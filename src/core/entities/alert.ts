@@ -42,10 +42,7 @@ export type AlertKind =
   | 'budget.used'
   | 'fair_use.used'
   | 'credits.low'
-  | 'trial.ending'
-  | 'trial.ended'
-  | 'plan.ending'
-  | 'plan.ended'
+  | `${'trial' | 'plan'}.${'ending' | 'ended'}`
   | 'test';
 
 export interface AlertDetails {

@@ -26,9 +26,7 @@ export interface Executor extends Queries {
 /** The same executor, which calls `written` after each job. */
 export function reporting(executor: Executor, written: () => void): Executor {
   return {
-    get: (statement, parameters) => executor.get(statement, parameters),
-    all: (statement, parameters) => executor.all(statement, parameters),
-    readSnapshot: (read) => executor.readSnapshot(read),
+    ...executor,
     async run(job) {
       const result = await executor.run(job);
       written();
