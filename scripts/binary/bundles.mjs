@@ -24,6 +24,34 @@ const replacements = {
   'src/app/page-files.ts': 'page-files.ts',
 };
 
+/**
+ * Packages whose entries load more than is used here, by what takes their place. grpc-js loads `.proto` files for services that Parley
+ * does not have.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
+const parts = {
+  'rate-limiter-flexible': ['RateLimiterMemory', 'RateLimiterRes']
+    .map((name) => `export { default as ${name} } from 'rate-limiter-flexible/lib/${name}.js';`)
+    .join(''),
+  '@grpc/proto-loader': `throw new Error('.proto files cannot be loaded.');`,
+};
+
+/** @type {import('esbuild').Plugin} */
+export const partsOnly = {
+  name: 'parts only',
+  setup(building) {
+    building.onResolve({ filter: /^(rate-limiter-flexible|@grpc\/proto-loader)$/ }, ({ path }) => ({
+      path,
+      namespace: 'parts',
+    }));
+    building.onLoad({ filter: /./, namespace: 'parts' }, ({ path }) => ({
+      contents: parts[path] ?? '',
+      resolveDir: root,
+    }));
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const options = {
   absWorkingDir: root,
@@ -32,6 +60,7 @@ export const options = {
   target: 'node24.21',
   // Saves a third of size and memory. Names and lines stay, for stack traces.
   minifyWhitespace: true,
+  minifySyntax: true,
   lineLimit: 120,
   legalComments: 'none',
   logLevel: 'warning',
@@ -50,7 +79,7 @@ export async function bundleAll({ commit, nativeFileName }) {
     builtFromCommit: JSON.stringify(commit),
     nativeFileName: JSON.stringify(nativeFileName),
   };
-  const plugins = [fromInside, opusFromInside];
+  const plugins = [partsOnly, fromInside, opusFromInside];
   const bundles = entries().map(async (entry) => {
     const code = await bundle({ entryPoints: [entry], format: 'cjs', define, plugins });
     return [basename(entry, '.ts'), `(function (require, module) {${code.replace(/^#!.*/, '')}\n})`];

@@ -13,8 +13,8 @@ const busyMsMax = 5_000;
 /** Then the event loop of the thread may do its own work. The build of the executable runs this code on the main thread. */
 const sleepMsMax = threadId === 0 ? 0 : 1_000;
 
-/** Then the thread returns the memory of its start, some 3 MB. */
-const settleMs = 2_000;
+/** Then the thread frees the memory of its start, some 3 MB: before the server returns what is free. */
+const settleMs = 1_000;
 
 type Message = Batch | 'close';
 
