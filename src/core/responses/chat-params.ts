@@ -305,7 +305,9 @@ function addOutput(outputs: Outputs, { callId, output }: ResponseItem, path: str
 function toContent({ value }: ResponseContent, path: string): MessageContent {
   if (value.case === 'text') return textContent(value.value);
   const parts = value.case === 'parts' ? value.value.items : [];
-  return partsContent(parts.map((part, index) => toPart(part, `${path}[${index}]`)));
+  // The model gets the transcript of its audio, which is a text.
+  const isSent = ({ type }: ResponseContentPart) => type !== 'output_audio';
+  return partsContent(parts.flatMap((part, at) => (isSent(part) ? toPart(part, `${path}[${at}]`) : [])));
 }
 
 function toPart(part: ResponseContentPart, path: string): ContentPart {

@@ -114,6 +114,18 @@ async function call(wire: string, { method, messages }: CaseRequest) {
   };
 }
 
+it.each(Object.entries(forms))(
+  '%s: a client of /responses may send the items back',
+  async (_, { message }) => {
+    upstream.answer(path, wholeOf(message, usage));
+    const first = await parley.postJson('/responses', { model, input: 'hello' });
+    const { output } = (await first.json()) as { output: Json[] };
+    const later = { role: 'user', content: 'go on' };
+    const second = await parley.postJson('/responses', { model, input: [...output, later] });
+    expect(second.status, await second.text()).toBe(200);
+  },
+);
+
 /** The Base64 texts in an answer, in the order of their pieces. */
 function mediaIn(value: unknown): string {
   if (typeof value === 'string') return value.length > 100 ? value.replace(/^data:[^,]*,/, '') : '';
