@@ -25,11 +25,10 @@ import { transcribeCommand } from './commands/transcribe.ts';
 import { usageCommand } from './commands/usage.ts';
 import { type ServeFlags, withConfigFlags } from './flags.ts';
 import { newCommand } from './terminal/command.ts';
-import { endWithReader, printData } from './terminal/terminal.ts';
+import { printData } from './terminal/terminal.ts';
 
 /** All commands of `parley`. `parseAsync` runs one, and rejects with a message for the person at the terminal. */
 export function createProgram(version: string): Command {
-  endWithReader();
   return newCommand('parley', 'One self-hosted server for speech, transcription and chat.')
     .version(version, '-v, --version', 'show the version')
     .commandsGroup('Run:')

@@ -10,14 +10,16 @@ const hook = `
   registerHooks({ load: (url, context, next) => { urls.push(url); return next(url, context); } });
   process.on('exit', () => process.stderr.write(urls.join(' ')));`;
 
-it.each([[['--version']], [['--help']], [['key', 'create', '--help']], [['completion', 'bash']]])(
-  'parley %j loads only the parser of command lines',
-  (args) => {
-    const imported = `data:text/javascript,${encodeURIComponent(hook)}`;
-    const { status, stderr } = spawnSync(process.execPath, ['--import', imported, main, ...args], {
-      encoding: 'utf8',
-    });
-    const packages = [...stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name);
-    expect([status, new Set(packages)]).toEqual([0, new Set(['commander'])]);
-  },
-);
+it.each([
+  [['--version'], []],
+  [['--help'], ['commander']],
+  [['key', 'create', '--help'], ['commander']],
+  [['completion', 'bash'], ['commander']],
+])('parley %j loads at most the parser of command lines', (args, expected) => {
+  const imported = `data:text/javascript,${encodeURIComponent(hook)}`;
+  const { status, stderr } = spawnSync(process.execPath, ['--import', imported, main, ...args], {
+    encoding: 'utf8',
+  });
+  const packages = [...stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name);
+  expect([status, new Set(packages)]).toEqual([0, new Set(expected)]);
+});
