@@ -82,6 +82,23 @@ export function Day({ at }: { readonly at: Timestamp | Date }) {
   );
 }
 
+export type Fact = readonly [name: string, value: ComponentChildren];
+
+/** Leaves out facts that are undefined. */
+export function Facts({ of }: { readonly of: readonly Fact[] }) {
+  const known = of.filter(([, value]) => value !== undefined);
+  return (
+    <dl class="facts">
+      {known.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 /** Relative time, such as `in 13 days` or `5 minutes ago`. */
 export function spanText(at: Date, now = Date.now()): string {
   const ms = at.getTime() - now;

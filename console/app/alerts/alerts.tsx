@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { destinationOf } from '../../../src/core/alerts/alert-words.ts';
 import { nanoOf } from '../credits.ts';
-import { Credits, Day, percentText } from '../format.tsx';
+import { Credits, Day, Facts, percentText } from '../format.tsx';
 import { SecretDialog } from '../keys/secret-dialog.tsx';
 import type { SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
@@ -125,22 +125,16 @@ function SettingFacts({ of: settings }: { readonly of: AlertSettings }) {
   const { percents, balanceBelow } = settings;
   const destination = destinationOf(settings);
   return (
-    <dl class="facts">
-      <div>
-        <dt>{destination === undefined ? 'Destination' : destinations[destination.kind]}</dt>
-        <dd>
-          {destination === undefined ? 'none: alerts are only listed' : <code>{destination.address}</code>}
-        </dd>
-      </div>
-      <div>
-        <dt>Budgets and fair use</dt>
-        <dd>at {percents.map((percent) => percentText(percent / 100)).join(', ')}</dd>
-      </div>
-      <div>
-        <dt>Balance below</dt>
-        <dd>{balanceBelow === undefined ? 'no alert' : <Credits nano={nanoOf(balanceBelow)} />}</dd>
-      </div>
-    </dl>
+    <Facts
+      of={[
+        [
+          destination === undefined ? 'Destination' : destinations[destination.kind],
+          destination === undefined ? 'none: alerts are only listed' : <code>{destination.address}</code>,
+        ],
+        ['Budgets and fair use', `at ${percents.map((percent) => percentText(percent / 100)).join(', ')}`],
+        ['Balance below', balanceBelow === undefined ? 'no alert' : <Credits nano={nanoOf(balanceBelow)} />],
+      ]}
+    />
   );
 }
 

@@ -1,6 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { LimitCount, Limits } from '../../../gen/parley/account/v1/limits_pb.ts';
-import { spanText } from '../format.tsx';
+import { type Fact, Facts, spanText } from '../format.tsx';
 import { Bar } from '../meters.tsx';
 import { countText, countTitle, fixedLimits, usedShare } from './limit-names.ts';
 
@@ -21,28 +21,18 @@ export function LimitMeter({ count }: { readonly count: LimitCount }) {
 
 /** The limits, with the used amount of those that last. */
 export function LimitFacts({ owner: { limits, limitCounts } }: { readonly owner: LimitOwner }) {
-  return (
-    <dl class="facts">
-      {limitCounts.map((count) => (
-        <div key={count.name}>
-          <dt>{countTitle(count)}</dt>
-          <dd>
-            <LimitMeter count={count} />
-            {count.resetsAt !== undefined && (
-              <small class="quiet">starts again {spanText(timestampDate(count.resetsAt))}</small>
-            )}
-          </dd>
-        </div>
-      ))}
-      {limits !== undefined &&
-        fixedLimits(limits).map(([name, text]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-    </dl>
+  const used = limitCounts.map(
+    (count): Fact => [
+      countTitle(count),
+      <div key="used">
+        <LimitMeter count={count} />
+        {count.resetsAt && (
+          <small class="quiet">starts again {spanText(timestampDate(count.resetsAt))}</small>
+        )}
+      </div>,
+    ],
   );
+  return <Facts of={[...used, ...(limits ? fixedLimits(limits) : [])]} />;
 }
 
 /** Renders nothing if there are no limits. */

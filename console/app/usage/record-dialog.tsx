@@ -3,7 +3,7 @@ import { attemptText, limitText } from '../../../src/core/billing/record-words.t
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { exactCredits } from '../credits.ts';
 import { Dialog } from '../dialog.tsx';
-import { durationText, Time, wholeText } from '../format.tsx';
+import { durationText, type Fact, Facts, Time, wholeText } from '../format.tsx';
 import type { NamesById } from './names.ts';
 import { State } from './record-state.tsx';
 
@@ -13,19 +13,19 @@ interface Props {
   readonly onClose: () => void;
 }
 
+const given = <T,>(value: T | undefined, textOf: (value: T) => string) =>
+  value === undefined ? undefined : textOf(value);
+
 /** All known facts of one request. */
 export function RecordDialog({ record, names, onClose }: Props) {
-  const facts: [string, unknown][] = [
+  const facts: Fact[] = [
     ['Request id', <IdText key="id" id={record.id} />],
     ['State', <State key="state" record={record} />],
-    ['Code', record.code === undefined ? undefined : <CodeLink key="code" code={record.code} />],
+    ['Code', record.code && <CodeLink key="code" code={record.code} />],
     ['HTTP status', record.httpStatus],
     ['Limit that refused', record.limit && limitText(record.limit, exactCredits)],
     ['Engine', record.engine],
-    ...record.attempts.map((attempt, at): [string, unknown] => [
-      `Attempt ${at + 1}`,
-      attemptText(attempt, durationText),
-    ]),
+    ...record.attempts.map((attempt, at): Fact => [`Attempt ${at + 1}`, attemptText(attempt, durationText)]),
     ['Started', <Time key="time" at={record.startedAt} />],
     ['Account', names.get(record.accountId) ?? record.accountId],
     ['Key', names.get(record.keyId) ?? record.keyId],
@@ -34,43 +34,25 @@ export function RecordDialog({ record, names, onClose }: Props) {
     ['Operation', record.operation],
     ['Model', record.model],
     ['Wire', record.wire],
-    [
-      'First output after',
-      record.firstOutputMs === undefined ? undefined : durationText(record.firstOutputMs),
-    ],
-    ['Took', record.durationMs === undefined ? undefined : durationText(record.durationMs)],
-    ['Audio received', record.audioSecondsIn === undefined ? undefined : `${record.audioSecondsIn} s`],
-    ['Audio produced', record.audioSecondsOut === undefined ? undefined : `${record.audioSecondsOut} s`],
+    ['First output after', given(record.firstOutputMs, durationText)],
+    ['Took', given(record.durationMs, durationText)],
+    ['Audio received', given(record.audioSecondsIn, (seconds) => `${seconds} s`)],
+    ['Audio produced', given(record.audioSecondsOut, (seconds) => `${seconds} s`)],
     ['Characters', record.characters],
     ['Prompt tokens', record.promptTokens],
     ['Of these, read from the cache', record.cachedTokens],
     ['Of these, written to the cache', record.cacheWriteTokens],
     ['Completion tokens', record.completionTokens],
     ['Tokens', record.tokensSource],
-    ['Fair-use units', record.fairUseUnits === undefined ? undefined : wholeText(record.fairUseUnits)],
-    ['Units given back', record.returnedUnits === undefined ? undefined : wholeText(record.returnedUnits)],
-    [
-      'Credits held',
-      record.reservedNanoCredits === undefined ? undefined : exactCredits(record.reservedNanoCredits),
-    ],
-    ['Credits', record.costNanoCredits === undefined ? undefined : exactCredits(record.costNanoCredits)],
-    [
-      'Not covered',
-      record.overrunNanoCredits === undefined ? undefined : exactCredits(record.overrunNanoCredits),
-    ],
+    ['Fair-use units', given(record.fairUseUnits, wholeText)],
+    ['Units given back', given(record.returnedUnits, wholeText)],
+    ['Credits held', given(record.reservedNanoCredits, exactCredits)],
+    ['Credits', given(record.costNanoCredits, exactCredits)],
+    ['Not covered', given(record.overrunNanoCredits, exactCredits)],
   ];
   return (
     <Dialog title="Request" onClose={onClose}>
-      <dl class="facts">
-        {facts
-          .filter(([, value]) => value !== undefined)
-          .map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value as string}</dd>
-            </div>
-          ))}
-      </dl>
+      <Facts of={facts} />
     </Dialog>
   );
 }
