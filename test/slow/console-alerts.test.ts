@@ -1,9 +1,9 @@
 /** The holder of an account and the operator set alerts, in a real browser. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { openSignedIn } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { type LimitedParley, startLimited } from '../support/limited-parley.ts';
 import { codeIn, type MailServer, startMailServer } from '../support/mail-server.ts';
 import { TestClock } from '../support/parley.ts';
@@ -15,26 +15,6 @@ let receiver: WebhookReceiver;
 let mails: MailServer;
 const clock = new TestClock(Date.now());
 
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  receiver = await startReceiver();
-  mails = await startMailServer();
-  const pages = new Map(Object.entries(await consoleFiles()));
-  const alerts = {
-    ...toReceivers,
-    smtp: { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com' },
-  };
-  parley = await startLimited({ pages, clock, settings: { alerts }, alerts: { intervalMs: 5 } });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-  await receiver.close();
-  await mails.close();
-});
-
 async function newKey(scopes: readonly string[]): Promise<string> {
   const made = await parley.admin('/accounts/account-1/keys', { name: 'Desk', scopes });
   return ((await made.json()) as { secret: string }).secret;
@@ -44,8 +24,22 @@ const open = (key: string, path: string) => openSignedIn(browser, parley, key, `
 const rowOf = (page: Page, text: string) =>
   page.getByRole('region', { name: 'Alerts' }).getByRole('row').filter({ hasText: text });
 
-describe.skipIf(missingBrowser !== undefined)(
-  `alerts${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'alerts',
+  async (opened) => {
+    browser = opened.browser;
+    receiver = await startReceiver();
+    opened.atEnd(() => receiver.close());
+    mails = await startMailServer();
+    opened.atEnd(() => mails.close());
+    const { pages } = opened;
+    const alerts = {
+      ...toReceivers,
+      smtp: { host: '127.0.0.1', port: mails.port, tls: 'none', from: 'parley@example.com' },
+    };
+    parley = await startLimited({ pages, clock, settings: { alerts }, alerts: { intervalMs: 5 } });
+    opened.atEnd(() => parley.close());
+  },
   () => {
     it('are set up, tested and turned off by a holder, who sees each and its delivery', async () => {
       const { page, complaints } = await open(await newKey(['chat', 'manage']), '/alerts');

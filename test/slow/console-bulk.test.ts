@@ -1,10 +1,10 @@
 /** An operator changes several accounts at once, in a real browser. */
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { openSignedIn, settled } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 
 const names = ['Amber', 'Basalt', 'Coral', 'Dune', '=HYPERLINK("http://evil.example")'];
@@ -21,17 +21,6 @@ interface AccountJson {
 
 let browser: Browser;
 let parley: Parley;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
-  for (const name of names) await administer('', { name });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await Promise.all([browser.close(), parley.close()]);
-});
 
 const administer = (path: string, body: object) =>
   parley.call(`/admin/accounts${path}`, {
@@ -57,8 +46,14 @@ async function close(page: Page): Promise<void> {
   await settled(page);
 }
 
-describe.skipIf(missingBrowser !== undefined)(
-  `several accounts${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'several accounts',
+  async (opened) => {
+    browser = opened.browser;
+    parley = await startParley({ pages: opened.pages });
+    opened.atEnd(() => parley.close());
+    for (const name of names) await administer('', { name });
+  },
   () => {
     it('get limits by the keyboard alone, which leave their other limits', async () => {
       const { page, complaints } = await open();

@@ -3,11 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { loadConfig } from '../../src/config/config.ts';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { openSignedIn, settled } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { failure, json } from '../support/upstream-answers.ts';
@@ -17,31 +18,6 @@ let parley: Parley;
 let upstream: ScriptedUpstream;
 let folder: string;
 let file: string;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  folder = mkdtempSync(join(tmpdir(), 'parley-tried-'));
-  browser = await launchBrowser();
-  file = join(folder, 'parley.yaml');
-  writeFileSync(
-    file,
-    'models:\n  - { id: eliza, type: chat, engine: builtin, price: { input: 0.1, output: 0.4 } } # ours\n',
-  );
-  parley = await startParley({ file, pages: new Map(Object.entries(await consoleFiles())) });
-  upstream = await startScriptedUpstream();
-  upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }, { id: 'speaker' }] }));
-  const message = { role: 'assistant', content: 'Hello.' };
-  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
-  upstream.answer(
-    '/chat/completions',
-    json({ choices: [{ index: 0, message, finish_reason: 'stop' }], usage }),
-  );
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await Promise.all([browser.close(), parley.close(), upstream.stop()]);
-  rmSync(folder, { recursive: true });
-});
 
 /** The form after it has checked the upstream. */
 async function tried(page: Page, name: string): Promise<Locator> {
@@ -64,8 +40,29 @@ async function costOf(model: string): Promise<unknown> {
 
 const open = () => openSignedIn(browser, parley, parley.adminKey, '/console/models');
 
-describe.skipIf(missingBrowser !== undefined)(
-  `engines in the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'engines in the console',
+  async (opened) => {
+    folder = mkdtempSync(join(tmpdir(), 'parley-tried-'));
+    opened.atEnd(() => rmSync(folder, { recursive: true }));
+    browser = opened.browser;
+    file = join(folder, 'parley.yaml');
+    writeFileSync(
+      file,
+      'models:\n  - { id: eliza, type: chat, engine: builtin, price: { input: 0.1, output: 0.4 } } # ours\n',
+    );
+    parley = await startParley({ file, pages: opened.pages });
+    opened.atEnd(() => parley.close());
+    upstream = await startScriptedUpstream();
+    opened.atEnd(() => upstream.stop());
+    upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }, { id: 'speaker' }] }));
+    const message = { role: 'assistant', content: 'Hello.' };
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+    upstream.answer(
+      '/chat/completions',
+      json({ choices: [{ index: 0, message, finish_reason: 'stop' }], usage }),
+    );
+  },
   () => {
     it('adds a server with its models to parley.yaml, where they are edited, removed and brought back', async () => {
       const { page, complaints } = await open();

@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Browser, Download, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { play, playingEngines, recording } from '../conformance/play.ts';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { openSignedIn } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
@@ -19,27 +19,6 @@ let playing: Parley;
 
 const chatModel = (id: string) =>
   ({ id, type: 'chat', engine: 'builtin', price: { input: 1, output: 2 }, contextTokens: 8_000 }) as const;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  pages = new Map(Object.entries(await consoleFiles()));
-  browser = await launchBrowser();
-  parley = await startParley({ pages });
-  const models = [
-    chatModel('first'),
-    chatModel('second'),
-    { id: 'flite', type: 'speech', engine: 'builtin' } as const,
-    { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' } as const,
-  ];
-  playing = await startParley({ pages, engines: playingEngines(), settings: { models } });
-  await (await chat('I am here.')).text();
-  await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await Promise.all([parley.close(), playing.close()]);
-});
 
 const chat = (content: string) =>
   parley.postJson('/chat/completions', { model: 'eliza', messages: [{ role: 'user', content }] });
@@ -71,8 +50,24 @@ const daysOf = (page: Page) =>
 
 const rows = (page: Page, region: string) => page.getByRole('region', { name: region }).locator('tbody tr');
 
-describe.skipIf(missingBrowser !== undefined)(
-  `a holder${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'a holder',
+  async (opened) => {
+    pages = opened.pages;
+    browser = opened.browser;
+    parley = await startParley({ pages });
+    opened.atEnd(() => parley.close());
+    const models = [
+      chatModel('first'),
+      chatModel('second'),
+      { id: 'flite', type: 'speech', engine: 'builtin' } as const,
+      { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' } as const,
+    ];
+    playing = await startParley({ pages, engines: playingEngines(), settings: { models } });
+    opened.atEnd(() => playing.close());
+    await (await chat('I am here.')).text();
+    await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
+  },
   () => {
     it('sees in each cell of the sums, and of the ledger, what the API says', async () => {
       const own = await startParley({ pages });

@@ -1,30 +1,14 @@
 /** An operator invites people, whose link opens the console in a real browser. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { violations } from '../support/axe-violations.ts';
-import {
-  launchBrowser,
-  missingBrowser,
-  openConsole,
-  openSignedIn,
-  signIn,
-} from '../support/console-browser.ts';
+import { openConsole, openSignedIn, signIn } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 
 const narrow = { viewport: { width: 390, height: 844 } };
 let browser: Browser;
 let parley: Parley;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await Promise.all([browser.close(), parley.close()]);
-});
 
 /** Fills the open form in, and returns the path of the link with its secret. */
 async function linkFor(page: Page, name: string): Promise<string> {
@@ -37,8 +21,13 @@ async function linkFor(page: Page, name: string): Promise<string> {
   return url.slice(new URL(parley.baseUrl).origin.length);
 }
 
-describe.skipIf(missingBrowser !== undefined)(
-  `an invitation${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'an invitation',
+  async (opened) => {
+    browser = opened.browser;
+    parley = await startParley({ pages: opened.pages });
+    opened.atEnd(() => parley.close());
+  },
   () => {
     it('signs a holder in with a key of their own, on a phone, by the keyboard', async () => {
       const { page, complaints } = await openSignedIn(

@@ -1,25 +1,13 @@
 /** The holder of an account manages its keys and sees its limits, in a real browser. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
-import { launchBrowser, missingBrowser, openSignedIn, withClipboard } from '../support/console-browser.ts';
+import { expect, it } from 'vitest';
+import { openSignedIn, withClipboard } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { type LimitedParley, limitedKey, startLimited } from '../support/limited-parley.ts';
 import { bearer, TestClock } from '../support/parley.ts';
 
 let browser: Browser;
 let parley: LimitedParley;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  const pages = new Map(Object.entries(await consoleFiles()));
-  parley = await startLimited({ pages, clock: new TestClock(Date.now()) });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-});
 
 async function administer(path: string, body: object): Promise<{ secret: string }> {
   const answer = await parley.admin(path, body);
@@ -57,8 +45,14 @@ async function holdCall(page: Page, rpc: string) {
 
 const rowOf = (page: Page, secret: string) => page.getByRole('row', { name: `…${secret.slice(-4)}` });
 
-describe.skipIf(missingBrowser !== undefined)(
-  `a holder with limits${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'a holder with limits',
+  async (opened) => {
+    browser = opened.browser;
+    const { pages } = opened;
+    parley = await startLimited({ pages, clock: new TestClock(Date.now()) });
+    opened.atEnd(() => parley.close());
+  },
   () => {
     it('creates, limits, rotates and revokes keys, and sees a refusal at its field', async () => {
       const { page, complaints } = await openWith('/keys', {

@@ -1,25 +1,14 @@
 /** An operator uses the console in a real browser. */
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { openSignedIn } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 
 let browser: Browser;
 let parley: Parley;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-});
 
 const administer = (path: string, body: string) =>
   parley.call(`/admin${path}`, { method: 'POST', body, ...bearer(parley.adminKey) });
@@ -47,8 +36,13 @@ async function fill(
   await dialog.getByRole('button', { name: submit }).click();
 }
 
-describe.skipIf(missingBrowser !== undefined)(
-  `an operator${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'an operator',
+  async (opened) => {
+    browser = opened.browser;
+    parley = await startParley({ pages: opened.pages });
+    opened.atEnd(() => parley.close());
+  },
   () => {
     it('creates an account with trial, credits and a working key, and undoes all of it', async () => {
       const { page, complaints } = await open('/accounts');

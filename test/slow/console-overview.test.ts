@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { openSignedIn } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { failure, json } from '../support/upstream-answers.ts';
@@ -21,36 +21,6 @@ const chat = async (model: string, key = parley.apiKey) => {
   await answer.text();
   return answer.status;
 };
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  upstream = await startScriptedUpstream();
-  upstream.answer('/chat/completions', failure(500));
-  const file = join(mkdtempSync(join(tmpdir(), 'parley-overview-')), 'parley.yaml');
-  const price = { input: 0.1, output: 0.4 };
-  const paid = { kind: 'openai', baseUrl: upstream.baseUrl, models: { served: 'large' } };
-  // JSON is valid YAML.
-  writeFileSync(
-    file,
-    JSON.stringify({
-      engines: { builtin: { kind: 'builtin' }, paid },
-      models: [
-        { id: 'eliza', type: 'chat', engine: 'builtin', price },
-        { id: 'served', type: 'chat', engine: 'paid', price, contextTokens: 8_000 },
-        { id: 'flite', type: 'speech', engine: 'builtin' },
-      ],
-    }),
-  );
-  parley = await startParley({ file, pages: new Map(Object.entries(await consoleFiles())) });
-  rmSync(dirname(file), { recursive: true });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-  await upstream.stop();
-});
 
 const open = (width = 1280) =>
   openSignedIn(browser, parley, parley.adminKey, '/console', { viewport: { width, height: 900 } });
@@ -70,8 +40,32 @@ const numbers = async (page: Page) =>
       ),
   );
 
-describe.skipIf(missingBrowser !== undefined)(
-  `the overview${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'the overview',
+  async (opened) => {
+    browser = opened.browser;
+    upstream = await startScriptedUpstream();
+    opened.atEnd(() => upstream.stop());
+    upstream.answer('/chat/completions', failure(500));
+    const file = join(mkdtempSync(join(tmpdir(), 'parley-overview-')), 'parley.yaml');
+    const price = { input: 0.1, output: 0.4 };
+    const paid = { kind: 'openai', baseUrl: upstream.baseUrl, models: { served: 'large' } };
+    // JSON is valid YAML.
+    writeFileSync(
+      file,
+      JSON.stringify({
+        engines: { builtin: { kind: 'builtin' }, paid },
+        models: [
+          { id: 'eliza', type: 'chat', engine: 'builtin', price },
+          { id: 'served', type: 'chat', engine: 'paid', price, contextTokens: 8_000 },
+          { id: 'flite', type: 'speech', engine: 'builtin' },
+        ],
+      }),
+    );
+    parley = await startParley({ file, pages: opened.pages });
+    opened.atEnd(() => parley.close());
+    rmSync(dirname(file), { recursive: true });
+  },
   () => {
     it('is one line and an empty chart on a quiet server', async () => {
       const { page, complaints } = await open();

@@ -1,15 +1,9 @@
 /** All pages of the console in a real browser: themes, widths, keyboard, accessibility. */
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { violations } from '../support/axe-violations.ts';
-import {
-  launchBrowser,
-  missingBrowser,
-  openConsole,
-  openSignedIn,
-  settled,
-} from '../support/console-browser.ts';
+import { openConsole, openSignedIn, settled } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 const holderPages = [
@@ -46,23 +40,6 @@ let parley: Parley;
 let manager: string;
 let origin: string;
 
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
-  origin = new URL(parley.baseUrl).origin;
-  manager = await parley.newKey({ scopes: ['chat', 'manage'] });
-  const chat = { model: 'eliza', messages: [{ role: 'user', content: 'I am here.' }] };
-  await (await parley.postJson('/chat/completions', chat)).text();
-  await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
-  await (await parley.postJson('/chat/completions', { model: 'nobody', messages: [] })).text();
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-});
-
 const people = [
   ['a holder', () => parley.apiKey, holderPages],
   ['a holder who manages', () => manager, ['/keys', '/alerts']],
@@ -80,8 +57,19 @@ const coveredFocus = `(() => {
   return at.some((one) => one && (own.contains(one) || one.contains(own))) ? [] : [own.outerHTML.slice(0, 120)];
 })()`;
 
-describe.skipIf(missingBrowser !== undefined)(
-  `the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'the console',
+  async (opened) => {
+    browser = opened.browser;
+    parley = await startParley({ pages: opened.pages });
+    opened.atEnd(() => parley.close());
+    origin = new URL(parley.baseUrl).origin;
+    manager = await parley.newKey({ scopes: ['chat', 'manage'] });
+    const chat = { model: 'eliza', messages: [{ role: 'user', content: 'I am here.' }] };
+    await (await parley.postJson('/chat/completions', chat)).text();
+    await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
+    await (await parley.postJson('/chat/completions', { model: 'nobody', messages: [] })).text();
+  },
   () => {
     it.each(people)('shows every page of %s, and breaks no rule of its policy', async (_, key, paths) => {
       const { page, complaints } = await openSignedIn(browser, parley, key());

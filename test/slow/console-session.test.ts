@@ -1,34 +1,16 @@
 /** Sessions of the console in a real browser: signing in, expiry, revocation, a server that stops. */
 
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { sessionIdleMs } from '../../src/core/access/sessions.ts';
-import {
-  launchBrowser,
-  missingBrowser,
-  openConsole,
-  openSignedIn,
-  signIn,
-} from '../support/console-browser.ts';
+import { openConsole, openSignedIn, signIn } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { type Parley, startParley, TestClock } from '../support/parley.ts';
 
 let browser: Browser;
 let parley: Parley;
 let pages: ReadonlyMap<string, Buffer>;
 const clock = new TestClock(Date.now());
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  pages = new Map(Object.entries(await consoleFiles()));
-  browser = await launchBrowser();
-  parley = await startParley({ pages, clock });
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-});
 
 /** Another key of the account, and a function that revokes it. */
 async function spareKey(): Promise<{ secret: string; revoke: () => Promise<unknown> }> {
@@ -37,8 +19,14 @@ async function spareKey(): Promise<{ secret: string; revoke: () => Promise<unkno
   return { secret, revoke: () => parley.admin(`/keys/${key.id}/revoke`, {}) };
 }
 
-describe.skipIf(missingBrowser !== undefined)(
-  `a session of the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'a session of the console',
+  async (opened) => {
+    pages = opened.pages;
+    browser = opened.browser;
+    parley = await startParley({ pages, clock });
+    opened.atEnd(() => parley.close());
+  },
   () => {
     it('begins with a key that is pasted with its header', async () => {
       const { page } = await openConsole(browser, parley);

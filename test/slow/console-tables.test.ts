@@ -1,11 +1,11 @@
 /** Tables, names and periods of the console with many accounts and records, in a real browser. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { violations } from '../support/axe-violations.ts';
-import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { openSignedIn, settled } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
@@ -59,26 +59,20 @@ async function seed(): Promise<void> {
   }
 }
 
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
-  origin = new URL(parley.baseUrl).origin;
-  await seed();
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await browser.close();
-  await parley.close();
-});
-
 const open = (path: string, width = 1280) =>
   openSignedIn(browser, parley, parley.adminKey, `/console${path}`, { viewport: { width, height: 900 } });
 const requests = (page: Page) => page.getByRole('region', { name: 'Requests as a table' });
 const titles = (page: Page) => requests(page).locator('thead th').allTextContents();
 
-describe.skipIf(missingBrowser !== undefined)(
-  `tables of the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  'tables of the console',
+  async (opened) => {
+    browser = opened.browser;
+    parley = await startParley({ pages: opened.pages });
+    opened.atEnd(() => parley.close());
+    origin = new URL(parley.baseUrl).origin;
+    await seed();
+  },
   () => {
     it.each([320, 768, 1280, 1920])('fit a window of %d pixels', async (width) => {
       const { page } = await open('', width);

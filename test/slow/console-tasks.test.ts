@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleFiles } from '../../scripts/console/files.mjs';
+import { expect, it } from 'vitest';
 import { chunks } from '../support/chat-answers.ts';
-import { launchBrowser, missingBrowser, openSignedIn, settled } from '../support/console-browser.ts';
+import { openSignedIn, settled } from '../support/console-browser.ts';
+import { inBrowser } from '../support/in-browser.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { events, failure, json } from '../support/upstream-answers.ts';
@@ -19,37 +19,6 @@ let upstream: ScriptedUpstream;
 let request: string;
 /** The id of one that failed. */
 let failed: string;
-
-beforeAll(async () => {
-  if (missingBrowser !== undefined) return;
-  browser = await launchBrowser();
-  upstream = await startScriptedUpstream();
-  upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }] }));
-  upstream.answer('/chat/completions', failure(500));
-  const price = { input: 1, output: 1 };
-  const eliza = { id: 'eliza', type: 'chat', engine: 'builtin', price } as const;
-  const limits = { contextTokens: 1_000, outputTokensMax: 100 };
-  const engines = { far: { kind: 'openai', baseUrl: upstream.baseUrl }, builtin: { kind: 'builtin' } };
-  const models = [eliza, { ...eliza, ...limits, id: 'large', engine: 'far' }];
-  folder = mkdtempSync(join(tmpdir(), 'parley-tasks-'));
-  const file = join(folder, 'parley.yaml');
-  writeFileSync(file, JSON.stringify({ engines, models }));
-  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())), file });
-  const messages = [{ role: 'user', content: 'Hello.' }];
-  const answers = [];
-  for (const model of ['eliza', 'large']) {
-    const answer = await parley.postJson('/chat/completions', { model, messages });
-    await answer.text();
-    answers.push([answer.status, answer.headers.get('x-request-id')]);
-  }
-  expect(answers.map(([status]) => status)).toEqual([200, 500]);
-  [request = '', failed = ''] = answers.map(([, id]) => String(id));
-});
-afterAll(async () => {
-  if (missingBrowser !== undefined) return;
-  await Promise.all([browser.close(), parley.close(), upstream.stop()]);
-  rmSync(folder, { recursive: true });
-});
 
 /** Counts what a person does. */
 class Hand {
@@ -250,8 +219,35 @@ const tasks: readonly Task[] = [
   },
 ];
 
-describe.skipIf(missingBrowser !== undefined)(
-  `an operator's tasks${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+inBrowser(
+  "an operator's tasks",
+  async (opened) => {
+    browser = opened.browser;
+    upstream = await startScriptedUpstream();
+    opened.atEnd(() => upstream.stop());
+    upstream.answer('/models', json({ data: [{ id: 'meta/small:8b' }] }));
+    upstream.answer('/chat/completions', failure(500));
+    const price = { input: 1, output: 1 };
+    const eliza = { id: 'eliza', type: 'chat', engine: 'builtin', price } as const;
+    const limits = { contextTokens: 1_000, outputTokensMax: 100 };
+    const engines = { far: { kind: 'openai', baseUrl: upstream.baseUrl }, builtin: { kind: 'builtin' } };
+    const models = [eliza, { ...eliza, ...limits, id: 'large', engine: 'far' }];
+    folder = mkdtempSync(join(tmpdir(), 'parley-tasks-'));
+    opened.atEnd(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'parley.yaml');
+    writeFileSync(file, JSON.stringify({ engines, models }));
+    parley = await startParley({ pages: opened.pages, file });
+    opened.atEnd(() => parley.close());
+    const messages = [{ role: 'user', content: 'Hello.' }];
+    const answers = [];
+    for (const model of ['eliza', 'large']) {
+      const answer = await parley.postJson('/chat/completions', { model, messages });
+      await answer.text();
+      answers.push([answer.status, answer.headers.get('x-request-id')]);
+    }
+    expect(answers.map(([status]) => status)).toEqual([200, 500]);
+    [request = '', failed = ''] = answers.map(([, id]) => String(id));
+  },
   () => {
     it.each(tasks)('$name', async (task) => {
       const { page, complaints } = await openSignedIn(browser, parley, parley.adminKey);
