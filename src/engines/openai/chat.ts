@@ -115,6 +115,8 @@ export async function* chunksOf(
         else if (!mayBeEvents) {
           throw answer.refuse(`the answer is ${answer.contentType || 'of no type'}, not a stream of events`);
         }
+        // Blanks before the answer say nothing, and may be as many as its bytes.
+        if (!isKnown) continue;
       }
       json?.push(piece);
       if (json) continue;
