@@ -214,18 +214,14 @@ export class Gate {
     const startedAtMs = this.#deps.clock.now();
     const holder = await this.#authenticate(arrival);
     if (holder.key.kind === 'admin') {
-      this.#noteUse(holder, startedAtMs);
+      const { store, givenAdmin } = this.#deps;
+      // No call waits for it or fails by it: a disk that fails is reported by its own checks.
+      if (holder !== givenAdmin) store.keys.noteUse(holder.key.id, startedAtMs).catch(() => undefined);
       return adminCall(holder.key, scope);
     }
     const error = new ParleyError('insufficient_scope', { message: 'Admin calls need an admin key.' });
     await this.#meteringOf(holder, { ...arrival, operation: 'admin' }, startedAtMs)?.void(error);
     throw error;
-  }
-
-  /** No call waits for it or fails by it: a disk that fails is reported by its own checks. */
-  #noteUse(holder: KeyHolder, atMs: number): void {
-    const { store, givenAdmin } = this.#deps;
-    if (holder !== givenAdmin) store.keys.noteUse(holder.key.id, atMs).catch(() => undefined);
   }
 
   /**

@@ -107,13 +107,7 @@ export class ModelLists {
     if (known) return known.list;
     const ids = new Set(callable.map(({ id }) => id));
     const wanted = type === undefined ? callable : callable.filter((model) => model.type === type);
-    const data = wanted.map((model) => {
-      const others = (model.type === 'chat' && model.fallback?.models) || [];
-      return describeModel(
-        model,
-        others.filter((id) => ids.has(id)),
-      );
-    });
+    const data = wanted.map((model) => describeModel(model, (id) => ids.has(id)));
     const list = create(ListModelsResponseSchema, { object: 'list', data });
     this.#lists = [{ callable, reported, type, list }, ...this.#lists].slice(0, listsMax);
     return list;

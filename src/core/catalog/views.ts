@@ -13,11 +13,8 @@ import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts'
 import { present } from '../values/json.ts';
 import { priceTexts } from '../values/money.ts';
 
-/** @param fallback the models that it falls back to, and the caller may call. Default: all */
-export function describeModel(
-  model: CatalogModel,
-  fallback = (model.type === 'chat' && model.fallback?.models) || [],
-): Model {
+/** @param mayCall whether the caller may call a model that it falls back to. Default: any */
+export function describeModel(model: CatalogModel, mayCall: (id: string) => boolean = () => true): Model {
   // An engine that is not available may not know its voices and contexts.
   const { available } = model.engine.availability();
   return create(ModelSchema, {
@@ -31,7 +28,7 @@ export function describeModel(
     ...(model.type === 'chat' && {
       ...(available && describeContext(model)),
       price: { ...priceTexts(model.price), unit: 'credits_per_million_tokens' },
-      fallback: [...fallback],
+      fallback: model.fallback?.models.filter(mayCall) ?? [],
     }),
   });
 }
