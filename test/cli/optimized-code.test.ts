@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { scratchFolder, until } from '../support/command-line.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
@@ -11,6 +11,11 @@ it('optimizes the code of requests once it listens', async () => {
   const folder = scratchFolder();
   const args = ['--trace-opt', main, 'serve', '--port', '0', '--data-dir', folder.file('data')];
   const server = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(async () => {
+    const ended = once(server, 'exit');
+    if (server.kill()) await ended;
+    folder.remove();
+  });
   let trace = '';
   server.stdout.on('data', (chunk) => {
     trace += chunk;
@@ -21,9 +26,6 @@ it('optimizes the code of requests once it listens', async () => {
   // Only requests call this function.
   while (!/completed compiling .*<JSFunction pathOf /.test(trace))
     await (await fetch(`${baseUrl}/models`)).text();
-  server.kill();
-  await once(server, 'exit');
-  folder.remove();
 });
 
 it("restores V8's own limit", () => {
