@@ -24,3 +24,12 @@ function isExecutable(file: string): boolean {
     return false;
   }
 }
+
+/** Whether the process exists, of whatever user. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

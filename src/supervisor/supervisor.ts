@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
+import { isAlive } from '../files/executable.ts';
 import { makeFolder } from '../files/folders.ts';
-import { isAlive } from '../files/processes.ts';
 import { fitsSockets, socketOwner } from '../files/socket-path.ts';
 import { Program, type ProgramSettings } from './program.ts';
 

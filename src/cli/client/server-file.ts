@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { isAlive } from '../../files/processes.ts';
+import { isAlive } from '../../files/executable.ts';
 import { replaceFile } from '../../files/replace-file.ts';
 
 const serverFile = z.object({
