@@ -111,15 +111,18 @@ it('audio, which cannot be counted, is read on for its report', async () => {
 });
 
 it.each([
-  ['/messages', { max_tokens: 4_000, messages: question.messages }],
-  ['/responses', { input: 'say hello' }],
-  ['/completions', { prompt: 'say hello' }],
-])('audio and images are paid on %s, which has no form for them', async (to, body) => {
-  const key = await hurried.newKey({ credits: '1' });
-  for (const output of [audio, images]) {
-    upstream.answer(path, withReport(output));
-    const answer = await hurried.postJson(to, { model: 'served', ...body, stream: true }, bearer(key));
-    expect(await answer.text()).not.toContain('AAAA');
-    expect(await hurried.recordOf(answer)).toMatchObject(read);
-  }
-});
+  { to: '/messages', body: { max_tokens: 4_000, messages: question.messages }, hasForm: false },
+  { to: '/responses', body: { input: 'say hello' }, hasForm: true },
+  { to: '/completions', body: { prompt: 'say hello' }, hasForm: false },
+])(
+  'audio and images are paid on $to (which has a form for them: $hasForm)',
+  async ({ to, body, hasForm }) => {
+    const key = await hurried.newKey({ credits: '1' });
+    for (const output of [audio, images]) {
+      upstream.answer(path, withReport(output));
+      const answer = await hurried.postJson(to, { model: 'served', ...body, stream: true }, bearer(key));
+      expect((await answer.text()).includes('AAAA')).toBe(hasForm);
+      expect(await hurried.recordOf(answer)).toMatchObject(read);
+    }
+  },
+);
