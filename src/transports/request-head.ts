@@ -46,3 +46,13 @@ export function pathOf(target = '/'): string {
   const end = target.indexOf('?');
   return end < 0 ? target : target.slice(0, end);
 }
+
+/** The path without the server that the client of a proxy names, and with its characters decoded, as `find-my-way` reads it. */
+export function plainPath(path: string): string {
+  if (path.startsWith('/') && !path.includes('%')) return path;
+  try {
+    return decodeURI(path.replace(/^https?:\/\/[^/]*/, ''));
+  } catch {
+    return path;
+  }
+}

@@ -90,12 +90,16 @@ export class OutputReader implements ChatOutput {
     }
   }
 
-  /** Parts of a content with text are lines. */
+  /** Parts of a content with text are lines. A part is read apart from the text before it, which would be copied for each one. */
   #addItem(item: JsonValue, name: string, index: number): void {
+    if (name !== 'content' || index === 0) {
+      this.addValue(item, name);
+      return;
+    }
     const before = this.text;
+    this.text = '';
     this.addValue(item, name);
-    const added = this.text.slice(before.length);
-    if (name === 'content' && index > 0 && added !== '') this.text = `${before}\n${added}`;
+    this.text = this.text === '' ? before : `${before}\n${this.text}`;
   }
 
   /** Adds tokens with logprobs. They repeat the text, where there is any. */

@@ -1,12 +1,12 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 
+/** V8 writes lone surrogates, and only those, as such escapes; two backslashes before one are a text. */
+const loneSurrogates = /(?<=[^\\](?:\\\\)*)\\ud[89a-f]../g;
+
 /** `JSON.stringify` for other servers, of which many cannot read lone surrogates: U+FFFD is in their place. */
 export function wellFormedJson(value: unknown): string {
   const json = JSON.stringify(value);
-  // V8 writes lone surrogates, and only those, as such escapes.
-  return json.includes('\\ud')
-    ? json.replace(/\\(?:ud[89a-f]..|.)/g, (escaped) => (escaped.length === 6 ? '\ufffd' : escaped))
-    : json;
+  return json.includes('\\ud') ? json.replace(loneSurrogates, '\ufffd') : json;
 }
 
 export function isObject(json: unknown): json is JsonObject {

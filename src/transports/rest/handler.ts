@@ -5,7 +5,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { quote } from '../../core/values/quote.ts';
 import { nearestFirst } from '../../core/values/suggestion.ts';
 import type { PortHandler } from '../http/server.ts';
-import { pathOf, requestHead } from '../request-head.ts';
+import { pathOf, plainPath, requestHead } from '../request-head.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
@@ -70,7 +70,7 @@ async function answer(exchange: Exchange, found: Found, served: ServedPaths): Pr
 }
 
 function find(router: Router, verb: FindMyWay.HTTPMethod, path: string, isFor: (route: Route) => boolean) {
-  const found = router.fixed.get(`${verb} ${path}`) ?? router.others.find(verb, path);
+  const found = router.fixed.get(`${verb} ${plainPath(path)}`) ?? router.others.find(verb, path);
   return found === null || found.params['*'] === '' || !isFor(found.store as Route) ? undefined : found;
 }
 

@@ -6,7 +6,7 @@ import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { drainBody } from '../http/drain-body.ts';
 import { noSniff } from '../http/no-sniff.ts';
 import type { PortHandler } from '../http/server.ts';
-import { pathOf } from '../request-head.ts';
+import { pathOf, plainPath } from '../request-head.ts';
 import { errorBody, errorHeaders } from './errors.ts';
 
 type Request = IncomingMessage | Http2ServerRequest;
@@ -124,7 +124,7 @@ export function cookieValues(
 function takesSession(request: Request): boolean {
   const { method, url, headers } = request;
   if (headers.authorization !== undefined || !isFromOwnPage(request)) return false;
-  const path = pathOf(url);
+  const path = plainPath(pathOf(url));
   if (path === sessionPath) return method !== 'POST';
   const isRead = method === 'GET' || method === 'HEAD';
   return !(isRead && /^\/(console|docs)(\/|$)/.test(path));

@@ -235,6 +235,10 @@ describe.each<[string, Answer]>([
     'reports its tokens under the names of another API',
     events([...inPieces, end(), report({ input_tokens: 9, output_tokens: 4 })]),
   ],
+  [
+    'reports a cached prompt apart from its input',
+    events([...inPieces, end(), report({ input_tokens: 2, cache_read_input_tokens: 7, output_tokens: 4 })]),
+  ],
   ['reports its tokens as Groq does', events([...inPieces, end({ x_groq: { usage: said4 } })])],
   ['counts its choices from 1', events([...fromOne([...inPieces, end()]), report(said4)])],
   ['sends legacy texts', events([legacy('one two ', null), legacy('three', 'stop'), report(said4)])],

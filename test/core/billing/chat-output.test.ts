@@ -139,6 +139,16 @@ it.each([
   expect([state, tokens?.completionTokens, tokens?.source]).toEqual(['cancelled', 700, 'reported']);
 });
 
+// Each part once took a copy of the text before it, which is over half a minute here.
+it('thousands of parts are read once, in an answer and in a prompt', async () => {
+  const parts = Array.from({ length: 10_000 }, () => ({ type: 'text', text: 'x'.repeat(60) }));
+  const message = { role: 'assistant', content: parts };
+  upstream.answer(path, json(completion('', { choices: [{ index: 0, message, finish_reason: 'stop' }] })));
+  const reasoned = { role: 'assistant', content: words, reasoning_details: { content: parts } };
+  const answer = await parley.postJson(path, { ...question, messages: [reasoned, ...question.messages] });
+  expect(answer.status).toBe(200);
+});
+
 it('a signature is no text', async () => {
   const opaque = { provider_specific_fields: { thought_signature: base64 } };
   upstream.answer(path, events([chunk({ content: words, ...opaque }), chunk({}, { finish_reason: 'stop' })]));

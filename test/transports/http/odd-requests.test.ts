@@ -197,3 +197,11 @@ it('every request that has a valid key is recorded, also a CONNECT', async () =>
     .toContainEqual(expect.objectContaining({ id, state: 'refused', httpStatus: 404 }));
   await expect.poll(() => client.isClosed).toBe(true);
 });
+
+it.each([
+  ['after its server, as through a proxy', 'http://a/api/v1/models'],
+  ['in percent-encoding', '/api/v1/mod%65ls'],
+])('a path %s is that path', async (_, target) => {
+  const client = await sent(lines(`GET ${target} HTTP/1.1`, 'host: a', key()));
+  expect((await client.answer()).status).toBe(200);
+});

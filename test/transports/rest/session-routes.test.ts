@@ -182,6 +182,11 @@ describe('a session', () => {
     expect(await (await get('/console/session', { cookie })).json()).toEqual({ signed_in: false });
   });
 
+  it.each(['/console/session', '/console/s%65ssion'])('begins no other one at %s', async (path) => {
+    const headers = { ...ownPage(), cookie: await newSession() };
+    expect((await post(path, headers)).status).toBe(401);
+  });
+
   it('ends when it is not used, is renewed while it is, and ends after half a day in any case', async () => {
     const begunMs = clock.nowMs;
     const unused = await newSession();

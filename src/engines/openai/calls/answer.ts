@@ -11,10 +11,10 @@ import type { UpstreamResponse } from './response.ts';
 /** Time limit for the end of an answer. After it the connection is closed instead of kept. */
 const endMsMax = 100;
 
-/** A 2xx answer with an unread body. Read it with one of the methods, or call `refuse` or `close`. */
 /** Removes a byte order mark. */
 const utf8 = new TextDecoder();
 
+/** A 2xx answer with an unread body. Read it with one of the methods, or call `refuse` or `close`. */
 export class UpstreamAnswer {
   readonly #response: UpstreamResponse;
   readonly #signal: Signal;

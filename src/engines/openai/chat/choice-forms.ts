@@ -33,11 +33,11 @@ function giveText(choice: JsonObject): void {
   delete choice['text'];
 }
 
-/** Counts of tokens, and their names in other APIs. */
+/** Counts of tokens, and the names of their parts in other APIs: that of Anthropic counts the cached parts of a prompt apart. */
 const countNames = [
-  ['prompt_tokens', 'input_tokens'],
-  ['completion_tokens', 'output_tokens'],
-  ['total_tokens', 'total_tokens'],
+  ['prompt_tokens', ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']],
+  ['completion_tokens', ['output_tokens']],
+  ['total_tokens', []],
 ] as const;
 
 /** Groq has them in a member of its own. A report of no tokens, which some servers send last, is none. */
@@ -45,8 +45,9 @@ function giveUsage(answer: JsonObject): void {
   const { x_groq: groq } = answer;
   const usage = answer['usage'] ?? (isObject(groq) ? groq['usage'] : undefined);
   if (!isObject(usage)) return;
-  for (const [name, otherName] of countNames) {
-    const count = numberOf(usage[name]) || numberOf(usage[otherName]);
+  for (const [name, otherNames] of countNames) {
+    const parts = otherNames.map((otherName) => numberOf(usage[otherName]) ?? 0);
+    const count = numberOf(usage[name]) || parts.reduce((sum, part) => sum + part, 0);
     if (count) usage[name] = count;
   }
   const isEmpty = countNames.every(([name]) => !usage[name]);
