@@ -43,7 +43,10 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     const { socketDir } = options;
-    this.#socketDir = fitsSockets(socketDir) ? socketDir : join(tmpdir(), `parley-${randomUUID()}`);
+    const name = `parley-${randomUUID()}`;
+    // The path of the temporary folder may be long, too.
+    const folders = [socketDir, join(tmpdir(), name)];
+    this.#socketDir = folders.find(fitsSockets) ?? join('/tmp', name);
   }
 
   /**

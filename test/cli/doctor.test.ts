@@ -275,6 +275,7 @@ describe('the data folder', () => {
     expect(about(await doctor(`${config}dataDir: /proc/parley/data\n`), 'folder')).toMatchObject({
       state: 'problem',
       found: expect.stringContaining('no folder can be created in /proc'),
+      advice: expect.stringMatching(/^Create it .* \/proc\/parley\/data\. Or choose another /),
     });
   });
 

@@ -27,3 +27,14 @@ models: []
   expect(config.programs).toEqual({});
   expect(config.engines['local']).not.toHaveProperty('pauseMs');
 });
+
+it('of programs have no effect as variables, and without a value', () => {
+  const file = join(folder, 'empty.yaml');
+  writeFileSync(file, 'programs:\n  socketDir:\n');
+  const { config, warnings } = loadConfigWithSources({ env: { PARLEY_PROGRAMS_SOCKET_DIR: '/run' }, file });
+  expect(warnings).toEqual([
+    expect.stringContaining(':2:3: `programs.socketDir` has no effect any more. '),
+    'PARLEY_PROGRAMS_SOCKET_DIR is ignored: The sockets are in `sockets` in the data folder.',
+  ]);
+  expect(config.programs).toEqual({});
+});

@@ -1,6 +1,9 @@
 /** One program over time: its start, its idle end, its failures. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ParleyError } from '../../src/core/values/errors.ts';
 import { OwnSignal } from '../../src/core/values/signal.ts';
 import { ask, TestPrograms } from '../support/programs.ts';
@@ -84,12 +87,20 @@ describe('a program', () => {
 });
 
 describe('the socket of a program', () => {
-  it('has a path that the system takes, however long the names of its folder and its engine are', async () => {
-    start({ sockets: 'x'.repeat(100) });
-    const program = open('y'.repeat(100), {});
-    expect(await ask(program)).toContain('"choices"');
-    expect(Buffer.byteLength(program.socketPath ?? '')).toBeLessThanOrEqual(107);
-  });
+  it.each(['', 'z'.repeat(80)])(
+    'has a path that the system takes, however long the names around it are',
+    async (name) => {
+      const temporary = join(tmpdir(), name);
+      mkdirSync(temporary, { recursive: true });
+      if (name) onTestFinished(() => rmSync(temporary, { recursive: true }));
+      vi.stubEnv('TMPDIR', temporary);
+      start({ sockets: 'x'.repeat(100) });
+      vi.unstubAllEnvs();
+      const program = open('y'.repeat(100), {});
+      expect(await ask(program)).toContain('"choices"');
+      expect(Buffer.byteLength(program.socketPath ?? '')).toBeLessThanOrEqual(107);
+    },
+  );
 });
 
 describe('a program that fails', () => {

@@ -43,8 +43,11 @@ function writable(dataDir: string, place: string, isNew: boolean): Diagnostic {
   } catch (error) {
     const reason = systemCode(error) === 'ENOENT' ? 'the file system allows none' : fileReason(error);
     const found = `${dataDir} cannot be used: no folder can be created in ${place} (${reason}).`;
-    const advice = `Give it to the user that runs the server: chown -R USER ${place}. Or choose ${another}`;
-    return problem('folder', found, advice);
+    // The folder above belongs to others.
+    const own = isNew
+      ? `Create it for the user that runs the server: install -d -m 700 -o USER ${dataDir}`
+      : `Give it to the user that runs the server: chown -R USER ${dataDir}`;
+    return problem('folder', found, `${own}. Or choose ${another}`);
   }
 }
 

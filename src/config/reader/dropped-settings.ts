@@ -7,7 +7,7 @@ import type { SettingsTree } from './settings-tree.ts';
 const pause = 'A response of a program may pause for a minute.';
 
 /** The path, with the kind of an engine in place of its name, and how the server works without the setting. */
-const dropped: readonly (readonly [path: string, instead: string])[] = [
+export const dropped: readonly (readonly [path: string, instead: string])[] = [
   ['programs.memoryWaitMs', 'Requests wait for a minute while other programs keep the memory.'],
   ['programs.socketDir', 'The sockets are in `sockets` in the data folder.'],
   ['engines.local.pauseMs', pause],
@@ -39,7 +39,7 @@ export function dropSettings(tree: SettingsTree): void {
     if (place === 'models.*') replaceBalance(group, path, tree);
     for (const [setting, instead] of dropped) {
       const name = setting.slice(place.length + 1);
-      if (setting !== `${place}.${name}` || group[name] === undefined) continue;
+      if (setting !== `${place}.${name}` || !Object.hasOwn(group, name)) continue;
       warn([...path, name], `has no effect any more. ${instead}`, tree);
       delete group[name];
     }

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { didYouMean, nameWords } from '../../core/values/suggestion.ts';
 import type { configSchema } from '../schema/config-schema.ts';
+import { dropped } from './dropped-settings.ts';
 import type { Source } from './finding.ts';
 import { type ScalarSetting, scalarSettings } from './scalar-settings.ts';
 import { isMap, pathText, type SettingPath } from './setting-path.ts';
@@ -43,7 +44,7 @@ export function applyVariables(tree: SettingsTree, env: NodeJS.ProcessEnv): void
   }
   for (const [name, text] of Object.entries(env).sort()) {
     if (!name.startsWith(prefix) || otherVariables.includes(name) || text === undefined) continue;
-    const ignored = whyIgnored(name, text);
+    const ignored = whyIgnored(name, text) ?? (settings.has(name) ? undefined : insteadOf(name));
     if (ignored !== undefined) {
       tree.warnings.push(`${name} is ignored: ${ignored}`);
       continue;
@@ -68,6 +69,11 @@ function whyIgnored(name: string, text: string): string | undefined {
   }
   if (name !== `${prefix}URL`) return undefined;
   return 'it is not a setting. Commands read the address of a server from PARLEY_BASE_URL.';
+}
+
+/** How the server works without a setting of earlier versions. An engine may have any name: only the names of kinds are known. */
+function insteadOf(name: string): string | undefined {
+  return dropped.find(([path]) => variableNames(path.split('.')).includes(name))?.[1];
 }
 
 function applyVariable(

@@ -135,9 +135,11 @@ const setCode = statement(
     where account_id = ${p.accountId} and address = ${p.address}
       and code_hash is not distinct from ${p.latestHash}`,
 );
+/** On PostgreSQL, locks the settings first, as a change of them does: else one waits for the other in a circle. */
 const use = statement(
-  (p: OfAddress & { codeHash: string }) => sql`delete from waiting_addresses
-    where account_id = ${p.accountId} and address = ${p.address} and code_hash = ${p.codeHash}`,
+  (p: OfAddress & { codeHash: string }, { forUpdate }) => sql`delete from waiting_addresses
+    where account_id = (select account_id from alert_settings where account_id = ${p.accountId} ${forUpdate})
+      and address = ${p.address} and code_hash = ${p.codeHash}`,
 );
 /** Alerts that wait for the first address are due at once. */
 const hurry = statement(

@@ -107,3 +107,32 @@ it('stops without waiting for a webhook, and leaves its alert pending', async ()
   const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   expect(items).toMatchObject([{ state: 'pending', attempts: 1, lastFailure: undefined }]);
 });
+
+it('confirms an address while the settings change, without a deadlock', async () => {
+  const stores = [await open(), await open()] as const;
+  const [accountId = newAccountId(1)] = accounts;
+  await stores[0].accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+  const mail = alertSettings({ destination: { kind: 'mail', addresses: [] }, sealedSecret: undefined });
+  const waiting = {
+    address: 'a@x.example',
+    codeHash: 'code',
+    sentAtMs: 1,
+    expiresAtMs: 2,
+    lastFailure: undefined,
+  };
+  for (let round = 0; round < 40; round++) {
+    const before = await stores[0].alerts.settings(accountId);
+    await stores[0].alerts.setSettings(accountId, mail, auditEntry(), [waiting.address], before);
+    await stores[0].alerts.setCode(accountId, undefined, waiting);
+    const known = await stores[0].alerts.settings(accountId);
+    const [isConfirmed] = await Promise.all([
+      stores[1].alerts.confirm(accountId, waiting.address, 'code', auditEntry()),
+      stores[0].alerts.setSettings(accountId, mail, auditEntry(), [waiting.address], known),
+    ]);
+    expect(isConfirmed).toBe(true);
+  }
+  // The connections report when they end.
+  for (const close of closing.splice(0)) await close();
+  const text = 'select deadlocks from pg_stat_database where datname = current_database()';
+  expect(await database.query(text)).toEqual([{ deadlocks: 0n }]);
+});
