@@ -74,6 +74,21 @@ inBrowser(
     await seed();
   },
   () => {
+    it('keep an id that is typed while their rows are loading', async () => {
+      const { page } = await open('');
+      const answered = Promise.withResolvers<void>();
+      await page.route('**/ListUsageRecords', async (route) => {
+        await answered.promise;
+        await route.continue();
+      });
+      await page.getByRole('link', { name: 'Usage', exact: true }).click();
+      const field = page.getByLabel('Request id');
+      await field.fill('typed');
+      answered.resolve();
+      await requests(page).waitFor();
+      expect(await field.inputValue()).toBe('typed');
+    });
+
     it.each([320, 768, 1280, 1920])('fit a window of %d pixels', async (width) => {
       const { page } = await open('', width);
       for (const path of ['', '/usage', '/accounts', '/audit', `/accounts/${nameOf(largest)}`]) {

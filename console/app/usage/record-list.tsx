@@ -1,7 +1,7 @@
 /** Single requests, newest first, a page at a time, with a search by request id. */
 
 import { timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { failureOf } from '../api.ts';
 import { placesOf } from '../credits.ts';
@@ -57,18 +57,7 @@ export function RecordList({ session, keys, period: { from, until }, filter: cho
       <div class="title">
         <h2>Requests</h2>
         <search>
-          <label class="unseen" for="request-id">
-            Request id
-          </label>
-          <input
-            id="request-id"
-            type="search"
-            placeholder="Find by request id"
-            spellcheck={false}
-            autocomplete="off"
-            value={id}
-            onChange={({ currentTarget }) => setId(currentTarget.value.trim())}
-          />
+          <IdField id={id} onChange={setId} />
         </search>
         <Export kind={kind} filter={{ ...filter, id }} />
       </div>
@@ -87,6 +76,29 @@ export function RecordList({ session, keys, period: { from, until }, filter: cho
         )}
       </Show>
     </section>
+  );
+}
+
+/** Keeps what is typed while the list is loading. */
+function IdField({ id, onChange }: { readonly id: string; readonly onChange: (id: string) => void }) {
+  const [text, setText] = useState(id);
+  useEffect(() => setText(id), [id]);
+  return (
+    <>
+      <label class="unseen" for="request-id">
+        Request id
+      </label>
+      <input
+        id="request-id"
+        type="search"
+        placeholder="Find by request id"
+        spellcheck={false}
+        autocomplete="off"
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+        onChange={() => onChange(text.trim())}
+      />
+    </>
   );
 }
 
