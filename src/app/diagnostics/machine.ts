@@ -109,7 +109,7 @@ export function diagnoseClock(dataDir: string, nowMs = Date.now()): Diagnostic[]
  */
 export function diagnoseOpenFiles({ server, admin }: Config, pid: number | undefined): Diagnostic[] {
   const limitOfServer = pid === undefined ? undefined : openFilesOf(pid);
-  const limit = limitOfServer ?? openFilesOf('self') ?? 'any number of';
+  const limit = limitOfServer ?? openFilesOf('self') ?? 'an unknown number of';
   const whose = limitOfServer === undefined ? 'A process started here' : 'The running server';
   const connections = server.connectionsMax * (admin ? 2 : 1);
   const state = connections >= Number(limit) ? 'problem' : connections * 2 > Number(limit) ? 'warning' : 'ok';
@@ -118,7 +118,7 @@ export function diagnoseOpenFiles({ server, admin }: Config, pid: number | undef
   return [graded(state, 'open files', found, advice)];
 }
 
-/** The limit of a process, which Node has raised as far as it may; undefined for none, and on systems other than Linux. */
+/** The limit of a process, which Node has raised as far as it may; undefined on systems other than Linux. */
 function openFilesOf(pid: number | 'self'): string | undefined {
   try {
     const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');

@@ -54,7 +54,7 @@ function isLink(address: string): boolean {
   return /^https?:/.test(address);
 }
 
-/** Of an image in any of its forms. */
+/** The address or the Base64 of an image, in whatever form it comes. */
 function addressIn(image: JsonValue | undefined): string {
   if (!isObject(image)) return textIn(image);
   const { image_url: inner, url, b64_json: base64, data } = image;

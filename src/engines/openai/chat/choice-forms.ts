@@ -88,7 +88,7 @@ function thoughtText({ thinking }: JsonObject): string {
 /** The format of details of reasoning that their upstream has, and wants back, in a content. */
 const contentFormat = 'content-part';
 
-/** What a client has to return for the next turn. A text, so that pieces can be joined. */
+/** The member that a client returns in the next turn. Its thinking is a text, so that the pieces of a stream can be joined. */
 function toDetail(thought: JsonObject): JsonObject {
   const { thinking, ...members } = thought;
   const isText = objectsOf(thinking).every(({ type }) => type === 'text');
