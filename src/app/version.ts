@@ -1,4 +1,4 @@
-import { sqliteMigrations } from '../store/migrations/names.ts';
+import { migrations } from '../store/migrations/migrations.ts';
 import { gitRevision } from './git-revision.ts';
 
 /** The version of Parley, the same as in package.json. */
@@ -6,9 +6,10 @@ export const version = '0.1.0';
 
 /** Three lines for people and scripts: the version, the commit, and the schema of the database. */
 export function versionText(): string {
+  const schemas = Object.keys(migrations);
   return [
     version,
     `commit ${gitRevision() ?? 'unknown'}`,
-    `schema ${sqliteMigrations.length} (${sqliteMigrations.at(-1)})`,
+    `schema ${schemas.length} (${schemas.at(-1)})`,
   ].join('\n');
 }

@@ -19,7 +19,7 @@ import { diagnoseArea } from '../../src/app/diagnostics/areas.ts';
 import { diagnoseClock, diagnoseTls } from '../../src/app/diagnostics/machine.ts';
 import { ok } from '../../src/core/values/diagnostics.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
-import { sqliteMigrations } from '../../src/store/migrations/names.ts';
+import { migrations } from '../../src/store/migrations/migrations.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import {
   type Folder,
@@ -367,14 +367,14 @@ describe('the data folder', () => {
     isOf('0023-labels');
     expect(about(await doctor(config), 'schema')).toMatchObject({
       state: 'warning',
-      found: `The schema lacks ${sqliteMigrations.join(', ')}.`,
+      found: `The schema lacks ${Object.keys(migrations).join(', ')}.`,
     });
     isOf('0022-secrets');
     expect(about(await doctor(config), 'schema')).toMatchObject({
       state: 'problem',
       found: 'The database is of an early preview (0022-secrets).',
     });
-    isOf(...sqliteMigrations);
+    isOf(...Object.keys(migrations));
     connection.prepare("insert into kysely_migration values ('9999-later', '')").run();
     connection.close();
     expect(about(await doctor(config), 'schema')).toMatchObject({

@@ -1,6 +1,3 @@
-import { type Kysely, sql } from 'kysely';
-import type { Migration } from 'kysely/migration';
-
 /** The store that a configuration names. */
 export type DatabaseKind = 'sqlite' | 'postgres';
 
@@ -19,28 +16,33 @@ export interface ColumnTypes {
   readonly plain: string;
 }
 
-const sqlite: ColumnTypes = {
-  dialect: 'sqlite',
-  id: 'text',
-  text: 'text',
-  integer: 'integer',
-  bytes: 'blob',
-  keyed: 'strict, without rowid',
-  plain: 'strict',
+export const columnTypes: Readonly<Record<DatabaseKind, ColumnTypes>> = {
+  sqlite: {
+    dialect: 'sqlite',
+    id: 'text',
+    text: 'text',
+    integer: 'integer',
+    bytes: 'blob',
+    keyed: 'strict, without rowid',
+    plain: 'strict',
+  },
+  postgres: {
+    dialect: 'postgres',
+    id: 'uuid',
+    text: 'text collate "C"',
+    integer: 'bigint',
+    bytes: 'bytea',
+    keyed: '',
+    plain: '',
+  },
 };
 
-const postgres: ColumnTypes = {
-  dialect: 'postgres',
-  id: 'uuid',
-  text: 'text collate "C"',
-  integer: 'bigint',
-  bytes: 'bytea',
-  keyed: '',
-  plain: '',
-};
+/** Runs a statement in the transaction of a migration. */
+export type Run = (sql: string) => Promise<unknown>;
 
-export interface Change {
-  up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>;
+export interface Migration {
+  /** @param applied the migrations that the database had before, also those of the former schema */
+  up(run: Run, types: ColumnTypes, applied: readonly string[]): Promise<void>;
   /**
    * For a change that removes or renames: the migration of the version that stopped using the old parts. On PostgreSQL,
    * programs that do not know that migration then refuse the database. Default: the change only adds, and earlier
@@ -49,21 +51,4 @@ export interface Change {
   readonly needs?: string;
 }
 
-/** The changes as migrations of a database. */
-export function migrationsOf(
-  dialect: DatabaseKind,
-  changes: Readonly<Record<string, Change>>,
-): Record<string, Migration> {
-  const types = dialect === 'sqlite' ? sqlite : postgres;
-  const migrations = Object.entries(changes).map(([name, change]): [string, Migration] => [
-    name,
-    {
-      async up(db: Kysely<unknown>) {
-        await change.up(db, types);
-        if (change.needs === undefined || dialect === 'sqlite') return;
-        await sql`insert into needed_migrations values (${change.needs}) on conflict do nothing`.execute(db);
-      },
-    },
-  ]);
-  return Object.fromEntries(migrations);
-}
+export type Migrations = Readonly<Record<string, Migration>>;

@@ -1,17 +1,9 @@
 import type Sqlite from 'better-sqlite3';
-import type { Migration } from 'kysely/migration';
 import * as initial from './0024-initial.ts';
-import { type Change, migrationsOf } from './column-types.ts';
-import type { sqliteMigrations } from './names.ts';
+import { columnTypes, type DatabaseKind, type Migrations, type Run } from './column-types.ts';
 
 /** Applied in the order of their names, and never edited. Imported by name, so that a bundle contains them. */
-const changes = { '0024-initial': initial };
-
-/** Migrations of SQLite. */
-export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
-  ...changes,
-} satisfies Record<(typeof sqliteMigrations)[number], Change>);
-export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', changes);
+export const migrations: Migrations = { '0024-initial': initial };
 
 /** The last migration of the former schema, from which `0024-initial` carries a database over. */
 const lastFormer = '0023-labels';
@@ -66,11 +58,7 @@ export interface SchemaState {
 }
 
 /** @param needed the migrations that a program must know. Default: all that are applied */
-export function compared(
-  known: Readonly<Record<string, unknown>>,
-  applied: readonly string[],
-  needed = applied,
-): SchemaState {
+export function compared(known: Migrations, applied: readonly string[], needed = applied): SchemaState {
   const last = applied.at(-1);
   return {
     applied,
@@ -98,23 +86,24 @@ export function checkKnown(connection: Sqlite.Database, path = connection.name):
 /** Called before each migration. @param place such as `1 of 2` */
 export type OnMigration = (name: string, place: string) => void;
 
-/** The same migrations, which say when they begin. */
-export function announced(
-  migrations: Readonly<Record<string, Migration>>,
-  { pending }: SchemaState,
+/** Applies the migrations that are pending, in the transaction of the caller. */
+export async function applyPending(
+  run: Run,
+  dialect: DatabaseKind,
+  { applied, pending }: SchemaState,
   onMigration: OnMigration = () => undefined,
-): Record<string, Migration> {
-  const announce = (name: string, migration: Migration): Migration => ({
-    ...migration,
-    up: (db) => {
-      onMigration(name, `${pending.indexOf(name) + 1} of ${pending.length}`);
-      return migration.up(db);
-    },
-  });
-  return Object.fromEntries(
-    Object.entries(migrations).map(([name, migration]) => [name, announce(name, migration)]),
-  );
+  known = migrations,
+): Promise<void> {
+  await run(`create table if not exists kysely_migration
+    (name varchar(255) not null primary key, timestamp varchar(255) not null)`);
+  await run(`delete from kysely_migration where name <= '${lastFormer}'`);
+  await run('drop table if exists kysely_migration_lock');
+  const changes = Object.entries(known).filter(([name]) => pending.includes(name));
+  for (const [at, [name, { up, needs }]] of changes.entries()) {
+    onMigration(name, `${at + 1} of ${changes.length}`);
+    await up(run, columnTypes[dialect], applied);
+    if (needs !== undefined && dialect === 'postgres')
+      await run(`insert into needed_migrations values ('${needs}') on conflict do nothing`);
+    await run(`insert into kysely_migration values ('${name}', '${new Date().toISOString()}')`);
+  }
 }
-
-/** Forgets the migrations of the former schema, which Kysely would miss. In the transaction that carries it over. */
-export const forgetFormer = `delete from kysely_migration where name <= '${lastFormer}'`;

@@ -1,33 +1,30 @@
-import { Kysely, PostgresAdapter, PostgresDialect, sql } from 'kysely';
-import { type Migration, Migrator } from 'kysely/migration';
 import type { Pool, QueryResult } from 'pg';
+import type { Migrations } from '../migrations/column-types.ts';
 import {
-  announced,
+  applyPending,
   checkSchema,
   compared,
-  forgetFormer,
+  migrations,
   type OnMigration,
-  postgresMigrations,
   type SchemaState,
 } from '../migrations/migrations.ts';
 import { openPool } from './database/connection.ts';
 import { DatabaseUnusableError, isRefused } from './database/storage-failures.ts';
+import { transact } from './database/transaction.ts';
 
 const tableExists = 'select to_regclass($1) is not null as exists';
 const appliedNames = 'select name from kysely_migration order by name';
 const neededNames = 'select name from needed_migrations order by name';
-
-type Migrations = Readonly<Record<string, Migration>>;
 
 /** A pool or a single connection. */
 interface Database {
   query(sql: string, values?: unknown[]): Promise<QueryResult>;
 }
 
-/** Reads the name of the database and its migrations. @param migrations of this program */
+/** Reads the name of the database and its migrations. @param known the migrations of this program */
 export async function schemaState(
   database: Database,
-  migrations: Migrations = postgresMigrations,
+  known = migrations,
 ): Promise<SchemaState & { readonly name: string }> {
   const namesIn = async (table: string, sql: string): Promise<string[]> => {
     if (!(await database.query(tableExists, [table])).rows[0].exists) return [];
@@ -35,10 +32,10 @@ export async function schemaState(
   };
   const { name } = (await database.query('select current_database() as name')).rows[0];
   const applied = await namesIn('kysely_migration', appliedNames);
-  const pending = Object.keys(migrations).filter((name) => !applied.includes(name));
+  const pending = Object.keys(known).filter((name) => !applied.includes(name));
   // A program that lacks earlier migrations must not apply its own after them.
   const blocking = pending.length > 0 ? applied : await namesIn('needed_migrations', neededNames);
-  return { name, ...compared(migrations, applied, blocking) };
+  return { name, ...compared(known, applied, blocking) };
 }
 
 /**
@@ -48,42 +45,34 @@ export async function schemaState(
  */
 export async function migrate(
   pool: Pool,
-  migrations: Migrations = postgresMigrations,
+  known: Migrations = migrations,
   onMigration?: OnMigration,
-): Promise<string[]> {
-  const { name, ...schema } = await schemaState(pool, migrations);
+): Promise<readonly string[]> {
+  if ((await checked(pool, known)).pending.length === 0) return [];
+  return transact(
+    pool,
+    async (transaction) => {
+      const run = (text: string, values: unknown[] = []) => transaction.query({ text, values });
+      await run(`select pg_advisory_xact_lock(${lockId})`);
+      const schema = await checked({ query: run }, known);
+      await applyPending(run, 'postgres', schema, onMigration, known);
+      return schema.pending;
+    },
+    { begin: 'begin isolation level read committed', msMax: migrationMsMax },
+  );
+}
+
+/** @throws NewerSchemaError; OlderSchemaError */
+async function checked(database: Database, known?: Migrations): Promise<SchemaState> {
+  const { name, ...schema } = await schemaState(database, known);
   checkSchema(schema, name);
-  if (schema.pending.length === 0) return [];
-  // Without `destroy`, which would end the pool.
-  const db = new Kysely<unknown>({ dialect: new MigratingDialect({ pool }) });
-  return db.transaction().execute(async (transaction) => {
-    await sql`select pg_advisory_xact_lock(${sql.lit(lockId)})`.execute(transaction);
-    if (schema.applied.length > 0) await sql.raw(forgetFormer).execute(transaction);
-    const provider = { getMigrations: async () => announced(migrations, schema, onMigration) };
-    const { error, results = [] } = await new Migrator({ db: transaction, provider }).migrateToLatest();
-    if (error) throw error;
-    return results.map(({ migrationName }) => migrationName);
-  });
+  return schema;
 }
 
 /** Key of the advisory lock. Nothing else in this database uses it. */
 const lockId = 5_577_006_791_947n;
-
-/**
- * Kysely's own lock belongs to the connection, and stays behind on a pooler that lends connections for one transaction.
- * The lock of `migrate` ends with the transaction.
- */
-class LockedAdapter extends PostgresAdapter {
-  override async acquireMigrationLock(): Promise<void> {}
-
-  override async releaseMigrationLock(): Promise<void> {}
-}
-
-class MigratingDialect extends PostgresDialect {
-  override createAdapter(): PostgresAdapter {
-    return new LockedAdapter();
-  }
-}
+/** How long a change of a large table may take. */
+const migrationMsMax = 86_400_000;
 
 /**
  * Brings a database to the schema of this program, over a separate connection. Returns the names of the applied migrations.
@@ -97,10 +86,8 @@ export async function migrateUrl(
 ): Promise<readonly string[]> {
   const pool = openPool({ url, connectionsMax: 1, name: 'parley migrate', mayTakeLong: true });
   try {
-    if (!isDry) return await migrate(pool, postgresMigrations, onMigration);
-    const schema = await schemaState(pool);
-    checkSchema(schema, schema.name);
-    return schema.pending;
+    if (!isDry) return await migrate(pool, migrations, onMigration);
+    return (await checked(pool)).pending;
   } catch (error) {
     throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
   } finally {

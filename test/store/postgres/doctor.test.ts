@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { sqliteMigrations as migrations } from '../../../src/store/migrations/names.ts';
+import { migrations as known } from '../../../src/store/migrations/migrations.ts';
 import { diagnoseDurability, diagnosePostgres } from '../../../src/store/postgres/diagnostics.ts';
 import { parley, serve } from '../../support/command-line.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { missingPgbouncer, startPgbouncer } from '../../support/postgres/pgbouncer.ts';
 
+const migrations = Object.keys(known);
 let folder: string;
 let database: TestDatabase;
 beforeEach(async () => {

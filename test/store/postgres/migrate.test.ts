@@ -1,9 +1,8 @@
 /** Programs of several versions on one database. */
-import { type Kysely, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Change, migrationsOf } from '../../../src/store/migrations/column-types.ts';
-import { NewerSchemaError, postgresMigrations } from '../../../src/store/migrations/migrations.ts';
+import type { Migration } from '../../../src/store/migrations/column-types.ts';
+import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
 import { openPool } from '../../../src/store/postgres/database/connection.ts';
 import { migrate, schemaState } from '../../../src/store/postgres/migrate.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
@@ -20,17 +19,14 @@ afterEach(async () => {
   await database.drop();
 });
 
-const adds: Change = {
-  up: async (db: Kysely<unknown>) => void (await sql`alter table accounts add column note text`.execute(db)),
-};
-const removes: Change = {
+const adds: Migration = { up: async (run) => void (await run('alter table accounts add column note text')) };
+const removes: Migration = {
   needs: '9001-adds',
-  up: async (db: Kysely<unknown>) =>
-    void (await sql`alter table audit_entries drop column details`.execute(db)),
+  up: async (run) => void (await run('alter table audit_entries drop column details')),
 };
-const older = postgresMigrations;
-const newer = { ...older, ...migrationsOf('postgres', { '9001-adds': adds }) };
-const newest = { ...newer, ...migrationsOf('postgres', { '9002-removes': removes }) };
+const older = migrations;
+const newer = { ...older, '9001-adds': adds };
+const newest = { ...newer, '9002-removes': removes };
 
 describe('a migration that only adds', () => {
   it('lets programs of the previous version continue and restart', async () => {
@@ -56,14 +52,14 @@ describe('a migration that removes', () => {
 
 it('refuses to add its own migrations to those of a newer program', async () => {
   await migrate(pool, newer);
-  const other = { ...older, ...migrationsOf('postgres', { '9003-other': adds }) };
+  const other = { ...older, '9003-other': adds };
   await expect(migrate(pool, other)).rejects.toThrow(/\(9001-adds\)/);
   expect(await schemaState(pool, newer)).toMatchObject({ pending: [] });
 });
 
 it('changes nothing if one of the migrations fails', async () => {
-  const failing: Change = { up: async (db) => void (await sql`select 1 / 0`.execute(db)) };
-  const more = { ...newer, ...migrationsOf('postgres', { '9002-fails': failing }) };
+  const failing: Migration = { up: async (run) => void (await run('select 1 / 0')) };
+  const more = { ...newer, '9002-fails': failing };
   await expect(migrate(pool, more)).rejects.toThrow('division by zero');
   expect(await schemaState(pool, newer)).toMatchObject({ pending: ['9001-adds'] });
 });
@@ -72,5 +68,5 @@ it('happens once if programs start at the same time on an empty database', async
   await database.query('drop schema public cascade');
   await database.query('create schema public');
   const done = await Promise.all([1, 2, 3, 4].map(() => migrate(pool)));
-  expect(done.flat()).toEqual(Object.keys(postgresMigrations));
+  expect(done.flat()).toEqual(Object.keys(migrations));
 });

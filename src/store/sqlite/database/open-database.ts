@@ -1,15 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
-import {
-  announced,
-  checkKnown,
-  forgetFormer,
-  migrations,
-  type OnMigration,
-  schemaState,
-} from '../../migrations/migrations.ts';
+import { applyPending, checkKnown, type OnMigration, schemaState } from '../../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
 import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
 import { privateFile } from './data-folder.ts';
@@ -91,15 +82,12 @@ function checkNewest(connection: Connection, dataDir: string): void {
 async function migrate(connection: Connection, onMigration: OnMigration | undefined): Promise<void> {
   const state = schemaState(connection);
   if (state.pending.length === 0) return;
-  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: async () => announced(migrations, state, onMigration) },
-  });
-  // Kysely assumes that SQLite cannot change the schema in a transaction; it can.
   connection.exec('begin immediate');
-  if (state.applied.length > 0) connection.exec(forgetFormer);
-  const { error } = await migrator.migrateToLatest();
-  connection.exec(error === undefined ? 'commit' : 'rollback');
-  if (error) throw error;
+  try {
+    await applyPending(async (text) => connection.exec(text), 'sqlite', state, onMigration);
+    connection.exec('commit');
+  } catch (error) {
+    connection.exec('rollback');
+    throw error;
+  }
 }
