@@ -36,13 +36,17 @@ export function canBeSaid(speakable: string): boolean {
   return /[A-Za-z0-9]/.test(speakable);
 }
 
+const powers = table('² squared, ³ cubed');
 const greek =
   table(`α alpha, β beta, γ gamma, δ delta, ε epsilon, ζ zeta, θ theta, λ lambda, μ mu, ξ xi, π pi,
   ρ rho, σ sigma, τ tau, φ phi, χ chi, ψ psi, ω omega`);
 const symbols = table(`© copyright, ® registered, ° degrees, ± plus or minus, × times, ÷ divided by, ≈ about,
   ≠ is not equal to, ≤ is at most, ≥ is at least, ∞ infinity, √ square root of, ∑ sum of, ∫ integral of, ∈ in, → to,
   ⇒ implies, ← left arrow, ↑ up arrow, ↓ down arrow, ↔ both ways, ‰ per thousand, § section, ¶ paragraph, ★ star,
-  ☆ star, ✓ check, ✗ cross, ♪ music, ♫ music`);
+  ☆ star, ✓ check, ✗ cross, ♪ music, ♫ music, € euros, £ pounds, ¥ yen, ₹ rupees, ¢ cents`);
+const operators = table(
+  '-> to, => to, <= is at most, >= is at least, !== is not equal to, != is not equal to',
+);
 const marks =
   table(String.raw`& and, % percent, + plus, = equals, @ at, / slash, \ backslash, # hash, ~ tilde,
   ^ caret, < is less than, > is greater than, _ underscore, $ dollars`);
@@ -57,7 +61,7 @@ const units =
 const currencies = table(`$ dollar, € euro, £ pound, ¥ yen/yen, ₹ rupee, ₩ won/won, ₽ ruble, ₺ lira/lira,
   ₴ hryvnia/hryvnia, ₪ shekel, ₫ dong/dong, ฿ baht/baht, ₦ naira/naira, ₱ peso, ₿ bitcoin, ¢ cent`);
 /** Amounts in other currencies are read with a decimal point. */
-const hundredths = table('$ cents, € cents, £ pence');
+const hundredths = table('€ cents, £ pence');
 const scales = table('k thousand, m million, bn billion, b billion');
 /** The dot of these never ends a sentence. flite reads `OK` as Oklahoma. */
 const leading = table(`e.g. for example, i.e. that is, vs. versus, approx. approximately, Prof. Professor,
@@ -94,17 +98,13 @@ const characters: readonly Rule[] = [
 
 /** Exponents, fractions and marks, which would lose their meaning in normal form. */
 const composed: readonly Rule[] = [
-  [/(?<=[\p{L}\p{N})])(?<![⁰¹²³⁴-⁹])²(?![⁰¹²³⁴-⁹])/gu, ' squared '],
-  [/(?<=[\p{L}\p{N})])(?<![⁰¹²³⁴-⁹])³(?![⁰¹²³⁴-⁹])/gu, ' cubed '],
-  [/(?<=[\p{L}\p{N})])⁻?[⁰¹²³⁴-⁹]+/gu, ' to the power of $& '],
+  [/(?<=[\p{L}\p{N})])⁻?[⁰¹²³⁴-⁹]+/gu, (power) => ` ${powers[power] ?? `to the power of ${power}`} `],
   [/(?<=\d)(?=[½¼¾⅐-⅞])/g, ' and '],
   [/™/g, ' trademark '],
-  [/℠/g, ' service mark '],
 ];
 
 /** For a text with all its characters. Addresses come first, while their marks are unchanged. */
 const words: readonly Rule[] = [
-  [/⁄/g, '/'],
   [pattern`${url}`, addressInWords],
   [pattern`${email}`, addressInWords],
   [pattern`${dottedName}`, addressInWords],
@@ -124,48 +124,39 @@ const words: readonly Rule[] = [
   [/(?<![\p{L}\p{N}])-\s?(?=[$€£¥₹.]\s?[\d.])/gu, ' minus '],
   [/(?<![\p{L}\p{N}])~(?=\d)/gu, ' about '],
   [/(?<=\d)\s?[*×]\s?(?=\d)/g, ' times '],
-  [
-    pattern`([${signs}])\s?(${amount}|\.\d+)(?:\s?(?i:(thousand|million|billion|trillion|k|m|bn|b))(?![\p{L}\p{N}]))?`,
-    (_, sign, number, scale?: string) => {
-      const whole = number.replace(/^\./, '0.');
-      // Dollars are left to flite, which does not know scales.
-      return sign === '$' && scale === undefined ? `$${whole}` : amountInWords(sign, whole, scale);
-    },
-  ],
+  // Signs behind the amount, with a comma before the hundredths, go before it.
   [
     pattern`(?<![\d.,])(${amount})\s?([${signs}])(?!\s?\.?\d)`,
-    (_, number, sign) => amountInWords(sign, number.replace(/,(?=\d\d$)/, '.')),
+    (_, number, sign) => sign + number.replace(/,(?=\d\d$)/, '.'),
   ],
-  [pattern`[${signs.replace('$', '')}]`, (sign) => ` ${counted('', currencies[sign])} `],
+  [
+    pattern`([${signs}])\s?(${amount}|\.\d+)(?:\s?(?i:(thousand|million|billion|trillion|k|m|bn|b))(?![\p{L}\p{N}]))?`,
+    amountInWords,
+  ],
   [/(?<!\d)(\d{1,2})'\s?(\d{1,2})(?:"|'')/g, '$1 feet $2 inches'],
   [
     pattern`(?<![\d.,])(\d[\d.,]*)\s?(${anyOf(units)})(?![\p{L}\p{N}/])`,
     (_, number, unit) => counted(number, units[unit]),
   ],
-  // Typographic forms of ASCII marks.
-  [/[‘’‚‛ʼʻ′´]/g, "'"],
   [/[“”„‟″«»「」『』〝〞]/g, '"'],
-  [/[‐‑‒]/g, '-'],
   [/[–—―、،]/g, ', '],
   [/[•·‣◦▪●○■□¿¡]/g, ' '],
-  [/[。｡]/g, '. '],
-  [/؟/g, '? '],
   [pattern`${anyOf(symbols)}`, (symbol) => ` ${symbols[symbol]} `],
   // Single letters, as in formulas.
   [
-    /(?<!\p{Script=Greek})\p{Script=Greek}(?!\p{Script=Greek})/gu,
-    (letter) => (greek[letter.toLowerCase()] ? ` ${greek[letter.toLowerCase()]} ` : letter),
+    pattern`(?<!\p{Script=Greek})(?i:${anyOf(greek)})(?!\p{Script=Greek})`,
+    (letter) => ` ${greek[letter.toLowerCase()] ?? letter} `,
   ],
 ];
 
 /** The rest in ASCII: emoji by name, other scripts by sound where `any-ascii` knows them. */
 const scripts: readonly Rule[] = [
   [
-    /([\u{1f1e6}-\u{1f1ff}])([\u{1f1e6}-\u{1f1ff}])/gu,
-    (_, first, second) => ` ${anyAscii(first)} ${anyAscii(second)} flag `,
+    /[\u{1f1e6}-\u{1f1ff}]{2}/gu,
+    (flag) => ` ${Array.from(flag, (letter) => anyAscii(letter)).join(' ')} flag `,
   ],
   [
-    /((?![\p{ASCII}])\p{Extended_Pictographic})\1*/gu,
+    /((?!\p{ASCII})\p{Extended_Pictographic})\1*/gu,
     (_, emoji) => ` ${anyAscii(emoji).replace(/[:_]/g, ' ')} `,
   ],
   [/\P{ASCII}+/gu, inLatin],
@@ -181,15 +172,11 @@ const asciiWords: readonly Rule[] = [
   ],
   // Runs of marks only decorate, as in Markdown.
   [/([#*=_~|<>^\\+\-/.])\1{2,}/g, (run) => (run.startsWith('.') ? '. ' : ' ')],
-  [/[-=]>/g, ' to '],
-  [/<=/g, ' is at most '],
-  [/>=/g, ' is at least '],
-  [/!==?/g, ' is not equal to '],
+  [pattern`${anyOf(operators)}`, (operator) => ` ${operators[operator]} `],
   [/ --? |--/g, ', '],
   // The brackets of a tag are not a comparison.
   [/<(\/?[a-z][^<>\n]{0,200})>/gi, ' $1 '],
   [/(?<=[A-Z])#(?![A-Za-z0-9])/g, ' sharp '],
-  [/#(?=[A-Za-z])/g, ' hashtag '],
   [/(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~~|[*`[\]{}]/g, ' '],
   [/\|/g, ', '],
   [/[&%+=@\\#~^<>_]|\$(?!\d)|(?<!\d)\/|\/(?!\d)/g, (mark) => ` ${marks[mark]} `],
@@ -259,10 +246,9 @@ function joinLines(lines: readonly string[]): string {
 
 function inLatin(run: string): string {
   const ascii = anyAscii(run);
-  if (/^[\p{Script=Latin}\p{M}]+$/u.test(run)) return ascii;
+  if (/^[\p{Script=Latin}\p{M}]+$/u.test(run) || !/[A-Za-z]/.test(ascii)) return ascii;
   // `any-ascii` writes Chinese and Korean as `NiHao`, a capital for each syllable; separate words keep the syllables.
-  const spaced = ascii.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').replace(/([.,!?;:])(?=\S)/g, '$1 ');
-  return ` ${spaced} `;
+  return ` ${ascii.replace(/(?<=[a-z])(?=[A-Z])|(?<=[.,!?;:])(?=\S)/g, ' ')} `;
 }
 
 /** Without the scheme. Punctuation at the end belongs to the sentence; a slash at the end is dropped. */
@@ -281,13 +267,14 @@ function timeInWords(_: string, hour: string, minute: string, second = '', utc =
   return time + (utc && ' U T C');
 }
 
-function amountInWords(sign: string, number: string, scale?: string): string {
-  const currency = currencies[sign];
+/** Dollars are left to flite, which does not know scales. */
+function amountInWords(_: string, sign: string, digits: string, scale?: string): string {
+  const [number, currency] = [digits.replace(/^\./, '0.'), currencies[sign]];
   if (scale !== undefined) return counted(`${number} ${scales[scale.toLowerCase()] ?? scale}`, currency);
   const [whole = '', decimals = ''] = number.split('.');
-  const parts = hundredths[sign];
-  if (parts === undefined || decimals.length !== 2) return counted(number, currency);
-  return counted(whole, currency) + (decimals === '00' ? '' : ` ${Number(decimals)} ${parts}`);
+  if (sign === '$') return sign + number;
+  if (hundredths[sign] === undefined || decimals.length !== 2) return counted(number, currency);
+  return counted(whole, currency) + (decimals === '00' ? '' : ` ${Number(decimals)} ${hundredths[sign]}`);
 }
 
 function counted(number: string, words = ''): string {
