@@ -100,8 +100,27 @@ function parseBaseUrl(text: string): string {
   return url.origin + (path === '' ? basePath : path);
 }
 
-/** Reads the value of an option. */
-export function parseCount(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a whole number from 0 to 999999999.');
+/** Reads a whole number as the value of an option. */
+export function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`Write a whole number from ${min} to ${max}.`);
+  };
+}
+
+export const parseCount = wholeNumber(0, 999_999_999);
+
+/** Reads a text of that form as the value of an option. */
+export function textLike(pattern: RegExp, advice: string) {
+  return (text: string): string => {
+    if (pattern.test(text)) return text;
+    throw new InvalidArgumentError(advice);
+  };
+}
+
+/** Reads entries with commas between them as the value of an option. */
+export function parseList(text: string): string[] {
+  const entries = text.split(',').map((entry) => entry.trim());
+  if (entries.every((entry) => entry !== '')) return entries;
+  throw new InvalidArgumentError('Write entries with commas between them.');
 }

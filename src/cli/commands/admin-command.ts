@@ -1,9 +1,16 @@
 /** Shared by the admin commands: flags, output and paging. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AdminMethod } from '../../core/services.ts';
 import type { AdminConnectionOptions } from '../client/admin-connection.ts';
 import type { AdminConnection, AdminRequest, AdminResponse } from '../client/admin-server.ts';
-import { type AdminFlags, type JsonFlag, withAdminFlags, withClientFlags, withOwnFlags } from '../flags.ts';
+import {
+  type AdminFlags,
+  type JsonFlag,
+  wholeNumber,
+  withAdminFlags,
+  withClientFlags,
+  withOwnFlags,
+} from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 
@@ -148,12 +155,7 @@ export interface LimitFlag {
 
 /** @param items such as `entries` */
 export function limitOption(items: string): Option {
-  return new Option('--limit <number>', `how many ${items}`).argParser(parseLimit).default(20);
-}
-
-function parseLimit(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a whole number from 1 to 999999.');
+  return new Option('--limit <number>', `how many ${items}`).argParser(wholeNumber(1, 999_999)).default(20);
 }
 
 /** Maximum items that the server puts on a page. */

@@ -6,6 +6,7 @@ import type {
   GetAlertSettingsResponse,
   WaitingAddress,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { parseList } from '../flags.ts';
 import { CliError, newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
@@ -210,10 +211,6 @@ async function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): Pr
     { title: 'ATTEMPTS', cell: ({ delivery }) => String(delivery?.attempts ?? 0), align: 'right' },
     { title: 'FAILURE', cell: ({ delivery }) => delivery?.lastFailure },
   ]);
-}
-
-function parseList(text: string): string[] {
-  return text.split(',').map((part) => part.trim());
 }
 
 function parsePercents(text: string): number[] {

@@ -1,8 +1,8 @@
 /** The options that set the limits of a key or an account. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
-import { parseCount } from '../flags.ts';
+import { parseCount, parseList } from '../flags.ts';
 import { usageError } from '../terminal/command.ts';
 import { timeText } from '../terminal/times.ts';
 
@@ -98,9 +98,3 @@ const countNames: Readonly<Record<string, string>> = {
   audio_seconds_per_day: 'seconds per day',
   characters_per_day: 'characters per day',
 };
-
-function parseList(text: string): string[] {
-  const entries = text.split(',').map((entry) => entry.trim());
-  if (entries.every((entry) => entry !== '')) return entries;
-  throw new InvalidArgumentError('Write entries with commas between them.');
-}

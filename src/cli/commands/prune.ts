@@ -1,6 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { PruneUsageRecordsResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { AdminConnection } from '../client/admin-server.ts';
+import { wholeNumber } from '../flags.ts';
 import { usageError } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { StepProgress } from '../terminal/status-bar.ts';
@@ -21,7 +22,7 @@ export function pruneCommand(): Command {
       'records older than a date (0:00 UTC), a time, or a span such as 90d',
       parseMoment,
     )
-    .option('--keep-days <number>', 'records older than this number of days', parseDays)
+    .option('--keep-days <number>', 'records older than this number of days', wholeNumber(0, 99_999))
     .option('--dry-run', 'remove nothing, only count the records')
     .action(prune);
 }
@@ -73,9 +74,4 @@ function pruneText(
 ): string {
   const done = dryRun ? 'Would remove' : 'Removed';
   return `${done} ${recordsRemoved} usage records that started before ${end.toISOString()}, and ${answersRemoved} idempotency records.\n`;
-}
-
-function parseDays(text: string): number {
-  if (/^\d{1,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a whole number of days from 0 to 99999.');
 }

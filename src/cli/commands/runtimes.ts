@@ -1,9 +1,9 @@
 /** The commands for the programs that run local models. They change the data folder, and need no server. */
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import type { Archive, Runtime, RuntimePlaces } from '../../runtimes/runtime.ts';
-import { type ConfigFlags, type LocalFlags, localCommand } from '../flags.ts';
+import { type ConfigFlags, type LocalFlags, localCommand, textLike } from '../flags.ts';
 import { CliError, interruptible, newCommand } from '../terminal/command.ts';
 import { confirm, withYes, type YesFlag } from '../terminal/confirm.ts';
 import { table } from '../terminal/table.ts';
@@ -15,6 +15,7 @@ interface InstallFlags extends LocalFlags, YesFlag {
 }
 
 const versionMsMax = 10_000;
+const digits = 'Write 64 hexadecimal digits.';
 
 export function runtimesCommand(): Command {
   return newCommand('runtimes', 'Manage the programs that run local models.')
@@ -28,7 +29,7 @@ export function runtimesCommand(): Command {
           '--archive <place>',
           'an https URL or a file (default: those that Parley knows for this machine)',
         )
-        .addOption(new Option('--sha256 <hash>', 'the SHA-256 of that archive').argParser(parseSha256))
+        .option('--sha256 <hash>', 'the SHA-256 of that archive', textLike(/^[0-9a-f]{64}$/i, digits))
         .action(install),
     )
     .addCommand(
@@ -39,11 +40,6 @@ export function runtimesCommand(): Command {
         .argument('[runtime]', 'its name (default: all that are there)')
         .action(verify),
     );
-}
-
-function parseSha256(text: string): string {
-  if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase();
-  throw new InvalidArgumentError('Write 64 hexadecimal digits.');
 }
 
 async function load(flags: ConfigFlags) {
@@ -106,7 +102,7 @@ async function install(name: string, { archive, sha256, ...flags }: InstallFlags
 }
 
 function chosenArchives(runtime: Runtime, from?: string, sha256?: string): readonly Archive[] {
-  if (from !== undefined && sha256 !== undefined) return [{ from, sha256 }];
+  if (from !== undefined && sha256 !== undefined) return [{ from, sha256: sha256.toLowerCase() }];
   if (from !== undefined || sha256 !== undefined) throw new CliError('Give both --archive and --sha256.');
   if (runtime.archives.length > 0) return runtime.archives;
   throw new CliError(`Parley knows no archive of ${runtime.name} for this machine. ${runtime.advice}`);

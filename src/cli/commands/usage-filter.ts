@@ -1,7 +1,8 @@
 /** The flags that select usage records. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { operations, recordCodes, recordStates } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/json.ts';
+import { wholeNumber } from '../flags.ts';
 import { type PeriodFlags, periodOf, withPeriod } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
 
@@ -26,7 +27,7 @@ export function withFilters(command: Command): Command {
     .addOption(new Option('--state <state>', 'only in this state').choices(recordStates))
     .addOption(new Option('--code <code>', 'only with this error code').choices(recordCodes))
     .option('--engine <engine>', 'only of this engine, which answered or was tried last')
-    .option('--status <status>', 'only with this HTTP status', parseStatus)
+    .option('--status <status>', 'only with this HTTP status', wholeNumber(100, 599))
     .option('--end-user <name>', 'only of this end user')
     .option('--tag <tag>', 'only with this tag')
     .option('--id <id>', 'only the request with this id (x-request-id)');
@@ -37,9 +38,4 @@ export function usageFilter(flags: UsageFilterFlags) {
   const { engine, endUser, tag, id } = flags;
   const filter = { accountId, operation, model, state, code, engine, httpStatus, endUser, tag, id };
   return { ...present(filter), ...periodOf(flags) };
-}
-
-function parseStatus(text: string): number {
-  if (/^[1-5]\d\d$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write an HTTP status such as 502.');
 }

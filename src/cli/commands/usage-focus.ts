@@ -5,11 +5,14 @@ import { nextMonthMs } from '../../core/entities/count.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { parseCredits } from '../../core/values/money.ts';
 import type { AdminConnection } from '../client/admin-server.ts';
+import { textLike } from '../flags.ts';
 import { printData } from '../terminal/terminal.ts';
 import { dayMs, msOf } from '../terminal/times.ts';
 import { accountNames, allOrOwnCommand, pages, withAdmin } from './admin-command.ts';
 import { csvLine } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
+
+const parseCurrency = textLike(/^[A-Z]{3}$/, 'Write the three capital letters of ISO 4217, such as EUR.');
 
 interface FocusFlags extends UsageFilterFlags {
   readonly provider: string;
@@ -171,11 +174,6 @@ function decimal(value: bigint, places: number): string {
   const digits = String(value).padStart(places + 1, '0');
   const fraction = digits.slice(-places).replace(/0+$/, '') || '0';
   return `${digits.slice(0, -places)}.${fraction}`;
-}
-
-function parseCurrency(text: string): string {
-  if (/^[A-Z]{3}$/.test(text)) return text;
-  throw new InvalidArgumentError('Write the three capital letters of ISO 4217, such as EUR.');
 }
 
 function parsePrice(text: string): bigint {

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { UsageTotal } from '../../../gen/parley/account/v1/account_pb.ts';
 import { ownDimensions, topMeasures, totalDimensions } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/json.ts';
+import { wholeNumber } from '../flags.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, type PeriodFlags, parseMoment, timestampOf } from '../terminal/times.ts';
 import {
@@ -42,7 +43,7 @@ function withTotals(command: Command, dimensions: readonly string[], byDefault: 
     .option(
       '--top <number>',
       'only the largest accounts, keys or end users, and the sum of the rest',
-      parseTop,
+      wholeNumber(1, 100),
     )
     .addOption(new Option('--top-by <measure>', 'what is compared (default: requests)').choices(topMeasures))
     .action((_, self: Command) => showTotals(self.optsWithGlobals()));
@@ -102,11 +103,6 @@ function totalsTable(
 /** Totals have a resolution of one day (UTC). */
 function firstOfDay(moment: Date | undefined) {
   return moment && timestampOf(Math.floor(moment.getTime() / dayMs) * dayMs);
-}
-
-function parseTop(text: string): number {
-  if (/^([1-9]\d?|100)$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a number from 1 to 100.');
 }
 
 function parseDimensions(dimensions: readonly string[]) {
