@@ -4,8 +4,14 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isMap, parseDocument } from 'yaml';
 import { type Config, checkReload } from '../config/config.ts';
-import { options } from '../config/edited-file.ts';
-import { entriesOf, inWrittenForm, isOpenEntry, lineDiff, withEntries } from '../config/file-entries.ts';
+import {
+  entriesOf,
+  inWrittenForm,
+  isOpenEntry,
+  lineDiff,
+  options,
+  withEntries,
+} from '../config/edited-file.ts';
 import { ConfigFile } from '../config/reader/config-file.ts';
 import { ConfigError, findingWords } from '../config/reader/finding.ts';
 import type {

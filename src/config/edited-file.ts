@@ -1,5 +1,12 @@
-/** Adds a local model to the text of parley.yaml, and takes it out again. Comments and the order of settings stay. */
-import { type Document, parseDocument } from 'yaml';
+/**
+ * Changes the text of parley.yaml: adds a local model and takes it out again, and replaces engines, models and conversations. Comments and
+ * the order of settings stay. A file that names no engines or models gets those that Parley has by default, which it would lose otherwise.
+ * `recogniser` is the id of the recogniser inside Parley.
+ */
+import { diff } from 'node:util';
+import { type Document, isMap, isSeq, type Node, parseDocument, stringify } from 'yaml';
+import { entrySections, type FileEntry } from '../core/entities/configuration.ts';
+import { checkedKinds } from '../core/entities/server.ts';
 import { defaultConversations } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
@@ -10,15 +17,10 @@ export interface AddedModel {
   readonly type: 'speech' | 'transcription' | 'chat';
 }
 
-/**
- * A transcription model takes the place of the active one, as there is at most one. A file that names no models gets those that
- * Parley has by default, which it would lose otherwise.
- * @param recogniser the id of the recogniser inside Parley
- */
+/** A transcription model takes the place of the active one, as there is at most one. */
 export function withModel(text: string, model: AddedModel, recogniser: string): string {
-  const file = read(text);
+  const file = withDefaults(text, recogniser);
   if (modelsOf(file).some(runsOn(file, model.id))) return text;
-  if (file.get('models') === undefined) addDefaults(file, recogniser);
   const replaced = model.type === 'transcription' ? modelsOf(file).find(isActive) : undefined;
   if (replaced !== undefined) {
     renameInConversations(file, replaced['id'], model.id);
@@ -32,7 +34,7 @@ export function withModel(text: string, model: AddedModel, recogniser: string): 
 
 /** Without the models that run on a local model. The recogniser inside Parley takes the place of a transcription model. */
 export function withoutModel(text: string, id: string, recogniser: string): string {
-  const file = read(text);
+  const file = withDefaults(text, recogniser);
   const removed = modelsOf(file).filter(runsOn(file, id));
   if (removed.length === 0) return text;
   for (const { id: own, type } of removed) {
@@ -58,42 +60,10 @@ function isActive({ type, liveOnly }: Settings): boolean {
   return type === 'transcription' && liveOnly !== true;
 }
 
-export const options = {
-  schema: 'core',
-  stringKeys: true,
-  logLevel: 'error',
-  resolveKnownTags: false,
-} as const;
-
 type Settings = Readonly<Record<string, unknown>>;
-
-export function read(text: string): Document {
-  const file = parseDocument(text, options);
-  if (file.contents === null) file.contents = file.createNode({}) as never;
-  return file as Document;
-}
-
-/** Braces keep the spaces that the file has in them, and lists their indentation. */
-export function write(file: Document, text: string): string {
-  return file.toString({
-    lineWidth: 0,
-    flowCollectionPadding: /\{ /.test(text),
-    indentSeq: !/^- /m.test(text),
-  });
-}
 
 function onOneLine(file: Document, value: object) {
   return file.createNode(value, { flow: true });
-}
-
-/** Adds the models that Parley has by default, with their engine and conversations. */
-export function addDefaults(file: Document, recogniser: string): void {
-  if (file.get('engines') === undefined) file.set('engines', file.createNode(defaultEngines));
-  file.set('models', file.createNode([]));
-  for (const model of defaultModels(recogniser)) file.addIn(['models'], onOneLine(file, model));
-  if (file.get('realtime') !== undefined) return;
-  file.set('realtime', file.createNode([]));
-  for (const one of defaultConversations(recogniser)) file.addIn(['realtime'], onOneLine(file, one));
 }
 
 function renameInConversations(file: Document, from: unknown, to: string): void {
@@ -106,7 +76,6 @@ function renameInConversations(file: Document, from: unknown, to: string): void 
 function localEngine(file: Document): string {
   const [present] = localEngines(file);
   if (present !== undefined) return present;
-  if (file.get('engines') === undefined) file.set('engines', file.createNode(defaultEngines));
   const name = file.getIn(['engines', 'local']) === undefined ? 'local' : 'local-models';
   file.setIn(['engines', name], onOneLine(file, { kind: 'local' }));
   return name;
@@ -120,4 +89,113 @@ function localEngines(file: Document): string[] {
 function modelsOf(file: Document): readonly Settings[] {
   const { models } = file.toJS();
   return Array.isArray(models) ? models.map((model) => model ?? {}) : [];
+}
+
+export const options = {
+  schema: 'core',
+  stringKeys: true,
+  logLevel: 'error',
+  resolveKnownTags: false,
+} as const;
+
+function withDefaults(text: string, recogniser: string): Document {
+  const file: Document = parseDocument(text, options);
+  file.contents ??= file.createNode({});
+  const hasModels = file.get('models') !== undefined;
+  if (file.get('engines') === undefined) file.set('engines', file.createNode(defaultEngines));
+  if (hasModels) return file;
+  const sections = { models: defaultModels(recogniser), realtime: defaultConversations(recogniser) };
+  for (const [section, items] of Object.entries(sections)) {
+    if (file.get(section) !== undefined) continue;
+    file.set(section, file.createNode([]));
+    for (const item of items) file.addIn([section], onOneLine(file, item));
+  }
+  return file;
+}
+
+/** Braces keep the spaces that the file has in them, and lists their indentation. */
+function write(file: Document, text: string): string {
+  return file.toString({
+    lineWidth: 0,
+    flowCollectionPadding: /\{ /.test(text),
+    indentSeq: !/^- /m.test(text),
+  });
+}
+
+export function entriesOf(text: string, recogniser: string): readonly FileEntry[] {
+  const file = withDefaults(text, recogniser);
+  return entrySections.flatMap((section) => {
+    const items = itemsOf(file, section);
+    return items.map(({ name, node }) => ({
+      section,
+      name,
+      // Writing a thousand entries takes a second.
+      get yaml() {
+        return textOf(node);
+      },
+    }));
+  });
+}
+
+export interface EntryChange extends FileEntry {
+  /** Whether to add the entry even if another has its id, so that the check refuses it. Default: the other is replaced. */
+  readonly mustBeNew?: boolean;
+}
+
+/** @param changes the `yaml` of each is a map; an empty one takes the entry out */
+export function withEntries(text: string, changes: readonly EntryChange[], recogniser: string): string {
+  const file = withDefaults(text, recogniser);
+  for (const change of changes) apply(file, change);
+  return write(file, text);
+}
+
+function apply(file: Document, { section, name, yaml, mustBeNew = false }: EntryChange): void {
+  const at = itemsOf(file, section).findIndex((item) => item.name === name);
+  const key = section === 'engines' ? name : at;
+  if (yaml.trim() === '') {
+    if (at >= 0) file.deleteIn([section, key]);
+    return;
+  }
+  const { contents: entry, commentBefore } = parseDocument(yaml, options);
+  if (entry !== null) entry.commentBefore ??= commentBefore;
+  if (section === 'engines' || (at >= 0 && !mustBeNew)) file.setIn([section, key], entry);
+  else file.addIn([section], entry);
+}
+
+/**
+ * Whether an entry may be read and changed from afar: a model, a conversation, or an engine that is another server. Programs must not
+ * be started by a browser, and headers may hold secrets.
+ */
+export function isOpenEntry({ section, yaml }: Pick<FileEntry, 'section' | 'yaml'>): boolean {
+  if (section !== 'engines') return true;
+  const entry = parseDocument(yaml, options);
+  return checkedKinds.some((kind) => kind === entry.get('kind')) && !entry.has('headers');
+}
+
+/** The text in the form in which changes are written, so that a comparison shows those alone. */
+export function inWrittenForm(text: string, recogniser: string): string {
+  return text === '' ? '' : write(withDefaults(text, recogniser), text);
+}
+
+function itemsOf(file: Document, section: FileEntry['section']): readonly { name: string; node: Node }[] {
+  const all = file.get(section, true);
+  if (isMap<unknown, Node>(all))
+    return all.items.map(({ key, value }) => ({ name: String(key), node: value as Node }));
+  if (!isSeq<Node>(all)) return [];
+  return all.items.map((node) => ({ name: isMap(node) ? String(node.get('id') ?? '') : '', node }));
+}
+
+/** In lines of its own, even if the file has it in braces. */
+function textOf(node: Node): string {
+  const copy = node.clone() as Node;
+  if (isMap(copy)) copy.flow = false;
+  return stringify(copy, { lineWidth: 0 });
+}
+
+/** The lines that differ, after `- ` and `+ `. Empty lines do not count. */
+export function lineDiff(before: string, after: string): string[] {
+  const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+  return diff(linesOf(before), linesOf(after)).flatMap(([step, line]) =>
+    step === 0 ? [] : [`${step > 0 ? '-' : '+'} ${line}`],
+  );
 }

@@ -4,8 +4,9 @@ import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { EngineState } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { catalogue } from '../../models/catalogue.ts';
 import { bytesOf, type ModelManifest } from '../../models/manifest.ts';
-import type { ModelEntry } from '../../models/model-store.ts';
+import { type ModelEntry, ModelStore } from '../../models/model-store.ts';
 import { readServerFile } from '../client/server-file.ts';
+import { configOf } from '../configuration.ts';
 import type { AdminFlags, JsonFlag } from '../flags.ts';
 import { CliError } from '../terminal/command.ts';
 import { sizeText } from '../terminal/status-bar.ts';
@@ -31,11 +32,9 @@ export async function listAvailable({ json }: JsonFlag): Promise<void> {
   printStatus('`parley models pull MODEL` brings one, and makes parley.yaml serve it.');
 }
 
-export async function listLocalModels(
-  entries: readonly ModelEntry[],
-  dataDir: string,
-  flags: AdminFlags & JsonFlag,
-): Promise<void> {
+export async function listLocalModels(flags: AdminFlags & JsonFlag): Promise<void> {
+  const { dataDir } = configOf(flags);
+  const entries = new ModelStore(dataDir).list();
   const engines = entries.length === 0 ? undefined : await runningEngines(dataDir, flags);
   const models = entries.map((entry) => ({ ...entry, engine: engineOf(entry, engines ?? []) }));
   if (flags.json) return printJson({ models: models.map(modelJson) });
