@@ -18,7 +18,7 @@ const { signal } = new AbortController();
 
 async function hear(wav: string): Promise<string> {
   const file = { module: await hearingModule('decoder'), bytes: new Uint8Array(Buffer.from(wav, 'base64')) };
-  const recognise = await recogniser.openFile(signal, undefined);
+  const recognise = await recogniser.openFile(signal);
   const heard: string[] = [];
   for await (const { utterance } of files.cuts({ ...file, container: 'wav' }, signal))
     for (const { word } of utterance ? await recognise(utterance) : []) heard.push(word);

@@ -1,5 +1,5 @@
 /** Signals that end a request, at a fraction of the cost of an AbortController with a timer. */
-import { ParleyError } from './errors.ts';
+import { ParleyError, toParleyError } from './errors.ts';
 
 /** An engine that has worked on a request, as the record of the request shows it. */
 export interface EngineAttempt {
@@ -163,6 +163,56 @@ export async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** Ends the work of a reader that leaves. Callers never see it. */
+const readerLeft = new ParleyError('request_cancelled');
+
+/**
+ * An async generator that an abort or a `return` ends at once, even while its reader pauses or its source hangs: a plain one first waits
+ * for what it awaits. An abort rejects the open or the next pull with the signal's reason. Every error is thrown as a ParleyError.
+ * @param run gets a signal that aborts once, at the end of any kind, and for what it awaits
+ */
+export function interruptible<Item>(
+  outer: Signal,
+  run: (stop: OwnSignal) => AsyncGenerator<Item, void, undefined>,
+): AsyncIterableIterator<Item, void, undefined> {
+  const stop = new OwnSignal();
+  stop.owner = outer.owner;
+  const onAbort = () => {
+    const { reason } = outer;
+    stop.abort(
+      reason instanceof ParleyError ? reason : new ParleyError('request_cancelled', { cause: reason }),
+    );
+  };
+  async function* items(): AsyncGenerator<Item, void, undefined> {
+    try {
+      outer.addEventListener('abort', onAbort);
+      if (outer.aborted) onAbort();
+      stop.throwIfAborted();
+      for await (const item of run(stop)) {
+        yield item;
+        stop.throwIfAborted();
+      }
+    } catch (error) {
+      const cause = stop.aborted ? stop.reason : error;
+      if (cause !== readerLeft) throw toParleyError(cause);
+    } finally {
+      outer.removeEventListener('abort', onAbort);
+      stop.abort(readerLeft);
+    }
+  }
+  const iterator = items();
+  return {
+    next: () => iterator.next(),
+    return() {
+      stop.abort(readerLeft);
+      return iterator.return();
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 /** Maximum time of a whole request. After it the request ends with `overloaded`. */

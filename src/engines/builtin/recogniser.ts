@@ -6,10 +6,7 @@ import type { Utterance } from '../recordings/utterances.ts';
 /** Recognises speech in worker threads. */
 export interface Recogniser {
   /** Takes a place for the utterances of one file, until `signal` aborts. */
-  openFile(
-    signal: Signal,
-    owner: string | undefined,
-  ): Promise<(utterance: Utterance) => Promise<readonly RecognisedWord[]>>;
+  openFile(signal: Signal): Promise<(utterance: Utterance) => Promise<readonly RecognisedWord[]>>;
   /** Missing if it takes whole turns only. */
   openSpeaker?(): LiveSpeaker;
   close(): Promise<void>;

@@ -9,8 +9,8 @@ import type {
   TranscriptionRequest,
   TranscriptSegment,
 } from '../../core/entities/engine.ts';
-import { ParleyError, toParleyError } from '../../core/values/errors.ts';
-import type { Signal } from '../../core/values/signal.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { interruptible, type OwnSignal } from '../../core/values/signal.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { detectContainer } from '../../media/formats/file-format.ts';
 import { hasMoonshine, missingHearing } from '../../media/hearing-files.ts';
@@ -47,7 +47,7 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
   const [moonshine, pocketsphinx] = [createMoonshine(recognisers), createPocketsphinx(recognisers)];
   // Set-up may provide Moonshine while the server runs.
   const recogniser = () => (hasMoonshine() ? moonshine : pocketsphinx);
-  const work: SharedWork = { files, recogniser, options, requests: new Map() };
+  const work: SharedWork = { files, recogniser, options, requests: new Set() };
   const engine: Owned<TranscriptionEngine> = {
     availability: () => {
       const reason = missingHearing();
@@ -55,10 +55,10 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
     },
     reportsSpeakers: false,
     openSpeaker: () => recogniser().openSpeaker?.() ?? uploadSpeaker(engine),
-    transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
+    transcribe: (request) => interruptible(request.signal, (stop) => run(work, request, stop)),
     waiting: () => Math.max(0, work.requests.size - recognisers),
     async close() {
-      for (const active of work.requests.keys()) active.abort(new ParleyError('overloaded'));
+      for (const active of work.requests) active.abort(new ParleyError('overloaded'));
       await Promise.all([files.close(), moonshine.close(), pocketsphinx.close()]);
     },
   };
@@ -70,78 +70,36 @@ interface SharedWork {
   recogniser(): Recogniser;
   readonly options: BuiltinTranscriptionOptions;
   /** Running and waiting requests, with their owners. */
-  readonly requests: Map<AbortController, string | undefined>;
-}
-
-/**
- * The events of one request. Its work stops at once when it ends, fails or aborts, or when its reader returns, even while
- * the reader waits for an event.
- */
-function transcribe(
-  work: SharedWork,
-  request: TranscriptionRequest,
-): AsyncIterator<TranscriptionEvent, void, void> {
-  const stop = new AbortController();
-  const events = run(work, request, stop);
-  return {
-    next: () => events.next(),
-    return: () => {
-      stop.abort(new ParleyError('request_cancelled'));
-      return events.return();
-    },
-  };
+  readonly requests: Set<OwnSignal>;
 }
 
 async function* run(
   work: SharedWork,
   request: TranscriptionRequest,
-  stop: AbortController,
+  stop: OwnSignal,
 ): AsyncGenerator<TranscriptionEvent, void, void> {
   const missing = missingHearing();
   if (missing !== undefined) throw new ParleyError('engine_unavailable', { message: missing });
   const container = detectContainer(request.audio, request.fileName);
-  admit(work, request.signal, stop);
-  try {
-    stop.signal.throwIfAborted();
-    const module = await hearingModule('decoder');
-    stop.signal.throwIfAborted();
-    const file = { module, bytes: new Uint8Array(request.audio), container };
-    const hearing: Hearing = {
-      recognise: await work.recogniser().openFile(stop.signal, request.signal.owner),
-      aheadMax: 2 * work.options.recognisers,
-    };
-    yield* recognise(work.files.cuts(file, stop.signal), hearing);
-  } catch (error) {
-    throw toParleyError(stop.signal.aborted ? stop.signal.reason : error);
-  } finally {
-    stop.abort(new ParleyError('request_cancelled'));
-  }
-}
-
-/**
- * Counts the request until `stop` aborts, which happens at the end of every request.
- * @throws `overloaded` when full
- */
-function admit(work: SharedWork, signal: Signal, stop: AbortController): void {
-  if (isFullFor(work, signal.owner)) {
+  if (isFullFor(work, stop.owner))
     throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
-  }
-  work.requests.set(stop, signal.owner);
-  const leave = () => stop.abort(new ParleyError('request_cancelled'));
-  const discharge = () => {
-    work.requests.delete(stop);
-    signal.removeEventListener('abort', leave);
+  work.requests.add(stop);
+  stop.addEventListener('abort', () => work.requests.delete(stop));
+  const module = await hearingModule('decoder');
+  stop.throwIfAborted();
+  const file = { module, bytes: new Uint8Array(request.audio), container };
+  const hearing: Hearing = {
+    recognise: await work.recogniser().openFile(stop),
+    aheadMax: 2 * work.options.recognisers,
   };
-  stop.signal.addEventListener('abort', discharge, { once: true });
-  signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) leave();
+  yield* recognise(work.files.cuts(file, stop), hearing);
 }
 
 function isFullFor({ requests, options }: SharedWork, owner: string | undefined): boolean {
   const { recognisers, queueMax } = options;
   if (requests.size >= recognisers + queueMax) return true;
   if (owner === undefined) return false;
-  const own = Array.from(requests.values()).filter((each) => each === owner);
+  const own = [...requests].filter((each) => each.owner === owner);
   return own.length >= recognisers + shareOf(queueMax);
 }
 

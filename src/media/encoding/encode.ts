@@ -1,12 +1,11 @@
 import type { AudioFormat } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import type { Signal } from '../../core/values/signal.ts';
+import { interruptible, type Signal, untilAborted } from '../../core/values/signal.ts';
 import { createThreadPool, type Session, siblingWorker } from '../../threads/pool.ts';
 import type { OwnedBytes } from '../encoders/encoder.ts';
 import { littleEndianBytes, pcmSampleRate } from '../encoders/pcm.ts';
 import { unknownLength, wavHeader } from '../encoders/wav.ts';
 import type { ComputedFormat, EncodeTask } from './encode-worker.ts';
-import { InterruptibleStream, type Wait } from './interruptible-stream.ts';
 
 const sampleRateMin = 8000;
 const sampleRateMax = 48_000;
@@ -54,33 +53,25 @@ function encodeOnThread(
   source: PcmSource,
   signal: Signal,
 ): AsyncIterable<Uint8Array> {
-  const pcm = new PcmReader(source);
   const { sampleRate } = source;
-  let session: Session<EncodeTask, OwnedBytes> | undefined;
-  return new InterruptibleStream(signal, {
-    async *run(wait) {
-      // Opened before the first chunk, so that the thread loads its codec while the engine works.
-      const opened = open();
-      session = opened;
-      // A failure to open is reported by the first slice.
-      opened.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
-      const encode = (samples: Int16Array<ArrayBuffer>, isLast: boolean) =>
-        opened.run({ kind: 'encode', samples, isLast }, [samples.buffer]);
-      const slicer = new PcmSlicer(sampleRate);
-      for (let chunk = await wait(pcm.next()); chunk !== undefined; chunk = await wait(pcm.next())) {
-        slicer.push(chunk);
-        for (let slice = slicer.take(); slice !== undefined; slice = slicer.take()) {
-          const bytes = await wait(encode(slice, false));
-          if (bytes.length > 0) yield bytes;
-        }
+  return interruptible(signal, async function* (stop) {
+    // Opened before the first chunk, so that the thread loads its codec while the engine works.
+    const session = open();
+    stop.addEventListener('abort', () => session.close());
+    // A failure to open is reported by the first slice.
+    session.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
+    const encode = (samples: Int16Array<ArrayBuffer>, isLast: boolean) =>
+      untilAborted(session.run({ kind: 'encode', samples, isLast }, [samples.buffer]), stop);
+    const slicer = new PcmSlicer(sampleRate);
+    for await (const chunk of chunksOf(source, stop)) {
+      slicer.push(chunk);
+      for (let slice = slicer.take(); slice !== undefined; slice = slicer.take()) {
+        const bytes = await encode(slice, false);
+        if (bytes.length > 0) yield bytes;
       }
-      const end = await wait(encode(slicer.rest(), true));
-      if (end.length > 0) yield end;
-    },
-    release() {
-      pcm.close();
-      session?.close();
-    },
+    }
+    const end = await encode(slicer.rest(), true);
+    if (end.length > 0) yield end;
   });
 }
 
@@ -89,37 +80,21 @@ function passesThrough(format: AudioFormat, sampleRate: number): format is 'wav'
   return format === 'wav' || (format === 'pcm' && sampleRate === pcmSampleRate);
 }
 
-/** The source's bytes without a copy, after a header if the format has one. */
-function passThrough(format: 'wav' | 'pcm', source: PcmSource, signal: Signal): AsyncIterable<Uint8Array> {
-  const pcm = new PcmReader(source);
-  return new InterruptibleStream(signal, {
-    run: (wait) => (format === 'wav' ? wavBytes(pcm, source.sampleRate, wait) : pcmBytes(pcm, wait)),
-    release: () => pcm.close(),
-  });
-}
-
 /**
- * The header waits for the first samples, so that nothing has been sent when an engine fails before them. Without
- * samples it states length 0.
+ * The source's bytes without a copy, after a header if the format has one. The header waits for the first samples, so that nothing
+ * has been sent when an engine fails before them. Without samples it states length 0.
  */
-async function* wavBytes(
-  pcm: PcmReader,
-  sampleRate: number,
-  wait: Wait,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let hasStarted = false;
-  for await (const bytes of pcmBytes(pcm, wait)) {
-    if (!hasStarted) yield wavHeader(sampleRate, unknownLength);
-    hasStarted = true;
-    yield bytes;
-  }
-  if (!hasStarted) yield wavHeader(sampleRate, 0);
-}
-
-async function* pcmBytes(pcm: PcmReader, wait: Wait): AsyncGenerator<Uint8Array, void, undefined> {
-  for (let chunk = await wait(pcm.next()); chunk !== undefined; chunk = await wait(pcm.next())) {
-    if (chunk.length > 0) yield littleEndianBytes(chunk);
-  }
+function passThrough(format: 'wav' | 'pcm', source: PcmSource, signal: Signal): AsyncIterable<Uint8Array> {
+  return interruptible(signal, async function* (stop) {
+    let needsHeader = format === 'wav';
+    for await (const chunk of chunksOf(source, stop)) {
+      if (chunk.length === 0) continue;
+      if (needsHeader) yield wavHeader(source.sampleRate, unknownLength);
+      needsHeader = false;
+      yield littleEndianBytes(chunk);
+    }
+    if (needsHeader) yield wavHeader(source.sampleRate, 0);
+  });
 }
 
 /** Speech from an engine: mono, 16-bit samples at one rate. */
@@ -130,36 +105,23 @@ export interface PcmSource {
   readonly samples: AsyncIterable<Int16Array>;
 }
 
-/** Reads a source chunk by chunk. Unlike `for await`, it can release the source while it waits for a chunk. */
-class PcmReader {
-  readonly #samples: AsyncIterable<Int16Array>;
-  #iterator: AsyncIterator<Int16Array> | undefined;
-  #isOpen = true;
-
-  constructor(source: PcmSource) {
-    this.#samples = source.samples;
-  }
-
-  /** The next chunk; undefined at the end. */
-  async next(): Promise<Int16Array | undefined> {
-    try {
-      this.#iterator ??= this.#samples[Symbol.asyncIterator]();
-      const { done, value } = await this.#iterator.next();
-      if (!done) return value;
-    } catch (error) {
-      this.#isOpen = false;
-      throw error;
-    }
-    this.#isOpen = false;
-    return undefined;
-  }
-
-  /** Releases a source that has started but not ended. Does not wait for it. */
-  close(): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
+/** The chunks of a source. Unlike `for await`, an abort releases the source while it is still waited for. */
+async function* chunksOf({ samples }: PcmSource, stop: Signal): AsyncGenerator<Int16Array, void, undefined> {
+  const iterator = samples[Symbol.asyncIterator]();
+  let isOpen = true;
+  stop.addEventListener('abort', () => {
     // The reader has left or failed already, so an error of the source does not matter.
-    this.#iterator?.return?.().catch(() => undefined);
+    if (isOpen) iterator.return?.().catch(() => undefined);
+  });
+  const close = () => {
+    isOpen = false;
+  };
+  while (isOpen) {
+    const next = iterator.next();
+    next.catch(close);
+    const { done, value } = await untilAborted(next, stop);
+    if (done) close();
+    else yield value;
   }
 }
 

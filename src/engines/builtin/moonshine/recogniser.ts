@@ -35,8 +35,8 @@ export function createMoonshine(threadsMax: number): Recogniser {
     abortEndsThread: true,
   });
   return {
-    async openFile(signal, owner) {
-      const group = pool.enter(signal, { owner });
+    async openFile(signal) {
+      const group = pool.enter(signal);
       return ({ samples }) => group.run({ samples }, [samples.buffer]);
     },
     openSpeaker: turnOpener(pool, threads * turnsPerThread),

@@ -20,10 +20,10 @@ export function createPocketsphinx(threads: number): Recogniser {
     abortEndsThread: true,
   });
   return {
-    async openFile(signal, owner) {
+    async openFile(signal) {
       const module = await hearingModule('recogniser');
       signal.throwIfAborted();
-      const group = pool.enter(signal, { owner });
+      const group = pool.enter(signal);
       return ({ samples }) => group.run({ module, samples }, [samples.buffer]);
     },
     close: () => pool.close(),
