@@ -11,8 +11,7 @@ import { openContexts } from './context/context-tokens.ts';
 import type { RelaySpeakerDeps } from './realtime/speaker.ts';
 import { type Known, kept, type ReportedValue } from './reported-value.ts';
 import { createOpenAiSpeech } from './speech.ts';
-import type { TranscriptionFormat } from './transcription/format.ts';
-import { createOpenAiTranscription } from './transcription.ts';
+import { createOpenAiTranscription, type TranscriptionFormat } from './transcription.ts';
 import { configuredVoices, noVoicesReason, readListedVoices } from './voices/voice-list.ts';
 
 /** Checked, with every default filled in. Times are milliseconds. */
@@ -38,7 +37,7 @@ export interface OpenAiSettings extends UpstreamSettings {
 }
 
 /** Any server that speaks the OpenAI API. Connects at first use, or to read a list of voices. */
-export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps): EngineSet {
+export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps) {
   const upstream = new Upstream(settings, deps);
   const nameOf = (id: string) => settings.models[id] ?? id;
   const probe = createDurationProbe();
@@ -89,7 +88,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
       contexts.close();
       await Promise.all([probe.close(), upstream.close()]);
     },
-  };
+  } satisfies EngineSet;
 }
 
 function relayOf(settings: OpenAiSettings, upstream: Upstream, model: string): RelaySpeakerDeps | undefined {

@@ -8,8 +8,10 @@ import { detectContainer, type MediaContainer } from '../../media/formats/file-f
 import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { RelaySpeaker, type RelaySpeakerDeps } from './realtime/speaker.ts';
-import { reportedIn, type TranscriptionFormat } from './transcription/format.ts';
 import { languageName, readTranscript } from './transcription/transcript.ts';
+
+/** `json` for a server that sends no times, `diarized_json` for one that identifies speakers. */
+export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
 
 /** Room for hours of words with their times. */
 const answerBytesMax = 16 * 1024 * 1024;
@@ -37,10 +39,11 @@ export interface OpenAiTranscriptionDeps {
  * audio is free.
  */
 export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): TranscriptionEngine {
-  const { relay } = deps;
+  const { format, relay } = deps;
   return {
     availability: () => ({ available: true }),
-    ...reportedIn(deps.format),
+    reportsTimes: format !== 'json',
+    reportsSpeakers: format && format === 'diarized_json',
     transcribe: (request) => transcribe(deps, request),
     ...(relay && { openSpeaker: () => new RelaySpeaker(relay) }),
   };

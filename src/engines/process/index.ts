@@ -1,18 +1,9 @@
-import type {
-  ChatEngine,
-  SpeechEngine,
-  SpeechOutput,
-  TranscriptionEngine,
-} from '../../core/entities/engine.ts';
 import type { ProgramState } from '../../core/entities/server.ts';
 import type { Log } from '../../core/values/log.ts';
 import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
-import type { OpenAiSettings } from '../openai/index.ts';
-import { reportedIn } from '../openai/transcription/format.ts';
-import { configuredVoices } from '../openai/voices/voice-list.ts';
-import { uploadSpeaker } from '../upload-speaker.ts';
+import { createOpenAiEngine, type OpenAiSettings } from '../openai/index.ts';
 
 /** Settings of the calls, as those of any server with the OpenAI API. */
 export interface ProcessSettings
@@ -44,38 +35,17 @@ interface ProcessDeps {
 
 /**
  * A program that speaks the OpenAI API and that Parley starts and ends. Everything that can be asked without a request
- * comes from the configuration, so that nothing else starts the program. The code of the calls is loaded at first use.
+ * comes from the configuration, so that nothing else starts the program.
  */
 export function createProcessEngine(settings: ProcessSettings, deps: ProcessDeps): EngineSet {
   const { program } = deps;
-  let opening: Promise<EngineSet> | undefined;
-  let opened: EngineSet | undefined;
-  const open = () => {
-    opening ??= import('../openai/index.ts').then(({ createOpenAiEngine }) => {
-      opened = createOpenAiEngine(upstreamSettings(settings), { ...deps, apiKey: undefined });
-      return opened;
-    });
-    return opening;
-  };
-  // A session cannot wait for the code.
-  if (settings.realtime) void open();
+  const { callsMax, callQueueMax, contextTokens, outputTokensMax } = settings;
+  const server = createOpenAiEngine(upstreamSettings(settings), { ...deps, apiKey: undefined });
   return {
-    speech: (id) => speech(settings, async () => offered((await open()).speech?.(id))),
-    transcription: (id) => {
-      const openTranscription = async () => offered((await open()).transcription?.(id));
-      return transcription(settings, openTranscription, () => opened?.transcription?.(id));
-    },
-    chat: (id) => {
-      let engine: Promise<ChatEngine> | undefined;
-      const openChat = async () => offered((await open()).chat?.(id, false));
-      return chat(settings, () => {
-        engine ??= openChat();
-        return engine;
-      });
-    },
+    ...server,
+    chat: (id) => ({ ...server.chat(id, false), contextTokens: () => contextTokens, outputTokensMax }),
     reading: () => {
-      const { callsMax, callQueueMax } = settings;
-      const { waiting = 0, running = 0 } = opened?.reading() ?? {};
+      const { waiting, running = 0 } = server.reading();
       const state = program.state();
       return {
         isUp: state.state !== 'failed',
@@ -92,63 +62,10 @@ export function createProcessEngine(settings: ProcessSettings, deps: ProcessDeps
     },
     retire: () => program.retire(),
     close: async () => {
-      await opened?.close();
+      await server.close();
       await program.stop('the engine is closed');
     },
   };
-}
-
-type Open<Engine> = () => Promise<Engine>;
-
-function speech({ voices }: ProcessSettings, open: Open<SpeechEngine>): SpeechEngine {
-  const source = configuredVoices(voices);
-  return {
-    availability: () => source.availability(),
-    voices: () => source.value(),
-    check: () => undefined,
-    synthesize: (request, signal) => {
-      let output: SpeechOutput | undefined;
-      const audio = async function* () {
-        output = (await open()).synthesize(request, signal);
-        yield* output.audio;
-      };
-      return { audio: audio(), durationMs: () => output?.durationMs() };
-    },
-  };
-}
-
-/** @param opened the engine if its code is loaded */
-function transcription(
-  { transcriptionFormat, realtime }: ProcessSettings,
-  open: Open<TranscriptionEngine>,
-  opened: () => TranscriptionEngine | undefined,
-): TranscriptionEngine {
-  const engine: TranscriptionEngine = {
-    availability: () => ({ available: true }),
-    ...reportedIn(transcriptionFormat),
-    transcribe: async function* (request) {
-      yield* (await open()).transcribe(request);
-    },
-  };
-  if (!realtime) return engine;
-  return { ...engine, openSpeaker: () => opened()?.openSpeaker?.() ?? uploadSpeaker(engine) };
-}
-
-function chat({ contextTokens, outputTokensMax }: ProcessSettings, open: Open<ChatEngine>): ChatEngine {
-  return {
-    availability: () => ({ available: true }),
-    contextTokens: () => contextTokens,
-    outputTokensMax,
-    complete: async (params, signal) => (await open()).complete(params, signal),
-    stream: async function* (params, signal) {
-      yield* (await open()).stream(params, signal);
-    },
-  };
-}
-
-function offered<Engine>(engine: Engine | undefined): Engine {
-  if (engine === undefined) throw new Error('the OpenAI engine offers every operation');
-  return engine;
 }
 
 /** How long a response may pause once it has begun. */
