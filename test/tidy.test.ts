@@ -43,7 +43,7 @@ const mayImport: Record<string, readonly string[]> = {
   runtimes: ['files', 'models'],
   store: ['core', 'files', 'threads'],
   supervisor: ['core', 'files'],
-  media: ['core', 'threads'],
+  media: ['core', 'files', 'threads'],
   tokens: ['core', 'threads'],
   telemetry: ['core'],
   webhooks: ['core'],

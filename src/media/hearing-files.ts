@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isAlive } from '../files/executable.ts';
 
 /** The folder where set-up puts them. */
 export const hearingFolder = fileURLToPath(new URL('../../.hearing', import.meta.url));
@@ -38,7 +39,7 @@ export function missingHearing(): string | undefined {
   if (has('decoder.wasm') && (['recogniser.wasm', 'recogniser.image'].every(has) || hasMoonshine()))
     return undefined;
   const [state, pid, ...doing] = existsSync(setupState) ? readFileSync(setupState, 'utf8').split(' ') : [];
-  if (state === 'building' && isRunning(Number(pid))) {
+  if (state === 'building' && isAlive(Number(pid))) {
     return `The built-in transcription is being set up: ${doing.join(' ')}. Try again when that is done.`;
   }
   const why = state === 'failed' ? 'could not be built' : 'is not built';
@@ -52,15 +53,6 @@ export function hasMoonshine(): boolean {
 
 export function readMoonshine(name: (typeof moonshineNames)[number]): Promise<Uint8Array<ArrayBuffer>> {
   return readFile(join(moonshineFolder, name));
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // It runs as another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<ArrayBuffer>> {
