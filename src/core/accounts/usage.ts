@@ -106,40 +106,24 @@ function readRecordFilter(request: ListUsageRecordsRequest, accountId: AccountId
   return { accountId, keyId, ...times, operation, model, state, id, ...ended };
 }
 
-function describeRecord(record: UsageRecord): UsageRecordMessage {
-  const { tokens, cause = {} } = record;
-  const { returnedUnits, attempts, limit } = cause;
+function describeRecord({ tokens, cause, tags, live: _, ...record }: UsageRecord): UsageRecordMessage {
+  const { startedAtMs, audioMsIn, audioMsOut, fairUseUnits, cost, overrun, reserved, ...same } = record;
+  const { source: tokensSource, ...counts } = tokens ?? {};
+  const { returnedUnits, attempts, limit } = cause ?? {};
   return create(
     UsageRecordSchema,
     present({
-      id: record.id,
-      accountId: record.accountId,
-      keyId: record.keyId,
-      operation: record.operation,
-      model: record.model,
-      wire: record.wire,
-      state: record.state,
-      httpStatus: record.httpStatus,
-      code: record.code,
-      startedAt: timestampFromMs(record.startedAtMs),
-      firstOutputMs: record.firstOutputMs,
-      durationMs: record.durationMs,
-      audioSecondsIn: seconds(record.audioMsIn),
-      audioSecondsOut: seconds(record.audioMsOut),
-      characters: record.characters,
-      promptTokens: tokens?.promptTokens,
-      cachedTokens: tokens?.cachedTokens,
-      cacheWriteTokens: tokens?.cacheWriteTokens,
-      completionTokens: tokens?.completionTokens,
-      totalTokens: tokens?.totalTokens,
-      tokensSource: tokens?.source,
-      fairUseUnits: record.fairUseUnits === undefined ? undefined : BigInt(record.fairUseUnits),
-      costNanoCredits: record.cost,
-      overrunNanoCredits: record.overrun,
-      engine: record.engine,
-      endUser: record.endUser,
-      tags: record.tags?.split(','),
-      reservedNanoCredits: record.reserved,
+      ...same,
+      ...counts,
+      tokensSource,
+      startedAt: timestampFromMs(startedAtMs),
+      audioSecondsIn: seconds(audioMsIn),
+      audioSecondsOut: seconds(audioMsOut),
+      fairUseUnits: fairUseUnits === undefined ? undefined : BigInt(fairUseUnits),
+      costNanoCredits: cost,
+      overrunNanoCredits: overrun,
+      tags: tags?.split(','),
+      reservedNanoCredits: reserved,
       returnedUnits: returnedUnits === undefined ? undefined : BigInt(returnedUnits),
       attempts: attempts?.map((attempt) => create(EngineAttemptSchema, present(attempt))),
       limit: limit && create(ReachedLimitSchema, present(limit)),
