@@ -21,8 +21,7 @@ import { budgetNames, limitsFromText } from '../../core/entities/limits.ts';
 import type { AccountId, AlertId, KeyId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import type { PageRequest } from '../../core/values/parameters.ts';
-import type { Executor, Queries } from '../sql/executor.ts';
-import { pageOf } from '../sql/executor.ts';
+import { type Executor, pageOf, type Queries } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import {
   type AlertMarkRow,

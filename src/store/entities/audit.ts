@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { AuditEntry, AuditStore } from '../../core/entities/audit.ts';
 import { type AuditId, firstAuditId } from '../../core/values/ids.ts';
-import type { Executor } from '../sql/executor.ts';
-import { pageOf } from '../sql/executor.ts';
+import { type Executor, pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { type AuditRow, afterAll } from '../sql/schema.ts';
 import { containing, query, statement } from '../sql/statement.ts';
@@ -88,10 +87,9 @@ export function auditStore(executor: Executor): AuditStore {
       await executor.run({ steps: [insertAudit(entry)] });
     },
 
-    async prune(beforeMs, audit) {
+    prune(beforeMs, audit) {
       const removal = step(removeOldest, { until: firstAuditId(beforeMs) }, 'stop');
-      const [removed] = await executor.run({ steps: [removal, insertAudit(audit)], isExclusive: true });
-      return removed && 'changes' in removed ? removed.changes : 0;
+      return remove(executor, removal, audit);
     },
   };
 }
@@ -103,6 +101,13 @@ export async function change(
   steps: readonly Step[],
 ): Promise<boolean> {
   return hasChanged(await executor.run({ steps: [...steps, insertAudit(audit)] }));
+}
+
+/** Removes rows, and writes an audit entry with it if there is one. Returns the number of removed rows. */
+export async function remove(executor: Executor, removal: Step, audit?: AuditEntry): Promise<number> {
+  const steps = audit ? [removal, insertAudit(audit)] : [removal];
+  const [removed] = await executor.run({ steps, isExclusive: true });
+  return removed && 'changes' in removed ? removed.changes : 0;
 }
 
 /** Follows the change in the same job. */

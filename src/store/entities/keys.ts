@@ -4,8 +4,7 @@ import type { AdminScope, Key, KeyStore, Scope } from '../../core/entities/key.t
 import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { AccountId, KeyId } from '../../core/values/ids.ts';
 import { idList } from '../sql/dialect.ts';
-import type { Executor } from '../sql/executor.ts';
-import { pageOf } from '../sql/executor.ts';
+import { type Executor, pageOf } from '../sql/executor.ts';
 import { hasChanged, type Step, step } from '../sql/job.ts';
 import { type Database, type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';

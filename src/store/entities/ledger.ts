@@ -16,12 +16,12 @@ import {
 import { nanoCredits } from '../../core/values/money.ts';
 import { debitNumber } from '../migrations/integer-rows.ts';
 import { type Dialect, isWithin } from '../sql/dialect.ts';
-import type { Executor, Queries } from '../sql/executor.ts';
-import { pageOf } from '../sql/executor.ts';
+import { type Executor, pageOf } from '../sql/executor.ts';
 import type { Addition } from '../sql/job.ts';
 import { afterAll, type Database, type LedgerRow } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 import { balanceOf } from './accounts.ts';
+import { steps } from './usage-steps.ts';
 
 const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
   query
@@ -84,8 +84,6 @@ function toEntry(row: LedgerRow): LedgerEntry {
   };
 }
 
-/** Statements are read in steps of this many entries: the process serves requests between them. */
-const entriesAtOnce = 1_000;
 const debitLinesMax = 10_000;
 /** The id of a debit begins with the start of its request, which lasts at most 24 hours. */
 const idLeadMs = 25 * 3_600_000;
@@ -96,16 +94,6 @@ interface EntryStep {
   readonly last: string;
 }
 
-const stepEnd = statement((p: Omit<EntryStep, 'last'>, dialect) =>
-  query
-    .selectFrom('ledger_entries')
-    .select('id')
-    .where('account_id', '=', p.accountId)
-    .where(dialect.idOrder, '>', dialect.idBound(p.after))
-    .orderBy(dialect.idOrder)
-    .limit(1)
-    .offset(entriesAtOnce - 1),
-);
 const sumAfterwards = statement((p: EntryStep & { readonly untilMs: bigint }, dialect) =>
   query
     .selectFrom('ledger_entries')
@@ -156,25 +144,17 @@ function readStatement(
     const lines = new Map<string, StatementLine>();
     let closing = (await snapshot.get(balanceOf, { id: accountId })) ?? 0n;
     const period = { fromMs: BigInt(fromMs), untilMs: BigInt(untilMs) };
-    for await (const step of steps(snapshot, accountId, Math.max(0, fromMs - idLeadMs))) {
-      closing -= (await snapshot.get(sumAfterwards, { ...step, ...period })) ?? 0n;
-      for (const line of await snapshot.all(linesOfStep, { ...step, ...period })) addLine(lines, line);
+    const after = firstLedgerEntryId(Math.max(0, fromMs - idLeadMs));
+    for await (const step of steps(snapshot, 'ledger_entries', { after, until: afterAll, accountId })) {
+      const part = { accountId, ...step, ...period };
+      closing -= (await snapshot.get(sumAfterwards, part)) ?? 0n;
+      for (const line of await snapshot.all(linesOfStep, part)) addLine(lines, line);
       await nextTurn();
     }
     const inOrder = [...lines.values()].sort(compare);
     const opening = inOrder.reduce((balance, { amount }) => balance - amount, closing);
     return { opening: nanoCredits(opening), closing: nanoCredits(closing), lines: inOrder };
   });
-}
-
-async function* steps(snapshot: Queries, accountId: AccountId, fromMs: number): AsyncGenerator<EntryStep> {
-  let after = firstLedgerEntryId(fromMs);
-  for (;;) {
-    const end = await snapshot.get(stepEnd, { accountId, after });
-    yield { accountId, after, last: end?.id ?? afterAll };
-    if (end === undefined) return;
-    after = end.id;
-  }
 }
 
 function addLine(lines: Map<string, StatementLine>, line: StatementLine): void {

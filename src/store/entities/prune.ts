@@ -7,7 +7,7 @@ import { type Dialect, isWithin } from '../sql/dialect.ts';
 import type { Executor } from '../sql/executor.ts';
 import { type Step, step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
-import { insertAudit } from './audit.ts';
+import { remove } from './audit.ts';
 import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
 import { steps } from './usage-steps.ts';
 import { dayText, isSummable } from './usage-sums.ts';
@@ -33,18 +33,20 @@ function isPrunable(stretch: Stretch, dialect: Dialect) {
 export async function countPrunable(executor: Executor, cut: PruneCut): Promise<Prunable> {
   return executor.readSnapshot(async (snapshot) => {
     const beforeMs = BigInt(cut.recordsBeforeMs);
-    const count = sql<bigint>`count(*)`.as('count');
-    const recordCount = statement((p: Stretch, dialect) =>
-      query.selectFrom('usage_records').select(count).where(isPrunable(p, dialect)),
-    );
     let records = 0;
-    for await (const stretch of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
-      const found = await snapshot.get(recordCount, { ...stretch, beforeMs });
-      records += Number(found?.count ?? 0n);
+    for await (const stretch of steps(snapshot, 'usage_records', {
+      after: '',
+      until: firstRequestId(cut.recordsBeforeMs),
+    })) {
+      const found = await snapshot.get(countOf, { ...stretch, beforeMs });
+      records += Number(found?.prunable ?? 0n);
       await nextTurn();
     }
     const answerCount = statement((p: { beforeMs: bigint }) =>
-      query.selectFrom('kept_answers').select(count).where('created_at_ms', '<', p.beforeMs),
+      query
+        .selectFrom('kept_answers')
+        .select(sql<bigint>`count(*)`.as('count'))
+        .where('created_at_ms', '<', p.beforeMs),
     );
     const answers = await snapshot.get(answerCount, { beforeMs: BigInt(cut.answersBeforeMs) });
     return { records, answers: Number(answers?.count ?? 0n) };
@@ -151,11 +153,4 @@ export async function pruneEndUsers(
   // Pauses for as long as the step took, so that requests can run.
   await sleep(performance.now() - startedAtMs);
   return found?.owner;
-}
-
-/** Returns the number of removed rows. */
-async function remove(executor: Executor, removal: Step, audit?: AuditEntry): Promise<number> {
-  const steps = audit ? [removal, insertAudit(audit)] : [removal];
-  const [removed] = await executor.run({ steps, isExclusive: true });
-  return removed && 'changes' in removed ? removed.changes : 0;
 }

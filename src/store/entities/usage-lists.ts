@@ -6,8 +6,7 @@ import type { RecordFilter, UsageRecord, UsageStore } from '../../core/entities/
 import { timeOfId } from '../../core/values/ids.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { Dialect } from '../sql/dialect.ts';
-import type { Executor, Queries } from '../sql/executor.ts';
-import { pageOf } from '../sql/executor.ts';
+import { type Executor, pageOf, type Queries } from '../sql/executor.ts';
 import { query, type Statement, statement } from '../sql/statement.ts';
 import { toRecord } from './usage-records.ts';
 import { firstRecordMs, idLeadMs, idsBetween, lastRecordMs } from './usage-steps.ts';

@@ -1,10 +1,10 @@
-/** Reads usage in small steps: the process serves requests between them. */
+/** Reads usage and ledgers in small steps: the process serves requests between them. */
 import { firstRequestId } from '../../core/values/ids.ts';
 import type { Queries } from '../sql/executor.ts';
 import { query, statement } from '../sql/statement.ts';
 
-/** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
-const recordsAtOnce = 1_000;
+/** Rows that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
+const rowsAtOnce = 1_000;
 
 /** The start of the oldest request. */
 export const firstRecordMs = statement((_: object, dialect) =>
@@ -22,21 +22,22 @@ interface IdRange {
   readonly accountId?: string | undefined;
 }
 
-/** Divides a range of record ids into steps. */
+/** Divides a range of ids of records or ledger entries into steps. */
 export async function* steps(
   snapshot: Queries,
+  table: 'usage_records' | 'ledger_entries',
   { after, until, accountId }: IdRange,
 ): AsyncGenerator<{ readonly after: string; readonly last: string }> {
   const lastOfStep = statement((p: { after: string; until: string; accountId: string }, dialect) => {
     const id = dialect.idOrder;
     const ids = query
-      .selectFrom('usage_records')
+      .selectFrom(table)
       .select('id')
       .where(id, '>', dialect.idBound(p.after))
       .where(id, '<=', dialect.idBound(p.until))
       .orderBy(id)
       .limit(1)
-      .offset(recordsAtOnce - 1);
+      .offset(rowsAtOnce - 1);
     return accountId === undefined ? ids : ids.where('account_id', '=', p.accountId);
   });
   let from = after;

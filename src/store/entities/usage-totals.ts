@@ -125,7 +125,9 @@ async function* recordTotals(snapshot: Queries, wanted: Pass, which: 'summed' | 
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   const inSteps =
-    which === 'unsummed' ? [{ after, last: until }] : steps(snapshot, { after, until, accountId });
+    which === 'unsummed'
+      ? [{ after, last: until }]
+      : steps(snapshot, 'usage_records', { after, until, accountId });
   for await (const step of inSteps) {
     yield (await snapshot.all(totals, { ...step, ...parametersOf(wanted) })) as Row[];
   }
