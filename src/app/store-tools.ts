@@ -23,7 +23,7 @@ export interface Copied {
 /**
  * Copies the database of the data folder to the configured PostgreSQL database, or back.
  * @param to the kind of the target database, which must be empty
- * @throws CopyError; DataInUseError; DatabaseUnusableError; NewerSchemaError
+ * @throws DataInUseError; StoreError
  */
 export async function copyConfiguredStore(
   { dataDir, storeUrl }: Config,
@@ -50,7 +50,7 @@ export async function copyConfiguredStore(
 /**
  * Migrates the configured database to this program's schema. Returns the names of the applied migrations.
  * @param isDry returns the pending migrations without applying them
- * @throws NewerSchemaError; DataInUseError if a server uses the data folder; DatabaseUnusableError
+ * @throws DataInUseError if a server uses the data folder; StoreError
  */
 export async function migrateConfiguredStore(
   { dataDir, store, storeUrl }: Config,

@@ -1,15 +1,8 @@
 import { createHash } from 'node:crypto';
 import { requestOfDebit } from '../../core/values/ids.ts';
 import type { Queries } from '../sql/executor.ts';
+import { StoreError } from '../store-error.ts';
 import { type Row, type Table, tables, type Value } from './tables.ts';
-
-/** The copy cannot be made, or is not exact. The message is for the person who runs it. */
-export class CopyError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'CopyError';
-  }
-}
 
 /** One of the two databases of a copy. Nobody else uses it, and the copy is one transaction. */
 export interface Side extends Queries {
@@ -44,7 +37,7 @@ export interface CopyOptions {
 /**
  * Copies all tables. Then reads the copy and compares each table with the source: the number of rows, and a hash of all values in the
  * order of the primary key. The books of both must be exact. If any check fails, nothing is written to the target.
- * @throws CopyError; the reason of the signal
+ * @throws StoreError; the reason of the signal
  */
 export async function copyStore(
   source: Side,
@@ -98,20 +91,20 @@ function withReference(row: Row): Row {
 async function checkEmpty(target: Side): Promise<void> {
   for (const table of tables) {
     if ((await countOf(target, table)) === 0) continue;
-    throw new CopyError(`${target.name} is not empty: ${table.name} has rows. Choose an empty database.`);
+    throw new StoreError(`${target.name} is not empty: ${table.name} has rows. Choose an empty database.`);
   }
 }
 
 async function checkBooks(side: Side): Promise<void> {
   const found = await side.faults();
-  if (found.length > 0) throw new CopyError(`${side.name} cannot be copied. ${found.join(' ')}`);
+  if (found.length > 0) throw new StoreError(`${side.name} cannot be copied. ${found.join(' ')}`);
 }
 
 function checkSame(copied: readonly TableFacts[], found: TableFacts): void {
   const before = copied.find(({ table }) => table === found.table);
   const difference = before && differenceOf(before, found);
   if (difference === undefined) return;
-  throw new CopyError(`The copy of the table ${found.table} is not exact: ${difference}. Nothing was kept.`);
+  throw new StoreError(`The copy of the table ${found.table} is not exact: ${difference}. Nothing was kept.`);
 }
 
 /** Facts that are equal for equal tables. */

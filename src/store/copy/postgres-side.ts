@@ -6,7 +6,8 @@ import { queriesBy } from '../postgres/database/executor.ts';
 import { encoded, fromUuid, storable } from '../postgres/database/ids.ts';
 import { migrateUrl } from '../postgres/migrate.ts';
 import { Partitions } from '../postgres/partitions.ts';
-import { CopyError, type Side } from './copy-store.ts';
+import { StoreError } from '../store-error.ts';
+import type { Side } from './copy-store.ts';
 import { type Row, tables } from './tables.ts';
 
 const copyName = 'parley store copy';
@@ -41,7 +42,7 @@ async function makePartitions(url: string, firstMs: number, nowMs = Date.now()):
 /**
  * A PostgreSQL database with the newest schema, in a transaction that nobody else can write beside.
  * @param firstMs of the oldest record that it will get. Default: it gets none
- * @throws NewerSchemaError; DatabaseUnusableError; CopyError if another program uses the database
+ * @throws StoreError, also if another program uses the database
  */
 export async function openPostgresSide(url: string, firstMs?: number): Promise<Side> {
   await migrateUrl(url);
@@ -63,7 +64,7 @@ async function takeAlone(client: Client, name: string): Promise<void> {
   await client.query(`begin; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0;
     set local synchronous_commit = on`);
   const inUse = (who: string) =>
-    new CopyError(`${name} is in use by ${who}. Stop all servers before it, then try again.`);
+    new StoreError(`${name} is in use by ${who}. Stop all servers before it, then try again.`);
   try {
     const names = tables.map((table) => table.name).join(', ');
     await client.query(`lock table ${names}, nodes in exclusive mode nowait`);
@@ -101,7 +102,7 @@ function sideOf(client: Client, name: string): Side {
     async commit() {
       await giveToDeadNode(client);
       const { command } = await client.query('commit');
-      if (command !== 'COMMIT') throw new CopyError(`${name} has rolled back the copy.`);
+      if (command !== 'COMMIT') throw new StoreError(`${name} has rolled back the copy.`);
       // Without this, plans would be made for empty tables until the database analyzes them by itself.
       await client.query('analyze');
     },
@@ -122,7 +123,7 @@ function asJson(table: string, row: Row): object {
   const values = Object.entries(row).map(([column, value]) => {
     const kept = encoded(column, value);
     if (kept === null && value !== null) {
-      throw new CopyError(`${table}.${column} has the value ${value}, which is not an id.`);
+      throw new StoreError(`${table}.${column} has the value ${value}, which is not an id.`);
     }
     if (kept instanceof Uint8Array) return [column, `\\x${Buffer.from(kept).toString('hex')}`];
     return [column, typeof kept === 'bigint' ? String(kept) : kept];

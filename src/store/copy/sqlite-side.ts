@@ -5,16 +5,17 @@ import { databaseName } from '../sqlite/database/connection.ts';
 import { openDatabase } from '../sqlite/database/open-database.ts';
 import { disown } from '../sqlite/database/ownership.ts';
 import { queriesOf, Reader } from '../sqlite/database/reader.ts';
-import { CopyError, type Side } from './copy-store.ts';
+import { StoreError } from '../store-error.ts';
+import type { Side } from './copy-store.ts';
 
 /**
  * The database of a data folder, with the newest schema. No server can use the folder until `close`.
  * @param mayCreate whether to create the folder and the database if they are missing
- * @throws DataInUseError; NewerSchemaError; CopyError if the database is missing
+ * @throws DataInUseError; StoreError
  */
 export async function openSqliteSide(dataDir: string, mayCreate: boolean): Promise<Side> {
   const name = join(dataDir, databaseName);
-  if (!mayCreate && !existsSync(name)) throw new CopyError(`There is no database ${name}.`);
+  if (!mayCreate && !existsSync(name)) throw new StoreError(`There is no database ${name}.`);
   const connection = await openDatabase(dataDir);
   // All references are checked before the commit.
   connection.pragma('foreign_keys = OFF');

@@ -20,15 +20,8 @@ import { siblingWorker } from '../../threads/pool.ts';
 import { appliedMigrations, checkKnown } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { sync } from '../sqlite/database/data-folder.ts';
+import { StoreError } from '../store-error.ts';
 import { databaseFaults } from './books.ts';
-
-/** A backup or restore failed. The message is for the person who runs it. */
-export class BackupError extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, { cause });
-    this.name = 'BackupError';
-  }
-}
 
 export interface BackupFacts {
   readonly bytes: number;
@@ -54,7 +47,7 @@ const progressMs = 200;
  * and only its owner can read it.
  *
  * @param mayReplace whether to replace an existing file. Default: false
- * @throws BackupError; NewerSchemaError
+ * @throws StoreError
  */
 export async function backUp(
   dataDir: string,
@@ -73,7 +66,7 @@ export async function backUp(
     await copyDatabase(join(dataDir, databaseName), partial, progress?.copied);
     sync(partial);
     const facts = await verified(partial, partial, progress?.verifying);
-    if (!isOwn()) throw new BackupError(`Another backup to ${file} has started and continues.`);
+    if (!isOwn()) throw new StoreError(`Another backup to ${file} has started and continues.`);
     renameSync(partial, file);
     sync(dirname(file));
     return facts;
@@ -98,18 +91,18 @@ function partialFiles(file: string): string[] {
 /** Refuses files in the data folder: a running server may use them. */
 function checkTarget(dataDir: string, file: string, mayReplace: boolean): void {
   if (!existsSync(join(dataDir, databaseName))) {
-    throw new BackupError(`There is no database in ${dataDir}. Choose the folder with --data-dir.`);
+    throw new StoreError(`There is no database in ${dataDir}. Choose the folder with --data-dir.`);
   }
   const folder = dirname(resolve(file));
-  if (!existsSync(folder)) throw new BackupError(`There is no folder ${folder}. Create it first.`);
+  if (!existsSync(folder)) throw new StoreError(`There is no folder ${folder}. Create it first.`);
   if (realpathSync(folder) === realpathSync(dataDir)) {
-    throw new BackupError(
+    throw new StoreError(
       'A backup cannot be in the data folder of the server. Name a file in another folder.',
     );
   }
   if (!existsSync(file)) return;
-  if (!statSync(file).isFile()) throw new BackupError(`${file} is not a file. Name a file in it.`);
-  if (!mayReplace) throw new BackupError(`The file ${file} exists. Replace it with --force.`);
+  if (!statSync(file).isFile()) throw new StoreError(`${file} is not a file. Name a file in it.`);
+  if (!mayReplace) throw new StoreError(`The file ${file} exists. Replace it with --force.`);
 }
 
 async function copyDatabase(path: string, target: string, copied?: BackupProgress['copied']): Promise<void> {
@@ -126,11 +119,11 @@ async function copyDatabase(path: string, target: string, copied?: BackupProgres
     copied?.(bytesTotal, bytesTotal);
   } catch (error) {
     if (!isSqliteError(error)) throw error;
-    throw new BackupError(`The database ${path} cannot be copied (${error.message}).`, error);
+    throw new StoreError(`The database ${path} cannot be copied (${error.message}).`, error);
   }
 }
 
-/** Without free pages. @throws NewerSchemaError; OlderSchemaError */
+/** Without free pages. @throws StoreError */
 function bytesToCopy(path: string): number {
   const source = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
   const value = (name: string) => Number(source.pragma(name, { simple: true }));
@@ -147,7 +140,7 @@ function isSqliteError(error: unknown): error is Error {
   return error instanceof Error && /^SQLITE_/.test(systemCode(error) ?? '');
 }
 
-/** @throws BackupError if the file is not a database of Parley, or is damaged; NewerSchemaError */
+/** @throws StoreError if the file is not a database of Parley, is damaged, or has another schema */
 export async function verified(
   file: string,
   name = file,
@@ -157,17 +150,17 @@ export async function verified(
     const connection = new Sqlite(file, { fileMustExist: true });
     try {
       const schema = appliedMigrations(connection).at(-1);
-      if (schema === undefined) throw new BackupError(`${name} is not a database of Parley.`);
+      if (schema === undefined) throw new StoreError(`${name} is not a database of Parley.`);
       checkKnown(connection, name);
       const faults = await databaseFaults(connection, onStep);
-      if (faults.length > 0) throw new BackupError(`${name} cannot be used. ${faults.join(' ')}`);
+      if (faults.length > 0) throw new StoreError(`${name} cannot be used. ${faults.join(' ')}`);
       return { ...factsOf(connection), bytes: statSync(file).size, schema };
     } finally {
       connection.close();
     }
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
-    throw new BackupError(`${name} cannot be read as a database (${error.message}).`, error);
+    throw new StoreError(`${name} cannot be read as a database (${error.message}).`, error);
   }
 }
 

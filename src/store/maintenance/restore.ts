@@ -5,7 +5,8 @@ import { makeFolder } from '../../files/folders.ts';
 import { type Connection, databaseName } from '../sqlite/database/connection.ts';
 import { sync } from '../sqlite/database/data-folder.ts';
 import { own } from '../sqlite/database/ownership.ts';
-import { BackupError, type BackupFacts, verified } from './backup.ts';
+import { StoreError } from '../store-error.ts';
+import { type BackupFacts, verified } from './backup.ts';
 
 interface Restored extends BackupFacts {
   /** The new path of the replaced database; undefined if there was none, or it was not kept. */
@@ -21,7 +22,7 @@ interface RestoreOptions {
 /**
  * Replaces the database of a data folder by a backup, and creates the folder if it is missing. At every moment, one of the
  * two is in place and complete. The next start releases open requests of the backup and upgrades an older schema.
- * @throws DataInUseError if a server runs on the folder; BackupError; NewerSchemaError
+ * @throws DataInUseError if a server runs on the folder; StoreError
  */
 export async function restore(dataDir: string, file: string, options: RestoreOptions): Promise<Restored> {
   makeFolder(dataDir, 0o700);
@@ -58,7 +59,7 @@ function takeReplaced(path: string, dataDir: string): Connection | undefined {
 
 /** Copies the backup into the data folder and verifies the copy. */
 async function bringIn(file: string, incoming: string): Promise<BackupFacts> {
-  if (!existsSync(file)) throw new BackupError(`There is no file ${file}.`);
+  if (!existsSync(file)) throw new StoreError(`There is no file ${file}.`);
   removeDatabase(incoming);
   copyFileSync(file, incoming, constants.COPYFILE_FICLONE);
   chmodSync(incoming, 0o600);
@@ -103,7 +104,7 @@ function leaveWalMode(connection: Connection, path: string): void {
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error;
     const who = 'another program, such as a backup';
-    throw new BackupError(
+    throw new StoreError(
       `The database ${path} is in use by ${who}. Wait until it ends, then try again.`,
       error,
     );

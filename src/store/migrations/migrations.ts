@@ -1,4 +1,5 @@
 import type Sqlite from 'better-sqlite3';
+import { StoreError } from '../store-error.ts';
 import * as initial from './0024-initial.ts';
 import { columnTypes, type DatabaseKind, type Migrations, type Run } from './column-types.ts';
 
@@ -10,28 +11,6 @@ const lastFormer = '0023-labels';
 
 /** The last program that upgrades earlier databases. */
 export const lastBefore = 'the git revision a56acea5';
-
-/** An earlier Parley has changed the schema last. */
-export class OlderSchemaError extends Error {
-  /** @param database path or name of the database */
-  constructor(database: string, migration: string) {
-    super(
-      `The database ${database} is of an early preview (${migration}). Start Parley of ${lastBefore} on it once, then this version.`,
-    );
-    this.name = 'OlderSchemaError';
-  }
-}
-
-/** A newer Parley has changed the schema. */
-export class NewerSchemaError extends Error {
-  /** @param database path or name of the database */
-  constructor(database: string, migration: string) {
-    super(
-      `A newer Parley has changed the database ${database} (${migration}). Run that version or a newer one, or restore a backup from before.`,
-    );
-    this.name = 'NewerSchemaError';
-  }
-}
 
 /** The names of the applied migrations, in order; none if Parley never opened the database. */
 export function appliedMigrations(connection: Sqlite.Database): string[] {
@@ -72,13 +51,19 @@ export function schemaState(connection: Sqlite.Database): SchemaState {
   return compared(migrations, appliedMigrations(connection));
 }
 
-/** @throws NewerSchemaError; OlderSchemaError */
+/** @param database path or name of the database. @throws StoreError */
 export function checkSchema({ tooNew, tooOld }: SchemaState, database: string): void {
-  if (tooNew !== undefined) throw new NewerSchemaError(database, tooNew);
-  if (tooOld !== undefined) throw new OlderSchemaError(database, tooOld);
+  if (tooNew !== undefined)
+    throw new StoreError(
+      `A newer Parley has changed the database ${database} (${tooNew}). Run that version or a newer one, or restore a backup from before.`,
+    );
+  if (tooOld !== undefined)
+    throw new StoreError(
+      `The database ${database} is of an early preview (${tooOld}). Start Parley of ${lastBefore} on it once, then this version.`,
+    );
 }
 
-/** @throws NewerSchemaError; OlderSchemaError */
+/** @throws StoreError */
 export function checkKnown(connection: Sqlite.Database, path = connection.name): void {
   checkSchema(schemaState(connection), path);
 }

@@ -4,7 +4,7 @@ import { type Diagnostic, graded, ok, problem, warning } from '../../core/values
 import { diagnoseContents } from '../maintenance/shared-diagnostics.ts';
 import { newClient } from './database/connection.ts';
 import { queriesBy } from './database/executor.ts';
-import { DatabaseUnusableError } from './database/storage-failures.ts';
+import { unusableAt } from './database/storage-failures.ts';
 import { schemaState } from './migrate.ts';
 
 interface PostgresDiagnosis {
@@ -56,7 +56,7 @@ async function connected(url: string, check: (client: Client) => Promise<Diagnos
   try {
     await client.connect();
   } catch (error) {
-    const { message } = new DatabaseUnusableError(url, error);
+    const { message } = unusableAt(url, error);
     // The advice follows the sentence.
     const [found = message, advice = 'Start it.'] = message.split(/(?<=\)\.) /);
     return [problem('database', found, advice)];

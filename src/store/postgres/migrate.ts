@@ -9,7 +9,7 @@ import {
   type SchemaState,
 } from '../migrations/migrations.ts';
 import { openPool } from './database/connection.ts';
-import { DatabaseUnusableError, isRefused } from './database/storage-failures.ts';
+import { isRefused, unusableAt } from './database/storage-failures.ts';
 import { transact } from './database/transaction.ts';
 
 const tableExists = 'select to_regclass($1) is not null as exists';
@@ -41,7 +41,7 @@ export async function schemaState(
 /**
  * Brings the schema up to date, all or nothing, and returns the names of the migrations that it applied. Programs that start at once do
  * so one after the other. A newer schema stays as it is.
- * @throws NewerSchemaError, OlderSchemaError, and changes nothing, if the schema is too new or too old for this program
+ * @throws StoreError, and changes nothing, if the schema is too new or too old for this program
  */
 export async function migrate(
   pool: Pool,
@@ -62,7 +62,7 @@ export async function migrate(
   );
 }
 
-/** @throws NewerSchemaError; OlderSchemaError */
+/** @throws StoreError */
 async function checked(database: Database, known?: Migrations): Promise<SchemaState> {
   const { name, ...schema } = await schemaState(database, known);
   checkSchema(schema, name);
@@ -77,7 +77,7 @@ const migrationMsMax = 86_400_000;
 /**
  * Brings a database to the schema of this program, over a separate connection. Returns the names of the applied migrations.
  * @param isDry whether to change nothing, and return the pending migrations
- * @throws NewerSchemaError; OlderSchemaError; DatabaseUnusableError
+ * @throws StoreError
  */
 export async function migrateUrl(
   url: string,
@@ -89,7 +89,7 @@ export async function migrateUrl(
     if (!isDry) return await migrate(pool, migrations, onMigration);
     return (await checked(pool)).pending;
   } catch (error) {
-    throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
+    throw isRefused(error) ? unusableAt(url, error) : error;
   } finally {
     await pool.end();
   }

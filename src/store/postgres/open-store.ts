@@ -46,7 +46,7 @@ const connectionsByDefault = 10;
 const leaseMsByDefault = 3_000;
 const nobody: StoreObserver = { failing: () => undefined, working: () => undefined, lost: () => undefined };
 
-/** Opens the store of a database, and creates its tables if they are missing. @throws NewerSchemaError; DatabaseUnusableError */
+/** Opens the store of a database, and creates its tables if they are missing. @throws StoreError */
 export async function openPostgresStore({
   url,
   connectionsMax = connectionsByDefault,

@@ -101,7 +101,7 @@ function executorFor({ connection, files, observer, writes }: Opened): BatchExec
   );
 }
 
-/** The migrations that the next start applies to the database of a data folder. @throws NewerSchemaError */
+/** The migrations that the next start applies to the database of a data folder. @throws StoreError */
 export function pendingMigrations(dataDir: string): string[] {
   const path = join(dataDir, databaseName);
   if (!existsSync(path)) return Object.keys(migrations);
@@ -116,7 +116,7 @@ export function pendingMigrations(dataDir: string): string[] {
 
 /**
  * Applies pending migrations, and returns their names. Creates the folder and the database if they are missing.
- * @throws DataInUseError; NewerSchemaError
+ * @throws DataInUseError; StoreError
  */
 export async function migrateFolder(dataDir: string, onMigration?: OnMigration): Promise<string[]> {
   const pending = pendingMigrations(dataDir);

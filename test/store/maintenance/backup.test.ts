@@ -16,11 +16,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BackupError, type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
+import { type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
 import { restore } from '../../../src/store/maintenance/restore.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { DataInUseError } from '../../../src/store/sqlite/database/ownership.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { fileFaults, readBooks } from '../../support/books.ts';
 import { parley, printed, printedJson, serve, until } from '../../support/command-line.ts';
 
@@ -102,7 +103,7 @@ describe('a backup', () => {
     const both = await Promise.allSettled([backUp(dataDir, file), backUp(dataDir, file)]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     const [first] = both;
-    expect(first).toMatchObject({ reason: expect.any(BackupError) });
+    expect(first).toMatchObject({ reason: expect.any(StoreError) });
     expect(accounts(file)).toEqual(['a']);
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });

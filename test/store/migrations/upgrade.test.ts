@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { databaseFaults } from '../../../src/store/maintenance/books.ts';
-import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
+import { migrations } from '../../../src/store/migrations/migrations.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { parley } from '../../support/command-line.ts';
@@ -174,7 +174,7 @@ describe('a database of a newer schema', () => {
     fromTheFuture();
     const path = join(dataDir, 'parley.db');
     const [bytes, changedMs] = [readFileSync(path), statSync(path).mtimeMs];
-    await expect(openDatabase(dataDir)).rejects.toThrow(NewerSchemaError);
+    await expect(openDatabase(dataDir)).rejects.toThrow('A newer Parley has changed the database');
     expect(readFileSync(path).equals(bytes)).toBe(true);
     expect(statSync(path).mtimeMs).toBe(changedMs);
   });

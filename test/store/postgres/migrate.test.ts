@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Migration } from '../../../src/store/migrations/column-types.ts';
-import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
+import { migrations } from '../../../src/store/migrations/migrations.ts';
 import { openPool } from '../../../src/store/postgres/database/connection.ts';
 import { migrate, schemaState } from '../../../src/store/postgres/migrate.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
@@ -43,7 +43,6 @@ describe('a migration that removes', () => {
   it('is refused only by programs that still use the removed parts', async () => {
     await migrate(pool, newest);
     expect(await migrate(pool, newer)).toEqual([]);
-    await expect(migrate(pool, older)).rejects.toThrow(NewerSchemaError);
     await expect(migrate(pool, older)).rejects.toThrow(
       /^A newer Parley has changed the database parley_\w+ \(9001-adds\)\. Run that version/,
     );

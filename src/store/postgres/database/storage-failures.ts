@@ -1,6 +1,7 @@
 /** Failures of the connection or of the whole database, as opposed to one statement. */
 import { DatabaseError } from 'pg';
 import { ParleyError } from '../../../core/values/errors.ts';
+import { StoreError } from '../../store-error.ts';
 
 const retryAfterSeconds = 2;
 
@@ -9,14 +10,6 @@ export class UnknownOutcomeError extends Error {
   constructor(cause: unknown) {
     super('The database did not confirm a commit.', { cause });
     this.name = 'UnknownOutcomeError';
-  }
-}
-
-/** The database has rolled back instead of committing. */
-export class NotCommittedError extends Error {
-  constructor() {
-    super('The database rolled back a transaction instead of committing it.');
-    this.name = 'NotCommittedError';
   }
 }
 
@@ -87,17 +80,11 @@ export function isRefused(error: unknown): boolean {
   return error instanceof DatabaseError && refusalClasses.some((one) => error.code?.startsWith(one));
 }
 
-/** The database cannot be used at the start. The message is for the person who starts the program. */
-export class DatabaseUnusableError extends Error {
-  /** @param url its password is not shown */
-  constructor(url: string, cause: unknown) {
-    const place = url.replace(/\/\/[^@/]*@/, '//').replace(/\?.*/, '');
-    super(
-      `The database ${place} cannot be used (${reasonOf(cause)}). Start it, or correct \`store.url\`, its user or its password.`,
-      { cause },
-    );
-    this.name = 'DatabaseUnusableError';
-  }
+/** The error at the start for a database that cannot be used. @param url its password is not shown */
+export function unusableAt(url: string, cause: unknown): StoreError {
+  const place = url.replace(/\/\/[^@/]*@/, '//').replace(/\?.*/, '');
+  const advice = 'Start it, or correct `store.url`, its user or its password.';
+  return new StoreError(`The database ${place} cannot be used (${reasonOf(cause)}). ${advice}`, cause);
 }
 
 /** A failure to connect to several addresses has no message of its own. */

@@ -1,5 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
-import { isStorageFailure, NotCommittedError, UnknownOutcomeError } from './storage-failures.ts';
+import { isStorageFailure, UnknownOutcomeError } from './storage-failures.ts';
 
 /** A query with the values of its parameters. With a name, each connection prepares it once. */
 export interface Query {
@@ -59,7 +59,8 @@ export class Transaction {
       if (error instanceof DatabaseError && !isStorageFailure(error)) throw error;
       throw new UnknownOutcomeError(error);
     }
-    if (command === 'ROLLBACK') throw new NotCommittedError();
+    if (command === 'ROLLBACK')
+      throw new Error('the database rolled back a transaction instead of committing it');
     if (command !== 'COMMIT')
       throw new UnknownOutcomeError(new Error(`the answer to a commit was ${command}`));
   }

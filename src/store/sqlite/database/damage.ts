@@ -1,24 +1,21 @@
 /** Finds overwritten pages of a database. */
+import { StoreError } from '../../store-error.ts';
 import type { Connection } from './connection.ts';
 
-/** The database has pages that SQLite cannot read. The message is for the person who starts the server. */
-export class DatabaseDamagedError extends Error {
-  constructor(path: string, reason: string) {
-    super(
-      `The database ${path} is damaged (${reason}). Keep a copy of the data folder, and restore a backup: parley restore FILE.`,
-    );
-    this.name = 'DatabaseDamagedError';
-  }
+/** The error of a database with pages that SQLite cannot read. */
+export function damaged(path: string, reason: string): StoreError {
+  const advice = 'Keep a copy of the data folder, and restore a backup: parley restore FILE.';
+  return new StoreError(`The database ${path} is damaged (${reason}). ${advice}`);
 }
 
 /** Largest checked table, in pages of 4 KB. `doctor` checks larger ones, so that opening takes milliseconds. */
 const checkedPagesMax = 500;
 
-/** @throws DatabaseDamagedError if the schema, a small table or one of its indexes is damaged */
+/** @throws StoreError if the schema, a small table or one of its indexes is damaged */
 export function checkSmallTables(connection: Connection): void {
   for (const name of tableNames(connection)) {
     const damage = isSmall(connection, name) ? damageOf(connection, name) : undefined;
-    if (damage !== undefined) throw new DatabaseDamagedError(connection.name, `table ${name}: ${damage}`);
+    if (damage !== undefined) throw damaged(connection.name, `table ${name}: ${damage}`);
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { applyPending, checkKnown, type OnMigration, schemaState } from '../../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
-import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
+import { checkSmallTables, damaged } from './damage.ts';
 import { privateFile } from './data-folder.ts';
 import { DataInUseError, own } from './ownership.ts';
 
@@ -25,8 +25,7 @@ const ownerRetryMs = 50;
 /**
  * Opens the database of a data folder. The owner creates it if it is missing.
  * @throws DataInUseError if another process owns it
- * @throws NewerSchemaError, OlderSchemaError, and changes nothing, if the schema is newer or too old
- * @throws DatabaseDamagedError, and changes nothing, if the schema or a small table is damaged
+ * @throws StoreError, and changes nothing, if the schema is newer or too old, or it or a small table is damaged
  */
 export async function openDatabase(
   dataDir: string,
@@ -41,7 +40,7 @@ export async function openDatabase(
       return connection;
     } catch (error) {
       connection.close();
-      if (isDamage(error)) throw new DatabaseDamagedError(path, error.message);
+      if (isDamage(error)) throw damaged(path, error.message);
       if (!(error instanceof DataInUseError) || waitedMs >= waitMs) throw error;
     }
     await sleep(ownerRetryMs);
