@@ -10,7 +10,7 @@ import { listeners } from './listeners.ts';
 import { live } from './live.ts';
 import { models } from './models.ts';
 import { money } from './money.ts';
-import { postgres } from './postgres.ts';
+import { postgres, postgresChat } from './postgres.ts';
 import { speech } from './speech.ts';
 import { streamMemory } from './stream-memory.ts';
 import { transcription } from './transcription.ts';
@@ -33,5 +33,6 @@ export const groups: readonly Group[] = [
   live,
   money,
   postgres,
+  postgresChat,
   lifecycle,
 ];

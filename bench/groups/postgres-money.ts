@@ -73,7 +73,11 @@ export async function measureMoney(server: Postgres, setting: Setting) {
     await warmUp(nodes, accounts, setting);
     const rounds = await inTurn(server, nodes, { accounts, ...setting });
     for (const url of urls) await checkPostgresBooks(url);
-    return { comparisons: situations.flatMap((each) => compareIn(each, rounds)), threads: threadsOf(rounds) };
+    return {
+      comparisons: situations.flatMap((each) => compareIn(each, rounds)),
+      facts: [],
+      threads: threadsOf(rounds),
+    };
   } finally {
     await Promise.all(running.map((node) => node.stop()));
   }
