@@ -262,7 +262,8 @@ export class ServedCall {
 
   /** Aborts the call because the client has left or its own deadline has passed. */
   cancel(): void {
-    this.signal.abort(new ParleyError('request_cancelled'));
+    // Each stream of gRPC ends with this, and an error takes its stack.
+    if (!this.signal.hasEnded) this.signal.abort(new ParleyError('request_cancelled'));
   }
 
   /** Marks the answer as complete. From then on nothing aborts the call. */

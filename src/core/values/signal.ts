@@ -139,7 +139,11 @@ export class TimedSignal extends OwnSignal {
     else this.#ending = setTimeout(() => this.abort(reason), endingMs).unref();
   }
 
-  /** Ignored once the work has ended. */
+  /** Whether the work has ended: nothing aborts it any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   override abort(reason: unknown): void {
     if (!this.#hasEnded) super.abort(reason);
   }

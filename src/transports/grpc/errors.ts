@@ -1,20 +1,18 @@
 /** Sends a ParleyError over gRPC: through grpc-js once a call runs, as bare trailers if the gate refused it. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js';
+import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { rpcMessage, statusCode, statusDetails } from '../rpc/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 import { acceptedEncodings } from './request.ts';
 
 const detailsHeader = 'grpc-status-details-bin';
 
-export function serviceError(thrown: unknown, served: ServedCall): ServiceError {
+export function statusOf(thrown: unknown, served: ServedCall): StatusObject {
   const error = served.errorOf(thrown);
-  const details = rpcMessage(error);
   const metadata = new Metadata();
   metadata.set(detailsHeader, Buffer.from(statusDetails(error, served.id)));
   for (const [name, value] of Object.entries(served.rateHeaders)) metadata.set(name, value);
-  const object: StatusObject = { code: statusCode(error), details, metadata };
-  return Object.assign(new Error(details), object);
+  return { code: statusCode(error), details: rpcMessage(error), metadata };
 }
 
 /** Sends trailers without the additions of grpc-js: the padding of base64, and a message that says OK. */

@@ -1,5 +1,4 @@
 /** Serves the RPCs over gRPC with grpc-js. */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import type {
   IncomingHttpHeaders,
@@ -8,7 +7,15 @@ import type {
   ServerStreamResponseOptions,
 } from 'node:http2';
 import { type Message, toBinary } from '@bufbuild/protobuf';
-import { Metadata, Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  status,
+} from '@grpc/grpc-js';
 import { drained } from '../drained.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { keepOpen } from '../http/http2-stream.ts';
@@ -18,16 +25,10 @@ import { joinPieces } from '../rpc/join-pieces.ts';
 import type { Received } from '../rpc/request.ts';
 import { noSuchMethod } from '../rpc/request-errors.ts';
 import { type AnyRpc, answerRpc, type RpcLimits, rpcPath, streamRpc } from '../rpc/rpcs.ts';
-import { readTimeout } from '../rpc/timeout.ts';
+import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import { refuse, sendTrailers, serviceError } from './errors.ts';
+import { refuse, sendTrailers, statusOf } from './errors.ts';
 import { receiveFrom, unpackerOf } from './request.ts';
-
-/** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
-type GrpcHandler = (stream: AnswerStream, headers: IncomingHttpHeaders) => void;
-
-/** Answers a call that the gate has opened. */
-type Answer = (call: GrpcCall) => void;
 
 /**
  * Passes streams to a grpc-js server that does not listen itself. A stream arrives there only after the gate has opened
@@ -35,11 +36,11 @@ type Answer = (call: GrpcCall) => void;
  * @throws if this version of grpc-js does not accept streams from outside
  */
 export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, deps: CallDeps): StreamHandler {
-  const opened = new AsyncLocalStorage<Answer>();
-  const serve = grpcHandler(rpcs, (call) => opened.getStore()?.(call));
+  const callOf = grpcCalls(rpcs);
   const routes = new Map(rpcs.map((rpc) => [rpcPath(rpc), { rpc, encode: encoderOf(rpc) }]));
   return (stream, headers, client) => {
-    const route = routes.get(headers[':path'] ?? '');
+    const { ':path': path = '' } = headers;
+    const route = routes.get(path);
     takeKeyHeader(headers);
     const head = requestHead('grpc', client, headers);
     const served = new ServedCall(head, deps, route?.rpc.kind);
@@ -55,24 +56,39 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, de
       if (rpc.kind === 'session') keepOpen(stream);
       const unpack = unpackerOf(head.header('grpc-encoding'));
       const timeout = readTimeout(head);
-      if (timeout) headers[timeout[0]] = timeout[1];
-      // grpc-js accepts only lower case.
-      headers['content-type'] = headers['content-type']?.toLowerCase();
       // The client has left: the record ends when the stream closes.
       if (stream.destroyed || stream.closed) return;
       isRunning = true;
       joinPieces(stream);
+      const call = callOf(new AnswerStream(stream, served), path, timeout);
       const request = () => receiveFrom(stream, unpack, rpc, limits, served);
-      const run = (call: GrpcCall) => void answer(rpc, request, call, served, encode);
-      opened.run(run, serve, new AnswerStream(stream), headers);
+      void answer(rpc, request, { call, stream, served, encode });
     };
     open().catch((error: unknown) => refuse(stream, error, served));
   };
 }
 
-/** A grpc-js server as the function that serves one stream. All its RPCs are streams of bytes in both directions. */
-function grpcHandler(rpcs: readonly AnyRpc[], handle: Answer): GrpcHandler {
-  const server = new Server({ 'grpc.max_send_message_length': -1, 'grpc.enable_channelz': 0 });
+type CallOf = (
+  stream: AnswerStream,
+  path: string,
+  timeout: Timeout | undefined,
+) => ServerInterceptingCallInterface;
+
+/**
+ * A grpc-js server as the function that makes the call of a stream. Its interceptor takes each call before grpc-js would make a
+ * Duplex of it and read the request.
+ */
+function grpcCalls(rpcs: readonly AnyRpc[]): CallOf {
+  let taken: ServerInterceptingCallInterface | undefined;
+  const take: ServerInterceptor = (_, call) => {
+    taken = call;
+    return new ServerInterceptingCall(call, { start: () => undefined });
+  };
+  const server = new Server({
+    'grpc.max_send_message_length': -1,
+    'grpc.enable_channelz': 0,
+    interceptors: [take],
+  });
   const asIs = (bytes: Buffer) => bytes;
   const form = {
     requestStream: true,
@@ -84,36 +100,47 @@ function grpcHandler(rpcs: readonly AnyRpc[], handle: Answer): GrpcHandler {
   };
   for (const rpc of rpcs) {
     const { name } = rpc.method;
-    server.addService({ [name]: { ...form, path: rpcPath(rpc) } }, { [name]: handle });
+    server.addService({ [name]: { ...form, path: rpcPath(rpc) } }, { [name]: () => undefined });
   }
   server.createConnectionInjector(ServerCredentials.createInsecure());
-  return streamHandlerOf(server);
+  const serve = streamHandlerOf(server);
+  return (stream, path, timeout) => {
+    // Metadata of the client stays here.
+    serve(stream, {
+      ':path': path,
+      'content-type': 'application/grpc',
+      ...(timeout && { [timeout[0]]: timeout[1] }),
+    });
+    const call = taken;
+    taken = undefined;
+    if (call === undefined) throw new Error('grpc-js has made no call of a stream.');
+    return call;
+  };
 }
+
+/** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
+type StreamListener = (stream: AnswerStream, headers: IncomingHttpHeaders) => void;
 
 /**
  * The server's own listener for streams. grpc-js cannot share a connection with other protocols, so this reads a
  * private field, which a test checks.
  */
-function streamHandlerOf(server: Server): GrpcHandler {
+function streamHandlerOf(server: Server): StreamListener {
   const servers: unknown = Reflect.get(server, 'http2Servers');
   const [http2] = servers instanceof Map ? servers.keys() : [];
   const [handler] = http2 instanceof EventEmitter ? http2.listeners('stream') : [];
-  if (handler !== undefined) return handler as GrpcHandler;
+  if (handler !== undefined) return handler as StreamListener;
   throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
 }
 
 /** A stream as grpc-js sees it: grpc-js writes the answer there, and never reads the request. */
-class AnswerStream extends EventEmitter {
+class AnswerStream {
   readonly #stream: ServerHttp2Stream;
+  readonly #served: ServedCall;
 
-  constructor(stream: ServerHttp2Stream) {
-    super();
+  constructor(stream: ServerHttp2Stream, served: ServedCall) {
     this.#stream = stream;
-    for (const event of ['close', 'wantTrailers']) stream.once(event, () => this.emit(event));
-  }
-
-  get session() {
-    return this.#stream.session;
+    this.#served = served;
   }
 
   get destroyed(): boolean {
@@ -124,19 +151,21 @@ class AnswerStream extends EventEmitter {
     return this.#stream.closed;
   }
 
-  respond(headers: OutgoingHttpHeaders, options: ServerStreamResponseOptions): void {
-    this.#stream.respond(headers, options);
+  once(event: string, listener: () => void): void {
+    if (event !== 'error') this.#stream.once(event, listener);
   }
 
-  /** Messages of one turn of the event loop leave together. grpc-js sends the next one while there is room. */
+  /** For the events of a request that is read. */
+  on(): void {}
+
+  respond(headers: OutgoingHttpHeaders, options: ServerStreamResponseOptions): void {
+    const { id, rateHeaders, answerHeaders } = this.#served;
+    this.#stream.respond({ ...headers, 'x-request-id': id, ...rateHeaders, ...answerHeaders }, options);
+  }
+
   write(bytes: Buffer, written: () => void): void {
-    const stream = this.#stream;
-    if (stream.writableCorked === 0) {
-      stream.cork();
-      process.nextTick(() => stream.uncork());
-    }
-    if (stream.write(bytes)) written();
-    else stream.once('drain', written);
+    this.#stream.write(bytes);
+    written();
   }
 
   sendTrailers(trailers: OutgoingHttpHeaders): void {
@@ -155,8 +184,6 @@ class AnswerStream extends EventEmitter {
   }
 }
 
-type GrpcCall = ServerDuplexStream<unknown, Buffer>;
-
 /** Encodes a message in a Buffer, as grpc-js requires. */
 type Encode = (message: Message) => Buffer;
 
@@ -168,22 +195,32 @@ function encoderOf(rpc: AnyRpc): Encode {
   });
 }
 
+interface Answering {
+  readonly call: ServerInterceptingCallInterface;
+  readonly stream: ServerHttp2Stream;
+  readonly served: ServedCall;
+  readonly encode: Encode;
+}
+
+const nothing = () => undefined;
+/** Headers and trailers of an answer do not pass through grpc-js. */
+const noMetadata = new Metadata();
+const ok = { code: status.OK, details: 'OK' };
+
 /** Runs an RPC and sends its answer. Never rejects. */
 async function answer(
   rpc: AnyRpc,
   receive: () => Promise<Received>,
-  call: GrpcCall,
-  served: ServedCall,
-  encode: Encode,
+  { call, stream, served, encode }: Answering,
 ): Promise<void> {
-  // The client has left, or its deadline has passed.
-  call.on('cancelled', () => served.cancel());
-  if (call.cancelled) served.cancel();
-  let hasBegun = false;
-  const begin = () => {
-    if (!hasBegun) call.sendMetadata(answerHead(served));
-    hasBegun = true;
-  };
+  call.start({
+    onReceiveMetadata: nothing,
+    onReceiveMessage: nothing,
+    onReceiveHalfClose: nothing,
+    // The client has left, or its deadline has passed.
+    onCancel: () => served.cancel(),
+  });
+  const begin = () => call.sendMetadata(noMetadata);
   try {
     const received = await receive();
     if (isStreamed(rpc)) {
@@ -192,32 +229,35 @@ async function answer(
       const { batches, toMessage } = streamRpc(rpc, received, served);
       for await (const parts of batches) {
         begin();
-        // A slow client slows the engine.
-        for (const part of parts)
-          if (!call.write(encode(toMessage(part)))) await drained(call, served.signal);
+        for (const part of parts) {
+          corkForTurn(stream);
+          call.sendMessage(encode(toMessage(part)), nothing);
+          // A slow client slows the engine.
+          if (stream.writableNeedDrain) await drained(stream, served.signal);
+        }
       }
       begin();
     } else {
       const response = await answerRpc(rpc, received, served);
       begin();
-      call.write(encode(response));
+      call.sendMessage(encode(response), nothing);
     }
-    call.end();
+    call.sendStatus(ok);
   } catch (error) {
     begin();
-    call.emit('error', serviceError(error, served));
+    call.sendStatus(statusOf(error, served));
   } finally {
     served.finish();
   }
 }
 
-function isStreamed({ method: { methodKind } }: AnyRpc): boolean {
-  return methodKind === 'server_streaming' || methodKind === 'bidi_streaming';
+/** Messages of one turn of the event loop leave together. */
+function corkForTurn(stream: ServerHttp2Stream): void {
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
-function answerHead({ id, answerHeaders, rateHeaders }: ServedCall): Metadata {
-  const head = new Metadata();
-  head.set('x-request-id', id);
-  for (const [name, value] of Object.entries({ ...rateHeaders, ...answerHeaders })) head.set(name, value);
-  return head;
+function isStreamed({ method: { methodKind } }: AnyRpc): boolean {
+  return methodKind === 'server_streaming' || methodKind === 'bidi_streaming';
 }

@@ -1,5 +1,6 @@
 /** Reads bodies whose messages come in envelopes: those of gRPC, of gRPC-Web and of Connect's streams. */
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
+import type { Soon } from '../../core/values/soon.ts';
 import type { Decompress } from '../content-encoding.ts';
 import { malformed, notOneMessage, tooLarge, wrongFlag } from './request-errors.ts';
 
@@ -54,7 +55,14 @@ class PieceReader {
   }
 
   /** The next bytes: as many as requested, unless the body ends before. */
-  async read(length: number): Promise<Buffer> {
+  read(length: number): Soon<Buffer> {
+    if (this.#rest.length < length) return this.#collect(length);
+    const { buffer, byteOffset } = this.#rest;
+    this.#rest = this.#rest.subarray(length);
+    return Buffer.from(buffer, byteOffset, length);
+  }
+
+  async #collect(length: number): Promise<Buffer> {
     const bytes = new CollectedBytes(length);
     while (bytes.length < length) {
       if (this.#rest.length === 0) {
