@@ -150,12 +150,13 @@ export function errorOf(event: ServerEvent) {
   return event['error'] as { code: string; message: string; event_id: string | null };
 }
 
-/** The last records of responses, the newest first. */
+/** The last records of responses: speech before chats, which may begin in the same millisecond, and the newest first. */
 export async function responseRecords({ app }: Parley, count: number) {
   const { items } = await app.store.usage.list({}, { size: 100, after: undefined });
   const ended = items.filter(({ operation, state }) => operation !== 'transcription' && state !== 'started');
   return ended
     .slice(0, count)
+    .sort((a, b) => b.operation.localeCompare(a.operation))
     .map(({ operation, state, code, characters, tokens, fairUseUnits }) => ({
       operation,
       state,

@@ -22,14 +22,21 @@ const parley = await startTalking(talk);
 afterAll(() => parley.close());
 beforeEach(() => talk.reset());
 
-/** A response that has begun to speak, and goes on until it is stopped. */
+/** A response that has spoken its first clause, whose record has ended, and goes on until it is stopped. */
 async function speaking(...texts: readonly string[]): Promise<TalkClient> {
   const client = await openTalk(parley);
   talk.answer = staysSilentAfter(...texts);
   client.say('Go on.');
+  const before = await spokenClauses();
   client.send({ type: 'response.create' });
   await client.next('response.output_audio.delta');
+  await expect.poll(spokenClauses).toBe(before + 1);
   return client;
+}
+
+async function spokenClauses(): Promise<number> {
+  const { items } = await parley.app.store.usage.list({}, { size: 1_000, after: undefined });
+  return items.filter(({ operation, state }) => operation === 'speech' && state === 'ok').length;
 }
 
 async function keyOf(name: string) {
