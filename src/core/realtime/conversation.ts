@@ -3,13 +3,13 @@ import { checkOwnTools } from '../responses/tools.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { History, Item } from './items.ts';
 import { LiveResponse, type ResponseDeps } from './live-response.ts';
-import type { ReportQueue, SessionReport } from './reports.ts';
-import type { ResponseRequest, ResponseSettings } from './response-reports.ts';
+import type { ReportQueue, ResponseRequest, ResponseSettings, SessionReport } from './reports.ts';
 import {
   nextResponse,
   noResponse,
   type ResponseEffect,
   type ResponseEvent,
+  type ResponseRefusal,
   type ResponseState,
 } from './response-state.ts';
 import type { TurnNumber } from './session.ts';
@@ -21,9 +21,6 @@ export interface ConversationSettings {
   /** Whether speech interrupts the response. */
   readonly interrupts: boolean;
 }
-
-/** Why an event of the client has no effect. */
-export type ResponseRefusal = Extract<ResponseEffect, { readonly do: 'refuse' }>['why'];
 
 export function itemOf(turn: TurnNumber): string {
   return `item_${turn}`;
@@ -86,7 +83,6 @@ export class Conversation {
       add: (report) => this.#follow(report),
       end: (reason) => void this.#close(reason).then(() => reports.end(reason)),
       whenRoom: () => reports.whenRoom(),
-      read: () => reports.read(),
     };
   }
 
@@ -100,17 +96,17 @@ export class Conversation {
     } else reports.add(report);
     switch (report.kind) {
       case 'started':
-        this.#advance({ kind: 'speech', interrupts: this.#settings?.interrupts === true });
+        this.#put({ kind: 'speech', interrupts: this.#settings?.interrupts === true });
         break;
       case 'stopped':
         this.#stopped = report.turn;
         break;
       case 'committed':
         this.#pending.set(report.turn, this.#stopped === report.turn);
-        this.#advance({ kind: 'committed' });
+        this.#put({ kind: 'committed' });
         break;
       case 'cleared':
-        this.#advance({ kind: 'dropped' });
+        this.#put({ kind: 'dropped' });
         break;
       case 'completed':
       case 'failed':
@@ -122,24 +118,19 @@ export class Conversation {
   async #close(reason: ParleyError | undefined): Promise<void> {
     // A refusal leaves the reason of a cancelled client, which pays for the output that it has got.
     if (reason && !reason.isRefusal) this.#reason = reason;
-    this.#advance({ kind: 'close' });
+    this.#put({ kind: 'close' });
     await this.#closed.promise;
   }
 
   #endTurn(turn: TurnNumber, text: string): void {
     const isBySilence = this.#pending.get(turn);
     if (isBySilence === undefined) {
-      this.#advance({ kind: 'dropped' });
+      this.#put({ kind: 'dropped' });
       return;
     }
     this.#pending.delete(turn);
     this.#deps.history.replace(userItem(turn, text));
-    this.#advance({ kind: 'text', isDue: isBySilence && this.#settings?.answers === true && text !== '' });
-  }
-
-  /** Puts an event that is not the client's. Its response can only be one too many. */
-  #advance(event: ResponseEvent): void {
-    if (this.#put(event)) this.#deps.reports.add({ kind: 'exhausted' });
+    this.#put({ kind: 'text', isDue: isBySilence && this.#settings?.answers === true && text !== '' });
   }
 
   /** @returns why it has no effect */
@@ -157,7 +148,7 @@ export class Conversation {
         this.#begin();
         break;
       case 'run':
-        void this.#run(effect.response);
+        void this.#run();
         break;
       case 'stop':
         this.#response?.stop(this.#reason, this.#state.isClosing ? undefined : effect.reason);
@@ -173,9 +164,9 @@ export class Conversation {
     }
   }
 
-  async #run(response: number): Promise<void> {
+  async #run(): Promise<void> {
     await this.#response?.run();
-    this.#advance({ kind: 'done', response });
+    this.#put({ kind: 'done' });
   }
 
   #begin(): void {

@@ -19,9 +19,8 @@ import type { RequestId } from '../values/ids.ts';
 import { OwnSignal } from '../values/signal.ts';
 import { Clauses, isSpeakable } from './clauses.ts';
 import { type History, toInput } from './items.ts';
-import type { Reports } from './reports.ts';
+import type { Reports, ResponseEnd, ResponseFacts, ResponseRequest } from './reports.ts';
 import { newRealtimeId, ResponseOutput } from './response-output.ts';
-import type { ResponseEnd, ResponseFacts, ResponseRequest } from './response-reports.ts';
 import type { CancelReason } from './response-state.ts';
 
 export interface ResponseDeps {

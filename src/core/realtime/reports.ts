@@ -1,7 +1,12 @@
-/** The reports of a session, which the transport sends. */
+/** The reports of a session and its responses, which the transport sends. */
+import type { Value } from '@bufbuild/protobuf/wkt';
+import type { ResponseTool } from '../../../gen/parley/responses/v1/responses_pb.ts';
+import type { AudioEncoding } from '../entities/live.ts';
+import type { TokenUsage } from '../entities/usage.ts';
 import type { ParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
-import type { ResponseReport } from './response-reports.ts';
+import type { Item } from './items.ts';
+import type { CancelReason } from './response-state.ts';
 import type { TurnNumber } from './session.ts';
 import type { TranscribedTurn } from './turn.ts';
 
@@ -20,7 +25,10 @@ export type SessionReport =
   | PartialReport
   | (TranscribedTurn & { readonly kind: 'completed'; readonly turn: TurnNumber })
   | FailureReport
-  | ResponseReport;
+  /** A response begins or, with its end, is done. */
+  | { readonly kind: 'response'; readonly response: ResponseFacts }
+  /** What happens to the items of a response, as an event of OpenAI's Realtime protocol. */
+  | { readonly kind: 'event'; readonly event: object };
 
 /** The text replaces the previous one. Its first `stableWords` words will not change. */
 interface PartialReport {
@@ -37,11 +45,49 @@ interface FailureReport {
   readonly error: ParleyError;
 }
 
+/** How responses are made, unless the client asks for one in another way. */
+export interface ResponseSettings {
+  readonly instructions: string;
+  readonly tools: readonly ResponseTool[];
+  readonly toolChoice: Value | undefined;
+  /** Undefined: as many as the model makes. */
+  readonly maxOutputTokens: number | undefined;
+  /** Whether responses are spoken, and not only written. */
+  readonly isSpoken: boolean;
+  readonly voice: string;
+  readonly encoding: AudioEncoding;
+}
+
+export interface ResponseRequest extends ResponseSettings {
+  /** Whether the output becomes part of the conversation. */
+  readonly isKept: boolean;
+  /** The items to answer. Undefined: those of the conversation. */
+  readonly input: readonly Item[] | undefined;
+  readonly metadata: unknown;
+}
+
+export interface ResponseFacts {
+  readonly id: string;
+  /** The id of the chat's usage record; undefined before the chat. */
+  readonly requestId: RequestId | undefined;
+  readonly request: ResponseRequest;
+  readonly output: readonly Item[];
+  /** Undefined as long as none are known. */
+  readonly usage: TokenUsage | undefined;
+  readonly end: ResponseEnd | undefined;
+}
+
+export type ResponseEnd =
+  | { readonly status: 'completed' }
+  | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
+  | { readonly status: 'cancelled'; readonly reason: CancelReason }
+  | { readonly status: 'failed'; readonly error: ParleyError };
+
 /** Maximum number of reports that wait for a slow client. Then no more input is accepted. */
 export const waitingMax = 64;
 
 /** The reports of a session as it sees them. */
-export type ReportQueue = Pick<Reports, 'add' | 'end' | 'whenRoom' | 'read'>;
+export type ReportQueue = Pick<Reports, 'add' | 'end' | 'whenRoom'>;
 
 /** Passes the reports of a session to its reader, in order. A partial text replaces an unread earlier one. */
 export class Reports {

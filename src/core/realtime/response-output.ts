@@ -1,4 +1,4 @@
-/** The items of a response, as they grow: a message, and calls of functions. */
+/** The items of a response, a message and calls of functions, and their events in OpenAI's Realtime protocol. */
 import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ToolCalls } from '../entities/tool-calls.ts';
@@ -38,14 +38,16 @@ export class ResponseOutput {
 
   /** Adds text to the message, which begins with it. Its audio follows. */
   addText(text: string): void {
-    const { isSpoken, reports } = this.#deps;
     const message = this.#message ?? this.#begin();
     this.#text += text;
-    reports.add({ kind: 'text', ...this.#placeOf(message), text, isSpoken });
+    const form = this.#deps.isSpoken ? 'output_audio_transcript' : 'output_text';
+    this.#emit(`${form}.delta`, { ...this.#partOf(message), delta: text });
   }
 
   addAudio(audio: Uint8Array): void {
-    if (this.#message) this.#deps.reports.add({ kind: 'speech', ...this.#placeOf(this.#message), audio });
+    if (this.#message === undefined) return;
+    const delta = Buffer.from(audio).toString('base64');
+    this.#emit('output_audio.delta', { ...this.#partOf(this.#message), delta });
   }
 
   /** Notes how much of the message's speech has been sent by the end of its last clause. */
@@ -79,6 +81,7 @@ export class ResponseOutput {
         arguments: text || '{}',
       };
       this.#add({ ...item, arguments: '' });
+      this.#emitCall(item);
       this.#finish({ ...item, status: 'completed' });
     }
   }
@@ -86,34 +89,75 @@ export class ResponseOutput {
   #begin(): MessageItem {
     const head = { id: newRealtimeId('item'), object: 'realtime.item', type: 'message' } as const;
     this.#message = { ...head, status: 'in_progress', role: 'assistant', content: [this.#part('')] };
-    this.#add(this.#message);
+    this.#add(this.#message, { ...this.#message, content: [] });
+    this.#emit('content_part.added', { ...this.#partOf(this.#message), part: this.#shownPart('') });
     return this.#message;
   }
 
   #part(text: string) {
-    const { isSpoken } = this.#deps;
-    return isSpoken
+    return this.#deps.isSpoken
       ? { type: 'output_audio' as const, transcript: text }
       : { type: 'output_text' as const, text };
   }
 
-  #add(item: Item): void {
-    const { history, reports } = this.#deps;
+  /** Events of parts have other types than items. */
+  #shownPart(text: string) {
+    return this.#deps.isSpoken ? { type: 'audio', transcript: text } : { type: 'text', text };
+  }
+
+  /** @param shown the item as its events have it */
+  #add(item: Item, shown = item): void {
     this.items.push(item);
-    this.#previous = history?.add(item);
-    reports.add({ kind: 'output', ...this.#placeOf(item), previous: this.#previous });
+    this.#previous = this.#deps.history?.add(item);
+    this.#emit('output_item.added', { ...this.#placeOf(item), item: shown });
+    this.#emitPlaced('added', shown);
   }
 
   #finish(item: Item): void {
-    const { history, reports } = this.#deps;
+    const kept = this.#deps.history?.replace(item) ?? item;
     const place = this.#placeOf(item);
-    const kept = history?.replace(item) ?? item;
-    this.items[place.index] = kept;
-    reports.add({ kind: 'output_done', ...place, item: kept, previous: this.#previous });
+    this.items[place.output_index] = kept;
+    if (kept.type === 'message') this.#emitMessageDone(kept);
+    this.#emitPlaced('done', kept);
+    this.#emit('output_item.done', { ...place, item: kept });
   }
 
-  #placeOf(item: Item) {
-    const index = this.items.findIndex(({ id }) => id === item.id);
-    return { responseId: this.#deps.responseId, index, item };
+  #emitMessageDone(message: MessageItem): void {
+    const at = this.#partOf(message);
+    const [part] = message.content;
+    const text =
+      (part?.type === 'output_audio' ? part.transcript : part?.type === 'output_text' && part.text) || '';
+    if (this.#deps.isSpoken) {
+      this.#emit('output_audio.done', at);
+      this.#emit('output_audio_transcript.done', { ...at, transcript: text });
+    } else this.#emit('output_text.done', { ...at, text });
+    this.#emit('content_part.done', { ...at, part: this.#shownPart(text) });
+  }
+
+  #emitCall(item: CallItem): void {
+    const { call_id, name, arguments: given } = item;
+    const called = { ...this.#placeOf(item), item_id: item.id, call_id, name };
+    this.#emit('function_call_arguments.delta', { ...called, delta: given });
+    this.#emit('function_call_arguments.done', { ...called, arguments: given });
+  }
+
+  /** Only for items that are part of the conversation. */
+  #emitPlaced(what: 'added' | 'done', item: Item): void {
+    if (this.#previous === undefined) return;
+    const event = { type: `conversation.item.${what}`, previous_item_id: this.#previous, item };
+    this.#deps.reports.add({ kind: 'event', event });
+  }
+
+  #emit(type: string, members: object): void {
+    this.#deps.reports.add({ kind: 'event', event: { type: `response.${type}`, ...members } });
+  }
+
+  #placeOf({ id }: Item) {
+    const output_index = this.items.findIndex((item) => item.id === id);
+    return { response_id: this.#deps.responseId, output_index };
+  }
+
+  #partOf(message: MessageItem) {
+    return { ...this.#placeOf(message), item_id: message.id, content_index: 0 };
   }
 }

@@ -4,11 +4,8 @@
  */
 
 export interface ResponseState {
-  /** An active response may still wait for texts. One that is cancelling has run, and waits for its records. */
-  readonly phase: 'idle' | 'active' | 'cancelling' | 'ended';
-  /** Number of responses so far, which is also the number of the open one. */
-  readonly responses: number;
-  readonly isRunning: boolean;
+  /** A waiting response begins to run once all texts are known. One that is cancelling has run, and waits for its records. */
+  readonly phase: 'idle' | 'waiting' | 'running' | 'cancelling' | 'ended';
   /** Whether somebody speaks. */
   readonly isSpeech: boolean;
   /** Committed turns without a text yet. */
@@ -22,8 +19,6 @@ export interface ResponseState {
 
 export const noResponse: ResponseState = {
   phase: 'idle',
-  responses: 0,
-  isRunning: false,
   isSpeech: false,
   pending: 0,
   isDue: false,
@@ -44,27 +39,25 @@ export type ResponseEvent =
   | { readonly kind: 'create' }
   | { readonly kind: 'cancel' }
   /** The response that ran has ended, with its records. */
-  | { readonly kind: 'done'; readonly response: number }
+  | { readonly kind: 'done' }
   /** The session ends. */
   | { readonly kind: 'close' };
 
 export type CancelReason = 'turn_detected' | 'client_cancelled';
 
+/** Why an event of the client has no effect: it asks for a second response, or cancels none. */
+export type ResponseRefusal = 'active' | 'none_active';
+
 export type ResponseEffect =
-  | { readonly do: 'begin'; readonly response: number }
-  /** All texts are known. */
-  | { readonly do: 'run'; readonly response: number }
+  /** All texts are known at `run`. */
+  | { readonly do: 'begin' | 'run' }
   /** Stops a response that runs. `done` follows. */
-  | { readonly do: 'stop'; readonly response: number; readonly reason: CancelReason }
+  | { readonly do: 'stop'; readonly reason: CancelReason }
   /** @param reason of a response that has not run; undefined for one that has */
-  | { readonly do: 'end'; readonly response: number; readonly reason: CancelReason | undefined }
-  /** The client asked for a second response, to cancel none, or for more responses than a session has. */
-  | { readonly do: 'refuse'; readonly why: 'active' | 'none_active' | 'exhausted' }
+  | { readonly do: 'end'; readonly reason: CancelReason | undefined }
+  | { readonly do: 'refuse'; readonly why: ResponseRefusal }
   /** Last. */
   | { readonly do: 'closed' };
-
-/** Maximum number of responses in a session. */
-export const responsesMax = 1_000;
 
 type Step = readonly [ResponseState, readonly ResponseEffect[]];
 
@@ -91,7 +84,7 @@ export function nextResponse(state: ResponseState, event: ResponseEvent): Step {
       if (state.phase === 'idle') return [state, [{ do: 'refuse', why: 'none_active' }]];
       return cancel(state, 'client_cancelled');
     case 'done':
-      if (!state.isRunning || event.response !== state.responses) return [state, nothing];
+      if (state.phase !== 'running' && state.phase !== 'cancelling') return [state, nothing];
       return end(state, undefined);
     case 'close': {
       const [closing, effects] = cancel({ ...state, isClosing: true }, 'client_cancelled');
@@ -102,7 +95,7 @@ export function nextResponse(state: ResponseState, event: ResponseEvent): Step {
 
 function createByClient(state: ResponseState): Step {
   if (state.phase === 'idle') return begin(state);
-  if (state.phase === 'active' || state.isAsked || state.isClosing) {
+  if (state.phase !== 'cancelling' || state.isAsked || state.isClosing) {
     return [state, [{ do: 'refuse', why: 'active' }]];
   }
   return [{ ...state, isAsked: true }, nothing];
@@ -110,29 +103,23 @@ function createByClient(state: ResponseState): Step {
 
 /** A response answers all turns so far. */
 function begin(state: ResponseState): Step {
-  const waiting = { ...state, isDue: false, isAsked: false };
-  if (state.responses === responsesMax) return [waiting, [{ do: 'refuse', why: 'exhausted' }]];
-  const response = state.responses + 1;
-  return and(goOn({ ...waiting, phase: 'active', responses: response }), [{ do: 'begin', response }]);
+  return and(goOn({ ...state, phase: 'waiting', isDue: false, isAsked: false }), [{ do: 'begin' }]);
 }
 
 function cancel(state: ResponseState, reason: CancelReason): Step {
-  if (state.phase !== 'active') return [state, nothing];
-  if (!state.isRunning) return end(state, reason);
-  return [{ ...state, phase: 'cancelling' }, [{ do: 'stop', response: state.responses, reason }]];
+  if (state.phase === 'waiting') return end(state, reason);
+  if (state.phase !== 'running') return [state, nothing];
+  return [{ ...state, phase: 'cancelling' }, [{ do: 'stop', reason }]];
 }
 
 function end(state: ResponseState, reason: CancelReason | undefined): Step {
-  const ended: ResponseEffect = { do: 'end', response: state.responses, reason };
-  return and(goOn({ ...state, phase: 'idle', isRunning: false }), [ended]);
+  return and(goOn({ ...state, phase: 'idle' }), [{ do: 'end', reason }]);
 }
 
 /** Begins or runs the response that was waiting for this state. */
 function goOn(state: ResponseState): Step {
-  const { phase, isRunning, pending, responses } = state;
-  if (phase === 'active' && !isRunning && pending === 0) {
-    return [{ ...state, isRunning: true }, [{ do: 'run', response: responses }]];
-  }
+  const { phase, pending } = state;
+  if (phase === 'waiting' && pending === 0) return [{ ...state, phase: 'running' }, [{ do: 'run' }]];
   if (phase !== 'idle') return [state, nothing];
   if (state.isClosing) return [{ ...state, phase: 'ended' }, [{ do: 'closed' }]];
   const isReady = state.isDue && !state.isSpeech && pending === 0;

@@ -1,9 +1,10 @@
 /** The events of a conversation: those of its client, and those for it. */
 
 import type { TokenUsage } from '../../core/entities/usage.ts';
-import type { Conversation, ResponseRefusal } from '../../core/realtime/conversation.ts';
+import type { Conversation } from '../../core/realtime/conversation.ts';
 import type { History, Item } from '../../core/realtime/items.ts';
-import type { ResponseFacts, ResponseReport } from '../../core/realtime/response-reports.ts';
+import type { ResponseFacts } from '../../core/realtime/reports.ts';
+import type { ResponseRefusal } from '../../core/realtime/response-state.ts';
 import {
   type ClientEvent,
   describeError,
@@ -24,8 +25,6 @@ const refusals: Readonly<Record<ResponseRefusal, () => RealtimeError>> = {
     ),
   none_active: () =>
     new RealtimeError('response_cancel_not_active', 'Cancellation failed: no active response found'),
-  exhausted: () =>
-    new RealtimeError('session_exhausted', 'This session has had all its responses. Open another one.'),
 };
 
 /**
@@ -109,93 +108,9 @@ export function addedEvents(item: Item, previous: string | null): readonly objec
   ];
 }
 
-/** The events for a report about a response. */
-export function responseEvents(report: ResponseReport): readonly object[] {
-  switch (report.kind) {
-    case 'response': {
-      const { response } = report;
-      return [
-        { type: response.end ? 'response.done' : 'response.created', response: responseJson(response) },
-      ];
-    }
-    case 'output':
-      return outputAdded(report);
-    case 'text': {
-      const type = report.isSpoken ? 'response.output_audio_transcript.delta' : 'response.output_text.delta';
-      return [{ type, ...partOf(report), delta: report.text }];
-    }
-    case 'speech': {
-      const delta = Buffer.from(report.audio).toString('base64');
-      return [{ type: 'response.output_audio.delta', ...partOf(report), delta }];
-    }
-    case 'output_done':
-      return outputDone(report);
-    case 'exhausted':
-      return [{ type: 'error', error: { ...describeError(refusals.exhausted()), event_id: null } }];
-  }
-}
-
-type OutputReport = Extract<ResponseReport, { kind: 'output' | 'output_done' }>;
-
-function placeOf({ responseId, index }: { readonly responseId: string; readonly index: number }) {
-  return { response_id: responseId, output_index: index };
-}
-
-function partOf(report: { readonly responseId: string; readonly index: number; readonly item: Item }) {
-  return { ...placeOf(report), item_id: report.item.id, content_index: 0 };
-}
-
-function outputAdded(report: OutputReport): readonly object[] {
-  const { previous } = report;
-  const [part] = report.item.type === 'message' ? report.item.content : [];
-  const item = part ? { ...report.item, content: [] } : report.item;
-  const events: object[] = [{ type: 'response.output_item.added', ...placeOf(report), item }];
-  if (previous !== undefined)
-    events.push({ type: 'conversation.item.added', previous_item_id: previous, item });
-  const empty =
-    part?.type === 'output_audio' ? { type: 'audio', transcript: '' } : { type: 'text', text: '' };
-  if (part) events.push({ type: 'response.content_part.added', ...partOf(report), part: empty });
-  return events;
-}
-
-function outputDone(report: OutputReport): readonly object[] {
-  const { item, previous } = report;
-  const events: object[] = [...contentDone(report)];
-  if (previous !== undefined)
-    events.push({ type: 'conversation.item.done', previous_item_id: previous, item });
-  events.push({ type: 'response.output_item.done', ...placeOf(report), item });
-  return events;
-}
-
-function contentDone(report: OutputReport): readonly object[] {
-  const { item } = report;
-  const at = partOf(report);
-  if (item.type === 'function_call') {
-    const { content_index: _, ...place } = at;
-    const called = { ...place, call_id: item.call_id, name: item.name };
-    return [
-      { type: 'response.function_call_arguments.delta', ...called, delta: item.arguments },
-      { type: 'response.function_call_arguments.done', ...called, arguments: item.arguments },
-    ];
-  }
-  const part = item.type === 'message' ? item.content[0] : undefined;
-  if (part?.type === 'output_audio') {
-    const transcript = part.transcript ?? '';
-    return [
-      { type: 'response.output_audio.done', ...at },
-      { type: 'response.output_audio_transcript.done', ...at, transcript },
-      { type: 'response.content_part.done', ...at, part: { type: 'audio', transcript } },
-    ];
-  }
-  const text = part?.type === 'output_text' ? part.text : '';
-  return [
-    { type: 'response.output_text.done', ...at, text },
-    { type: 'response.content_part.done', ...at, part: { type: 'text', text } },
-  ];
-}
-
-function responseJson({ id, requestId, request, output, usage, end }: ResponseFacts) {
-  return {
+/** The event of a response that begins or, with its end, is done. */
+export function responseEvent({ id, requestId, request, output, usage, end }: ResponseFacts) {
+  const response = {
     id,
     object: 'realtime.response',
     conversation_id: null,
@@ -207,6 +122,7 @@ function responseJson({ id, requestId, request, output, usage, end }: ResponseFa
     usage: end && usage ? usageJson(usage) : null,
     ...(requestId !== undefined && { request_id: requestId }),
   };
+  return { type: end ? 'response.done' : 'response.created', response };
 }
 
 function detailsOf(end: NonNullable<ResponseFacts['end']>) {

@@ -17,7 +17,7 @@ import {
   RealtimeError,
   textOf,
 } from './client-event.ts';
-import { addedEvents, converse, responseEvents } from './conversation-events.ts';
+import { addedEvents, converse, responseEvent } from './conversation-events.ts';
 import { EventSocket } from './event-socket.ts';
 import {
   checkType,
@@ -167,8 +167,10 @@ export class OpenAiSession {
           error: describeError(report.error),
           request_id: report.id,
         });
-      default:
-        return this.#sendAll(responseEvents(report));
+      case 'response':
+        return this.#send(responseEvent(report.response));
+      case 'event':
+        return this.#send(report.event);
     }
   }
 

@@ -6,7 +6,7 @@ import { jsonCodec } from '../../codec/codec.ts';
 import type { VoiceList } from '../../core/entities/engine.ts';
 import type { AudioEncoding } from '../../core/entities/live.ts';
 import type { History, Item } from '../../core/realtime/items.ts';
-import type { ResponseRequest, ResponseSettings } from '../../core/realtime/response-reports.ts';
+import type { ResponseRequest, ResponseSettings } from '../../core/realtime/reports.ts';
 import { isObject } from '../../core/values/json.ts';
 import { invalid, readItem, requiredText, textOf } from './client-event.ts';
 

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { ConversationSettings } from '../../core/realtime/conversation.ts';
 import type { SessionConfig } from '../../core/realtime/live-session.ts';
-import type { ResponseSettings } from '../../core/realtime/response-reports.ts';
+import type { ResponseSettings } from '../../core/realtime/reports.ts';
 import type { OfferedConversation } from '../../core/realtime/service.ts';
 import { toDetection } from '../../core/realtime/transcribe-request.ts';
 import type { TurnDetection } from '../../core/realtime/turn-cutter.ts';
