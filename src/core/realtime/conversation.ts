@@ -40,7 +40,6 @@ export class Conversation {
   #response: LiveResponse | undefined;
   /** The request of the client's last `response.create`. */
   #request: ResponseRequest | undefined;
-  #refusal: ResponseRefusal | undefined;
   /** Committed turns without a text, and whether silence ended them. */
   readonly #pending = new Map<TurnNumber, boolean>();
   #stopped: TurnNumber | undefined;
@@ -137,9 +136,8 @@ export class Conversation {
   #put(event: ResponseEvent): ResponseRefusal | undefined {
     const [state, effects] = nextResponse(this.#state, event);
     this.#state = state;
-    this.#refusal = undefined;
     for (const effect of effects) this.#carryOut(effect);
-    return this.#refusal;
+    return effects.find((effect) => effect.do === 'refuse')?.why;
   }
 
   #carryOut(effect: ResponseEffect): void {
@@ -155,9 +153,6 @@ export class Conversation {
         break;
       case 'end':
         this.#response?.end(effect.reason);
-        break;
-      case 'refuse':
-        this.#refusal = effect.why;
         break;
       case 'closed':
         this.#closed.resolve();

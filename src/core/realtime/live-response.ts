@@ -56,10 +56,8 @@ export class LiveResponse {
   /** Rejects when the response is stopped. */
   readonly #stopped = Promise.withResolvers<never>();
   readonly #clauses = new Clauses();
-  /** Clauses that are not spoken yet. */
-  readonly #waiting: string[] = [];
-  #isWritten = false;
-  #change = Promise.withResolvers<void>();
+  /** Resolves once all clauses so far are spoken. */
+  #spoken: Promise<void> = Promise.resolve();
   #textUnits = 0;
   #chat: Metering | undefined;
   #chatId: RequestId | undefined;
@@ -96,13 +94,14 @@ export class LiveResponse {
 
   /** Resolves once all records are durable. Does not reject. */
   async run(): Promise<void> {
-    const orStop = (error: unknown) => this.stop(toParleyError(error));
-    const { isSpoken } = this.#request;
-    await Promise.all([this.#write().catch(orStop), isSpoken && this.#speakAll().catch(orStop)]);
+    await this.#write().catch(this.#fail);
+    await this.#spoken;
     const isWhole = !this.#signal.aborted && this.#incomplete === undefined;
     this.#output.closeMessage(isWhole ? 'completed' : 'incomplete');
     if (isWhole) this.#output.closeCalls();
   }
+
+  readonly #fail = (error: unknown) => this.stop(toParleyError(error));
 
   /** @param cancelled the reason, for a response that has not run */
   end(cancelled?: CancelReason): void {
@@ -145,9 +144,7 @@ export class LiveResponse {
       if (this.#textUnits > textUnitsMax) break;
       if (!isSpoken) await this.#until(reports.whenRoom());
     }
-    this.#waiting.push(...this.#clauses.finish());
-    this.#isWritten = true;
-    this.#changed();
+    this.#say(this.#clauses.finish());
   }
 
   #params() {
@@ -179,21 +176,18 @@ export class LiveResponse {
     if (choice?.finishReason === 'length') this.#incomplete = 'max_output_tokens';
     if (choice?.finishReason === 'content_filter') this.#incomplete = 'content_filter';
     if (text === '') return;
-    if (this.#request.isSpoken) this.#waiting.push(...this.#clauses.add(text));
+    if (this.#request.isSpoken) this.#say(this.#clauses.add(text));
     else this.#output.addText(text);
-    this.#changed();
   }
 
-  async #speakAll(): Promise<void> {
-    for (;;) {
-      const clause = this.#waiting.shift();
-      if (clause !== undefined) await this.#speak(clause);
-      else if (this.#isWritten) return;
-      else await this.#until(this.#change.promise);
-    }
+  /** Speaks one clause after the other, while the chat goes on. */
+  #say(clauses: readonly string[]): void {
+    for (const clause of clauses)
+      this.#spoken = this.#spoken.then(() => this.#speak(clause)).catch(this.#fail);
   }
 
   async #speak(text: string): Promise<void> {
+    if (this.#signal.aborted) return;
     if (!isSpeakable(text)) return this.#output.addText(text);
     const { turns, speech, models } = this.#deps;
     const call = await turns.open({ operation: 'speech', signal: this.#signal });
@@ -236,10 +230,5 @@ export class LiveResponse {
 
   #until<T>(work: Promise<T>): Promise<T> {
     return Promise.race([work, this.#stopped.promise]);
-  }
-
-  #changed(): void {
-    this.#change.resolve();
-    this.#change = Promise.withResolvers();
   }
 }
