@@ -12,7 +12,7 @@ import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
 import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
-import { isObject } from '../values/json.ts';
+import { isObject, parsedObject } from '../values/json.ts';
 
 type Emit = (event: MessageInitShape<typeof MessageEventSchema>) => void;
 
@@ -93,7 +93,7 @@ export class Blocks {
           ? []
           : [{ ...emptyBlock(block), text: block.text, other }];
       }
-      const input = argumentsOf(block);
+      const input = parsedObject(block.text || '{}');
       if (input !== undefined) return [{ ...emptyBlock(block), input }];
       if (isCut) return [];
       const cause = new Error('the arguments of a call are not a JSON object');
@@ -180,15 +180,6 @@ function emptyBlock({ type, id, name, sealed }: Block): ContentBlock {
   if (type === 'thinking') return create(ContentBlockSchema, { type, thinking: '', signature: '' });
   if (type === 'redacted_thinking') return create(ContentBlockSchema, { type, data: sealed });
   return create(ContentBlockSchema, { type, id, name, input: {} });
-}
-
-function argumentsOf({ text }: Block): JsonObject | undefined {
-  try {
-    const input: unknown = JSON.parse(text || '{}');
-    return isObject(input) ? input : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function deltaOf(type: Block['type'], text: string): MessageInitShape<typeof MessageDeltaSchema> {

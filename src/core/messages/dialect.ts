@@ -15,7 +15,7 @@ import type { Call } from '../access/call.ts';
 import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { messageForm } from '../idempotency/idempotency.ts';
-import { isObject } from '../values/json.ts';
+import { parsedObject } from '../values/json.ts';
 import { Blocks } from './blocks.ts';
 import { droppedTools, toChatParams } from './chat-params.ts';
 
@@ -45,14 +45,9 @@ function withoutSession(user: string): string {
 
 function nameInJson(text: string): string | undefined {
   if (!text.startsWith('{') || text.length > namesLengthMax) return undefined;
-  try {
-    const names: unknown = JSON.parse(text);
-    const { device_id: device, account_uuid: account, session_id: session } = isObject(names) ? names : {};
-    const isKnown = typeof device === 'string' && typeof account === 'string' && typeof session === 'string';
-    return isKnown ? `user_${device}_account_${account}` : undefined;
-  } catch {
-    return undefined;
-  }
+  const { device_id: device, account_uuid: account, session_id: session } = parsedObject(text) ?? {};
+  const isKnown = typeof device === 'string' && typeof account === 'string' && typeof session === 'string';
+  return isKnown ? `user_${device}_account_${account}` : undefined;
 }
 
 /** Builds the answer from the chunks of a chat. */

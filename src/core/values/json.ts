@@ -13,6 +13,16 @@ export function isObject(json: unknown): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json);
 }
 
+/** The object that a text is in JSON; undefined for any other text. */
+export function parsedObject(text: string): JsonObject | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return isObject(json) ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Removes members that are undefined, as the initialiser of a message does not accept them. */
 export function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined);

@@ -6,7 +6,7 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { objectsOf, stringOf } from '../../codec/shape.ts';
-import { isObject, present, wellFormedJson } from '../../core/values/json.ts';
+import { isObject, parsedObject, present, wellFormedJson } from '../../core/values/json.ts';
 import { invalid } from '../../core/values/parameters.ts';
 import { applyParameters, type ChatParameters } from '../openai/chat/operator-members.ts';
 
@@ -114,14 +114,9 @@ function toToolUse({ id = '', function: called }: JsonObject): JsonObject {
   return { type: 'tool_use', id, name, input: argumentsOf(stringOf(text)) };
 }
 
+/** A call that was cut off has no object. */
 function argumentsOf(text = ''): JsonObject {
-  try {
-    const input: unknown = JSON.parse(text || '{}');
-    return isObject(input) ? input : { input: text };
-  } catch {
-    // A call that was cut off.
-    return { input: text };
-  }
+  return parsedObject(text || '{}') ?? { input: text };
 }
 
 /** The API refuses empty texts. */

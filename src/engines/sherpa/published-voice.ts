@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { isObject } from '../../core/values/json.ts';
+import { isObject, parsedObject } from '../../core/values/json.ts';
 import { findFile, type ModelFiles, onnxFields, type TypedFile, tokensOf } from './model-files.ts';
 
 interface PublishedVoice {
@@ -87,7 +87,7 @@ function piperVoice(model: ModelFiles, typed: readonly TypedFile[]): PublishedVo
 }
 
 function factsOf(text: string): Omit<PublishedVoice, 'main'> | undefined {
-  const config = parsed(text);
+  const config = parsedObject(text) ?? {};
   const { espeak, audio, language, phoneme_id_map: ids, num_speakers: speakers } = config;
   if (!isObject(espeak) || !isObject(audio) || !isObject(ids)) return undefined;
   const { sample_rate: rate } = audio;
@@ -109,15 +109,6 @@ function factsOf(text: string): Omit<PublishedVoice, 'main'> | undefined {
     },
     tokens: lines.join(''),
   };
-}
-
-function parsed(text: string): { readonly [member: string]: unknown } {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /**

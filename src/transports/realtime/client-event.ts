@@ -10,16 +10,6 @@ export interface ClientEvent extends JsonObject {
   readonly type: string;
 }
 
-/** @returns undefined for anything but a JSON object */
-export function parseEvent(text: string): JsonObject | undefined {
-  try {
-    const event: unknown = JSON.parse(text);
-    return isObject(event) ? event : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 export function hasType(event: JsonObject | undefined): event is ClientEvent {
   return typeof event?.['type'] === 'string';
 }

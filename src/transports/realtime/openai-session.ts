@@ -6,6 +6,7 @@ import { itemOf, userItem } from '../../core/realtime/conversation.ts';
 import type { SessionReport } from '../../core/realtime/reports.ts';
 import type { OpenSession, RealtimeOperations } from '../../core/realtime/service.ts';
 import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { parsedObject } from '../../core/values/json.ts';
 import type { ServedCall } from '../run-call.ts';
 import {
   audioOf,
@@ -13,7 +14,6 @@ import {
   describeError,
   hasType,
   invalid,
-  parseEvent,
   RealtimeError,
   textOf,
 } from './client-event.ts';
@@ -90,7 +90,7 @@ export class OpenAiSession {
   }
 
   async #read(message: string | undefined, opened: OpenSession): Promise<void> {
-    const event = message === undefined ? undefined : parseEvent(message);
+    const event = message === undefined ? undefined : parsedObject(message);
     try {
       if (!hasType(event)) throw invalid(undefined, 'Send events as JSON texts with a `type`.');
       await this.#handle(event, opened);
