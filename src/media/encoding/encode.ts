@@ -62,15 +62,13 @@ function encodeOnThread(
     session.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
     const encode = (samples: Int16Array<ArrayBuffer>, isLast: boolean) =>
       untilAborted(session.run({ kind: 'encode', samples, isLast }, [samples.buffer]), stop);
-    const slicer = new PcmSlicer(sampleRate);
     for await (const chunk of chunksOf(source, stop)) {
-      slicer.push(chunk);
-      for (let slice = slicer.take(); slice !== undefined; slice = slicer.take()) {
+      for (const slice of slicesOf(chunk)) {
         const bytes = await encode(slice, false);
         if (bytes.length > 0) yield bytes;
       }
     }
-    const end = await encode(slicer.rest(), true);
+    const end = await encode(new Int16Array(0), true);
     if (end.length > 0) yield end;
   });
 }
@@ -128,47 +126,8 @@ async function* chunksOf({ samples }: PcmSource, stop: Signal): AsyncGenerator<I
 /** Maximum samples of a stream that are on their way to a thread: one slice, as the next waits for its answer. */
 export const pcmInFlightSamplesMax = 4096;
 
-/**
- * Shorter slices wait for more samples: no codec completes a frame from them, and each message to a thread costs time.
- */
-const sliceMsMin = 20;
-
-/** Cuts or joins chunks into slices for a thread. Each slice has its own memory, which may be transferred. */
-class PcmSlicer {
-  readonly #samplesMin: number;
-  /** The rest of earlier chunks, shorter than a slice. */
-  #carry = new Int16Array(0);
-  #chunk: Int16Array = new Int16Array(0);
-
-  constructor(sampleRate: number) {
-    this.#samplesMin = Math.ceil((sampleRate * sliceMsMin) / 1000);
-  }
-
-  /** Adds a chunk. Requires that `take` has returned undefined since the last one. */
-  push(chunk: Int16Array): void {
-    this.#chunk = chunk;
-  }
-
-  /** The next slice; undefined if too little is left for one. */
-  take(): Int16Array<ArrayBuffer> | undefined {
-    const held = this.#carry.length + this.#chunk.length;
-    if (held >= this.#samplesMin) return this.#cut(Math.min(held, pcmInFlightSamplesMax));
-    this.#carry = this.#cut(held);
-    return undefined;
-  }
-
-  /** The rest at the end, shorter than a slice, perhaps empty. */
-  rest(): Int16Array<ArrayBuffer> {
-    return this.#cut(this.#carry.length + this.#chunk.length);
-  }
-
-  #cut(length: number): Int16Array<ArrayBuffer> {
-    const slice = new Int16Array(length);
-    const fromChunk = length - this.#carry.length;
-    slice.set(this.#carry);
-    slice.set(this.#chunk.subarray(0, fromChunk), this.#carry.length);
-    this.#carry = new Int16Array(0);
-    this.#chunk = this.#chunk.subarray(fromChunk);
-    return slice;
-  }
+/** Each slice has its own memory, which may be transferred. */
+function* slicesOf(chunk: Int16Array): Generator<Int16Array<ArrayBuffer>, void, undefined> {
+  for (let at = 0; at < chunk.length; at += pcmInFlightSamplesMax)
+    yield new Int16Array(chunk.subarray(at, at + pcmInFlightSamplesMax));
 }
