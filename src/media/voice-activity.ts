@@ -3,11 +3,13 @@
  * each with its own floor, so that neither hum nor hiss hides a voice. A doubtful frame counts as speech.
  */
 
+import { joinSamples } from '../core/entities/live.ts';
+
 /** Samples in a frame: 10 ms at 16 kHz. */
 export const frameSamples = 160;
 /** Frames in a window: half a second. Audio passes through the detector window by window. */
 const windowFrames = 50;
-export const windowSamples = windowFrames * frameSamples;
+const windowSamples = windowFrames * frameSamples;
 
 /** Half a second of audio, or less at the end of a recording, with the decision and level of each frame. */
 export interface DecidedWindow {
@@ -56,21 +58,16 @@ interface MeasuredWindow {
   readonly high: Band;
 }
 
-interface SpeechDetector {
-  /** Takes the next `windowSamples` samples and keeps them. Returns the windows that are decided, perhaps none. */
-  push(samples: Int16Array): DecidedWindow[];
-  /** Takes the rest of the recording, less than a window. Returns all remaining windows. */
-  end(rest: Int16Array): DecidedWindow[];
-}
-
-/** A detector for one recording. Holds about eight seconds of audio, whatever the length of the recording. */
-export function createSpeechDetector(): SpeechDetector {
+/**
+ * The decisions for a recording, window by window. Holds about eight seconds of audio, whatever the length of the recording.
+ * @param blocks of samples, of any length
+ */
+export function* decidedWindows(blocks: Iterable<Int16Array>): Generator<DecidedWindow, void, void> {
   const meter = new Meter();
   const hysteresis = new Hysteresis();
   /** Windows that the floor is measured over. The last `waiting` of them are not decided yet. */
   const windows: MeasuredWindow[] = [];
   let waiting = 0;
-
   const decideOldest = (): DecidedWindow => {
     const at = windows.length - waiting;
     waiting -= 1;
@@ -78,24 +75,28 @@ export function createSpeechDetector(): SpeechDetector {
     if (at >= floorWindowsBehind) windows.shift();
     return decided;
   };
-  const add = (samples: Int16Array, frames: number): void => {
+  for (const { samples, frames } of windowsOf(blocks)) {
     windows.push(meter.measure(samples, frames));
     waiting += 1;
-  };
-  return {
-    push(samples) {
-      add(samples, windowFrames);
-      return waiting > floorWindowsAhead ? [decideOldest()] : [];
-    },
-    end(rest) {
-      if (rest.length > 0) {
-        const filled = new Int16Array(windowSamples);
-        filled.set(rest);
-        add(filled, Math.max(1, Math.floor(rest.length / frameSamples)));
-      }
-      return Array.from({ length: waiting }, decideOldest);
-    },
-  };
+    if (waiting > floorWindowsAhead) yield decideOldest();
+  }
+  while (waiting > 0) yield decideOldest();
+}
+
+/** The samples in windows, the last one padded with zeros. */
+function* windowsOf(blocks: Iterable<Int16Array>) {
+  let rest = new Int16Array(0);
+  for (const block of blocks) {
+    const joined = joinSamples([rest, block]);
+    let at = 0;
+    for (; at + windowSamples <= joined.length; at += windowSamples)
+      yield { samples: joined.subarray(at, at + windowSamples), frames: windowFrames };
+    rest = joined.slice(at);
+  }
+  if (rest.length === 0) return;
+  const samples = new Int16Array(windowSamples);
+  samples.set(rest);
+  yield { samples, frames: Math.max(1, Math.floor(rest.length / frameSamples)) };
 }
 
 function decide(windows: readonly MeasuredWindow[], at: number, hysteresis: Hysteresis): DecidedWindow {

@@ -3,12 +3,7 @@
  * parts, so that times can refer to the recording.
  */
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
-import {
-  createSpeechDetector,
-  type DecidedWindow,
-  frameSamples,
-  windowSamples,
-} from '../../media/voice-activity.ts';
+import { type DecidedWindow, decidedWindows, frameSamples } from '../../media/voice-activity.ts';
 
 /** A part of an utterance without a gap. All numbers are samples. */
 export interface Stretch {
@@ -58,42 +53,22 @@ export const utteranceSamplesMax = framesMax * frameSamples;
 
 /** The utterances of `blocks` in order. Memory does not depend on the length; silence is not stored. */
 export function* cutAtSilences(blocks: Iterable<Int16Array>): Generator<CutAudio, void, void> {
-  const detector = createSpeechDetector();
   const cutter = new Cutter();
   let sampleCount = 0;
   let reportedCount = 0;
-  let rest = new Int16Array(0);
-  for (const block of blocks) {
-    sampleCount += block.length;
-    const { windows, left } = intoWindows(rest, block);
-    rest = left;
-    for (const window of windows.flatMap(detector.push)) {
-      for (const utterance of cutter.push(window)) yield { sampleCount, utterance };
+  function* counted() {
+    for (const block of blocks) {
+      sampleCount += block.length;
+      yield block;
     }
+  }
+  for (const window of decidedWindows(counted())) {
+    for (const utterance of cutter.push(window)) yield { sampleCount, utterance };
     if (sampleCount - reportedCount < progressSeconds * decodedSampleRate) continue;
     reportedCount = sampleCount;
     yield { sampleCount, utterance: undefined };
   }
-  yield { sampleCount, utterance: undefined };
-  for (const window of detector.end(rest)) {
-    for (const utterance of cutter.push(window)) yield { sampleCount, utterance };
-  }
-  const last = cutter.end();
-  if (last !== undefined) yield { sampleCount, utterance: last };
-}
-
-function intoWindows(
-  rest: Int16Array,
-  block: Int16Array,
-): { windows: Int16Array[]; left: Int16Array<ArrayBuffer> } {
-  const joined = new Int16Array(rest.length + block.length);
-  joined.set(rest);
-  joined.set(block, rest.length);
-  const windows: Int16Array[] = [];
-  let at = 0;
-  for (; at + windowSamples <= joined.length; at += windowSamples)
-    windows.push(joined.subarray(at, at + windowSamples));
-  return { windows, left: joined.slice(at) };
+  yield { sampleCount, utterance: cutter.end() };
 }
 
 /** Collects frames of speech with their surroundings. Ends an utterance at a pause or at its maximum length. */
