@@ -1,12 +1,10 @@
-import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/entities/engine.ts';
+import type { SpeechEngine, VoiceList } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { EncoderPool } from '../../media/encoding/encode.ts';
-import type { TaskGroup } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
 import type { TextPiece } from './flite/pieces.ts';
-import { createFlitePool, createTexts, type FlitePool, type Texts } from './flite/pool.ts';
-import type { SpokenPiece } from './flite/synthesis.ts';
+import { createFlitePool, createTexts, type FlitePool } from './flite/pool.ts';
 import { defaultFliteVoice, type FliteVoice, fliteVoices } from './flite/voices.ts';
 
 /** Samples are passed to the encoder in chunks of this length, so that `durationMs` stays close to the encoded audio. */
@@ -32,49 +30,42 @@ interface BuiltinSpeechOptions {
  * `internal_error`.
  * @throws `unknown_voice` from `synthesize`
  */
-export function createBuiltinSpeech(options: BuiltinSpeechOptions): Owned<SpeechEngine> {
-  const pool = createFlitePool({ threads: options.threads, requestsWaitingMax: options.queueMax });
-  const texts = createTexts(options.queueMax);
+export function createBuiltinSpeech({
+  threads,
+  queueMax,
+  encoders,
+}: BuiltinSpeechOptions): Owned<SpeechEngine> {
+  const pool = createFlitePool({ threads, requestsWaitingMax: queueMax });
+  const texts = createTexts(queueMax);
   return {
     availability: () => ({ available: true }),
     voices: () => voiceList,
     check: async (request, signal) => void (await texts.piecesOf(request, signal)),
-    synthesize: (request, signal) => synthesize({ pool, texts, encoders: options.encoders }, request, signal),
+    synthesize: (request, signal) => {
+      const voice = fliteVoices.find(({ id }) => id === request.voice);
+      if (voice === undefined) throw new ParleyError('unknown_voice', { param: 'voice' });
+      const { sampleRate } = voice;
+      let samplesGiven = 0;
+      async function* counted(speaking: FliteVoice): AsyncGenerator<Int16Array, void, undefined> {
+        const pieces = await texts.piecesOf(request, signal);
+        for await (const samples of speakPcm(pool, speaking, pieces, signal)) {
+          for (let start = 0; start < samples.length; start += sampleRate * chunkSeconds) {
+            // A copy, because the encoder takes the chunk's memory.
+            const chunk = samples.slice(start, start + sampleRate * chunkSeconds);
+            samplesGiven += chunk.length;
+            yield chunk;
+          }
+        }
+      }
+      return {
+        audio: encoders.encode(request.format, { sampleRate, samples: counted(voice) }, signal),
+        durationMs: () => (samplesGiven * 1000) / sampleRate,
+      };
+    },
     waiting: () => pool.waiting,
     close: async () => {
       await Promise.all([pool.close(), texts.close()]);
     },
-  };
-}
-
-interface Speaking {
-  readonly pool: FlitePool;
-  readonly texts: Texts;
-  readonly encoders: EncoderPool;
-}
-
-function synthesize(
-  { pool, texts, encoders }: Speaking,
-  request: SpeechRequest,
-  signal: Signal,
-): SpeechOutput {
-  const voice = fliteVoices.find(({ id }) => id === request.voice);
-  if (voice === undefined) throw new ParleyError('unknown_voice', { param: 'voice' });
-  let samplesGiven = 0;
-  async function* counted(speaking: FliteVoice): AsyncGenerator<Int16Array, void, undefined> {
-    const pieces = await texts.piecesOf(request, signal);
-    for await (const samples of speakPcm(pool, speaking, pieces, signal)) {
-      for (let start = 0; start < samples.length; start += speaking.sampleRate * chunkSeconds) {
-        // A copy, because the encoder takes the chunk's memory.
-        const chunk = samples.slice(start, start + speaking.sampleRate * chunkSeconds);
-        samplesGiven += chunk.length;
-        yield chunk;
-      }
-    }
-  }
-  return {
-    audio: encoders.encode(request.format, { sampleRate: voice.sampleRate, samples: counted(voice) }, signal),
-    durationMs: () => (samplesGiven * 1000) / voice.sampleRate,
   };
 }
 
@@ -93,40 +84,23 @@ export async function* speakPcm(
   pieces: readonly TextPiece[],
   signal: Signal,
 ): AsyncGenerator<Int16Array, void, undefined> {
-  throwIfCancelled(signal);
   const group = pool.enter(signal);
+  const speak = ({ text }: TextPiece) => {
+    const samples = group.run({ voice: voice.id, text });
+    // A failure is thrown when the piece's turn comes; until then it must not be an unhandled rejection.
+    samples.catch(() => undefined);
+    return samples;
+  };
   try {
-    const ahead: Promise<Int16Array>[] = [];
-    let asked = 0;
-    for (const [index, piece] of pieces.entries()) {
-      for (; asked < pieces.length && asked < index + piecesAheadMax; asked++) {
-        ahead.push(speak(group, voice, pieces[asked]));
-      }
+    const ahead = pieces.slice(0, piecesAheadMax).map(speak);
+    for (const [index, { pauseMs }] of pieces.entries()) {
       const samples = await ahead.shift();
       if (samples !== undefined) yield samples;
-      // After an abort no more pieces start.
-      throwIfCancelled(signal);
-      const pause = index + 1 === pieces.length ? 0 : (piece.pauseMs * voice.sampleRate) / 1000;
+      ahead.push(...pieces.slice(index + piecesAheadMax, index + piecesAheadMax + 1).map(speak));
+      const pause = index + 1 === pieces.length ? 0 : (pauseMs * voice.sampleRate) / 1000;
       if (pause > 0) yield new Int16Array(pause);
-      throwIfCancelled(signal);
     }
   } finally {
     group.leave();
   }
-}
-
-function speak(
-  group: TaskGroup<SpokenPiece, Int16Array>,
-  voice: FliteVoice,
-  piece: TextPiece | undefined,
-): Promise<Int16Array> {
-  if (piece === undefined) throw new RangeError('no such piece');
-  const samples = group.run({ voice: voice.id, text: piece.text });
-  // A failure is thrown when the piece's turn comes; until then it must not be an unhandled rejection.
-  samples.catch(() => undefined);
-  return samples;
-}
-
-function throwIfCancelled(signal: Signal): void {
-  if (signal.aborted) throw new ParleyError('request_cancelled', { cause: signal.reason });
 }

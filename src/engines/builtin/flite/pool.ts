@@ -37,13 +37,7 @@ export function createFlitePool(options: FlitePoolOptions): FlitePool {
 const textCpuMsMax = 10_000;
 
 /** Prepares texts in a thread, as names of characters can make a text as long as a book. */
-export interface Texts {
-  /** Prepared once for both uses by a request: the check and the synthesis. */
-  piecesOf(request: SpeechRequest, signal: Signal): Promise<readonly TextPiece[]>;
-  close(): Promise<void>;
-}
-
-export function createTexts(waitingMax: number): Texts {
+export function createTexts(waitingMax: number) {
   const pool = createThreadPool<string, readonly TextPiece[]>({
     entry: siblingWorker(import.meta.url, 'text-worker'),
     threads: 1,
@@ -52,7 +46,8 @@ export function createTexts(waitingMax: number): Texts {
   });
   const known = new WeakMap<SpeechRequest, readonly TextPiece[]>();
   return {
-    async piecesOf(request, signal) {
+    /** Prepared once for both uses by a request: the check and the synthesis. */
+    async piecesOf(request: SpeechRequest, signal: Signal): Promise<readonly TextPiece[]> {
       const group = known.has(request) ? undefined : pool.enter(signal);
       const pieces = (await group?.run(request.input).finally(group.leave)) ?? known.get(request) ?? [];
       if (pieces.length === 0) {
