@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config/config.ts';
 import type { TokenCounter } from '../core/entities/engine.ts';
 import type { CatalogModel } from '../core/entities/model.ts';
+import type { EngineState } from '../core/entities/server.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
 import type { Clock } from '../core/values/clock.ts';
 import { ParleyError } from '../core/values/errors.ts';
@@ -84,15 +85,15 @@ export class Engines {
     return { up, down: all.length - up };
   }
 
-  readings() {
-    return [...this.#opened].map(([engine, { settings, set }]) => {
+  readings(): EngineState[] {
+    return [...this.#opened].map(([name, { settings, set }]) => {
       const { kind } = settings;
       return {
-        engine,
+        name,
         kind,
         ...(kind === 'local' && { fileBytes: settings.fileBytes }),
         ...set.reading(),
-        requests: this.#countsOf(engine).state(),
+        requests: this.#countsOf(name).state(),
         disabled: settings.disabled ?? false,
       };
     });

@@ -53,7 +53,7 @@ function stateOf({ startedAtMs, config, engines, catalog, source }: Running): Se
   return {
     version,
     startedAtMs,
-    engines: engines.readings().map(({ engine, ...reading }) => ({ name: engine, ...reading })),
+    engines: engines.readings(),
     models: current.models.flatMap((configured) => {
       const model = catalog.find(configured.id);
       const off = (name: string) => disabledReason(current, configured, name) !== undefined;

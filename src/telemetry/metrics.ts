@@ -1,19 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import type { AlertObserver } from '../core/entities/alert.ts';
-import type { EndedEngineRequest, EngineRequests, ProgramState } from '../core/entities/server.ts';
+import type { EndedEngineRequest, EngineState } from '../core/entities/server.ts';
 import type { Operation, RecordEnd, RecordStart, RequestObserver } from '../core/entities/usage.ts';
 import { type NanoCredits, nanoCreditsPerCredit } from '../core/values/money.ts';
-
-/** The state of an engine when the metrics are read. */
-export interface EngineReading {
-  readonly engine: string;
-  readonly isUp: boolean;
-  /** Calls that wait for the engine. */
-  readonly waiting: number;
-  /** Set if the engine is a program that Parley starts. */
-  readonly program?: ProgramState;
-  readonly requests: EngineRequests;
-}
 
 /** Requests with a valid key since the start. */
 export interface RequestCounts {
@@ -36,7 +25,7 @@ interface MetricsSources {
   readonly version: string;
   /** Whether the catalog has a model of that id now. */
   readonly isModel: (id: string) => boolean;
-  readonly engines: () => readonly EngineReading[];
+  readonly engines: () => readonly EngineState[];
   /** Whether load balancers should send requests now. */
   readonly isReady: () => boolean;
   /** Bytes of request bodies that may be in memory now. */
@@ -67,19 +56,43 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const { gauge } = metrics;
   gauge('parley_info', 'The version of this server.', ['version'], (info) => info.set({ version }, 1));
   gauge('parley_ready', '1 if GET /readyz answers 200, else 0.', [], (ready) =>
-    ready.set(sources.isReady() ? 1 : 0),
+    ready.set(Number(sources.isReady())),
   );
-  gauge('parley_engine_up', '1 if an engine can be reached, else 0.', ['engine'], (up) => {
-    for (const { engine, isUp } of engines()) up.set({ engine }, isUp ? 1 : 0);
+  const perEngine = (name: string, help: string, read: (engine: EngineState) => number | undefined) =>
+    gauge(name, help, ['engine'], (values) => {
+      values.reset();
+      for (const engine of engines()) {
+        const value = read(engine);
+        if (value !== undefined) values.set({ engine: engine.name }, value);
+      }
+    });
+  perEngine('parley_engine_up', '1 if an engine can be reached, else 0.', ({ isUp }) => Number(isUp));
+  perEngine('parley_engine_calls_waiting', 'Calls that wait for an engine.', ({ waiting }) => waiting);
+  perEngine(
+    'parley_engine_requests_running',
+    'Requests that have not ended.',
+    ({ requests }) => requests.running,
+  );
+  perEngine(
+    'parley_program_memory_bytes',
+    'Memory of a program as last measured.',
+    ({ program }) => program?.memoryBytes,
+  );
+  gauge('parley_program_state', 'Always 1, with the state of a program.', ['engine', 'state'], (states) => {
+    states.reset();
+    for (const { name: engine, program } of engines())
+      if (program) states.set({ engine, state: program.state }, 1);
   });
-  gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine'], (calls) => {
-    for (const { engine, waiting } of engines()) calls.set({ engine }, waiting);
+  new Counter({
+    name: 'parley_program_starts_total',
+    help: 'Starts of a program.',
+    labelNames: ['engine'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { name: engine, program } of engines()) if (program) this.inc({ engine }, program.starts);
+    },
   });
-  gauge('parley_engine_requests_running', 'Requests that have not ended.', ['engine'], (running) => {
-    running.reset();
-    for (const { engine, requests } of engines()) running.set({ engine }, requests.running);
-  });
-  observePrograms(registry, engines);
   gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', [], (buffered) =>
     buffered.set(sources.bufferedBytes()),
   );
@@ -139,36 +152,6 @@ function observeEngines(metrics: Instruments): (ended: EndedEngineRequest) => vo
     if (firstOutputMs !== undefined) firstOutputs.cell({ engine, model }).observe(firstOutputMs / 1000);
     if (outcome === 'ok') durations.cell({ engine, model }).observe(durationMs / 1000);
   };
-}
-
-interface ProgramEngine {
-  readonly engine: string;
-  readonly program?: ProgramState;
-}
-
-/** Metrics of the programs that Parley starts. An engine of another kind has none. */
-function observePrograms(registry: Registry, engines: () => readonly ProgramEngine[]): void {
-  const { gauge } = metricsIn(registry);
-  const programs = () =>
-    engines().flatMap(({ engine, program }) => (program === undefined ? [] : [{ engine, ...program }]));
-  gauge('parley_program_state', 'Always 1, with the state of a program.', ['engine', 'state'], (states) => {
-    states.reset();
-    for (const { engine, state } of programs()) states.set({ engine, state }, 1);
-  });
-  gauge('parley_program_memory_bytes', 'Memory of a program as last measured.', ['engine'], (memory) => {
-    memory.reset();
-    for (const { engine, memoryBytes } of programs()) memory.set({ engine }, memoryBytes);
-  });
-  new Counter({
-    name: 'parley_program_starts_total',
-    help: 'Starts of a program.',
-    labelNames: ['engine'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { engine, starts } of programs()) this.inc({ engine }, starts);
-    },
-  });
 }
 
 const delayBuckets = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
@@ -282,22 +265,15 @@ class Tally<Label extends string> extends Cells<Label, Cell> {
   }
 }
 
-/** Observes live speech. */
-interface LiveObserver extends Pick<RequestObserver, 'recognised'> {
-  /** A session has begun. */
-  began(): void;
-  ended(model: string, start: RecordStart, end: RecordEnd): void;
-}
-
 /**
  * Counts requests as they end. Every label has few values: operation, wire, state and code are fixed words, a model is
  * one of the catalog.
  * @param isModel whether the catalog has a model of that id now
  */
-export function observeRequests(
+function observeRequests(
   registry: Registry,
   isModel: (id: string) => boolean,
-  live: LiveObserver,
+  live: ReturnType<typeof observeLive>,
 ): RequestObserver & { readonly counts: () => RequestCounts } {
   const metrics = metricsIn(registry);
   const { began, held, released, counts } = observeRunning(metrics);
