@@ -1,6 +1,7 @@
 /** The parts of `parley doctor` that all kinds of engines share. */
 import { type Diagnostic, ok, problem } from '../core/values/diagnostics.ts';
 import type { ParleyError } from '../core/values/errors.ts';
+import { systemCode } from '../files/reason.ts';
 
 export interface Diagnosis {
   /** The engine's name in the configuration. */
@@ -54,11 +55,7 @@ const reasonCharactersMax = 200;
 
 /** Why a call failed, in the words of the system or the other server, on one line. */
 export function failureReason({ cause, message }: ParleyError): string {
-  const reason = cause instanceof Error ? cause.message || codeOf(cause) || cause.name : message;
+  // An AggregateError, from connecting to each of several addresses, has a code and no message.
+  const reason = cause instanceof Error ? cause.message || systemCode(cause) || cause.name : message;
   return reason.replace(/\s+/g, ' ').trim().slice(0, reasonCharactersMax);
-}
-
-/** An AggregateError, from connecting to each of several addresses, has a code and no message. */
-function codeOf(error: Error): string | undefined {
-  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

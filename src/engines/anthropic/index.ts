@@ -36,12 +36,7 @@ export function createAnthropicEngine(settings: AnthropicSettings, deps: Upstrea
   const contexts = openContexts(upstream, nameOf, deps);
   return {
     chat: (id, needsContext) =>
-      createAnthropicChat({
-        upstream,
-        model: nameOf(id),
-        settings,
-        context: needsContext ? contexts.of(id) : undefined,
-      }),
+      createAnthropicChat(upstream, nameOf(id), settings, needsContext ? contexts.of(id) : undefined),
     reading: () => upstream.reading(),
     close: () => {
       contexts.close();
@@ -56,16 +51,16 @@ export function toUpstream(settings: AnthropicSettings) {
   return { ...settings, headers, keyHeader: 'x-api-key' } as const;
 }
 
-interface AnthropicChatOptions {
-  readonly upstream: Upstream;
-  /** The upstream's name of the model. */
-  readonly model: string;
-  readonly settings: AnthropicSettings;
-  /** Set if the model's context is read from the upstream. */
-  readonly context: Known<number> | undefined;
-}
-
-function createAnthropicChat({ upstream, model, settings, context }: AnthropicChatOptions): ChatEngine {
+/**
+ * @param model the upstream's name of the model
+ * @param context set if it is read from the upstream
+ */
+function createAnthropicChat(
+  upstream: Upstream,
+  model: string,
+  settings: AnthropicSettings,
+  context: Known<number> | undefined,
+): ChatEngine {
   const { parameters, eventCharactersMax } = settings;
   const post = (path: string, params: ChatCompletionParams, stream: boolean, signal: Signal) => {
     const whole = toRequest(params, { model, stream, parameters });

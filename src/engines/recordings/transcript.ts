@@ -3,11 +3,8 @@ import type { TranscriptSegment, TranscriptWord } from '../../core/entities/engi
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import type { Stretch, Utterance } from './utterances.ts';
 
-export interface RecognisedWord {
-  readonly word: string;
-  /** Milliseconds from the start of the utterance. */
-  readonly startMs: number;
-  readonly endMs: number;
+/** With times from the start of the utterance. */
+export interface RecognisedWord extends TranscriptWord {
   /** The word's probability among the recogniser's candidates, 0 to 1. */
   readonly probability: number;
 }

@@ -5,10 +5,6 @@ import type { RecognisedStream, RecognitionResult, StreamingRecogniser } from '.
 /** Opens the hearing of one turn or utterance. */
 export type OpenHearing = () => Hearing;
 
-export function hearingOpener(recogniser: StreamingRecogniser, tailMs: number): OpenHearing {
-  return () => new Hearing(recogniser, tailMs);
-}
-
 export class Hearing {
   readonly #recogniser: StreamingRecogniser;
   readonly #tailMs: number;

@@ -5,7 +5,7 @@ import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import { createModelServer, type Handle } from '../model-server.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
-import { hearingOpener, type OpenHearing } from './hearing.ts';
+import { Hearing, type OpenHearing } from './hearing.ts';
 import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
 import { inSherpaForm, publishedVoice } from './published-voice.ts';
 import { createSpeak, type Speak } from './speech.ts';
@@ -13,7 +13,6 @@ import { type StreamingConfig, streamingConfig } from './streaming-config.ts';
 import {
   createTranscribe,
   type LocalTranscript,
-  type Recognise,
   recogniseStream,
   recogniseWhole,
   type Transcribe,
@@ -71,7 +70,11 @@ async function openModel(
   }
   const streaming = streamingConfig(model, threads);
   const hearing = streaming && (await openHearing(sherpa, model, streaming));
-  const recognise = hearing ? recogniseStream(hearing) : await openWhole(sherpa, model, threads);
+  const recognise = hearing
+    ? recogniseStream(hearing)
+    : recogniseWhole(
+        await named(model, () => sherpa.OfflineRecognizer.createAsync(recogniserConfig(model, threads))),
+      );
   const handle = transcriptionHandle(createTranscribe(recognise, callsMax), model.language);
   return { path: '/v1/audio/transcriptions', handle, ...(hearing && { hearing }) };
 }
@@ -81,12 +84,8 @@ async function openHearing(
   model: ServedModel,
   { config, tailMs }: StreamingConfig,
 ): Promise<OpenHearing> {
-  return hearingOpener(await named(model, async () => new OnlineRecognizer(config)), tailMs);
-}
-
-async function openWhole(sherpa: Sherpa, model: ServedModel, threads: number): Promise<Recognise> {
-  const config = recogniserConfig(model, threads);
-  return recogniseWhole(await named(model, () => sherpa.OfflineRecognizer.createAsync(config)));
+  const recogniser = await named(model, async () => new OnlineRecognizer(config));
+  return () => new Hearing(recogniser, tailMs);
 }
 
 /**

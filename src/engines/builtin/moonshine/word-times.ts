@@ -3,6 +3,8 @@
  * ends with punctuation ends at the pause nearby.
  */
 
+import type { TranscriptWord } from '../../../core/entities/engine.ts';
+
 /** Samples in a frame: 10 ms at 16 kHz. */
 const frameSamples = 160;
 /** Frames this far below the loudest are pauses. */
@@ -13,15 +15,8 @@ const pauseFramesMin = 20;
 /** A pause belongs to a word that is expected to end at most this many loud frames away. */
 const nearFrames = 40;
 
-export interface TimedWord {
-  readonly word: string;
-  /** Milliseconds from the first sample. */
-  readonly startMs: number;
-  readonly endMs: number;
-}
-
-/** @param samples 16 kHz mono */
-export function timeWords(text: string, samples: Int16Array): TimedWord[] {
+/** With times from the first sample. @param samples 16 kHz mono */
+export function timeWords(text: string, samples: Int16Array): TranscriptWord[] {
   const words = text.split(' ').filter((word) => word !== '');
   const clock = new LoudClock(loudFrames(samples));
   const ends = endsOf(words, clock);
