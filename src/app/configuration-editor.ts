@@ -264,7 +264,6 @@ function checkKey(before: Settings, next: Settings): void {
     throw invalid('api_key', 'The key belongs to the address before. Type the key for the new one.');
 }
 
-/** The same edit with the file of its key. */
 function withKeyFile(edit: EntryEdit, file: string): EntryEdit {
   const entry = parseDocument(edit.yaml, options);
   if (!isMap(entry.contents)) throw invalid('yaml', 'The entry must be a map of settings.');

@@ -36,9 +36,7 @@ export interface App {
   readonly baseUrl: string;
   /** The base URL of administration, which may have its own port. */
   readonly adminBaseUrl: string;
-  /** Whether `/console` is served. */
   readonly hasConsole: boolean;
-  /** Whether the reference is served at /docs. */
   readonly hasDocs: boolean;
   readonly services: Services;
   readonly store: Store;

@@ -74,7 +74,6 @@ export class IdleMemory {
   }
 }
 
-/** Bytes of this thread's heap. */
 function heapBytes(): number {
   return getHeapStatistics().total_heap_size;
 }

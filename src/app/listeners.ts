@@ -45,7 +45,6 @@ export interface ListeningSockets {
   readonly admin?: number;
 }
 
-/** The callers that a port serves. */
 type Audience = 'all' | 'clients' | 'admins';
 
 /** The sessions of each audience. */

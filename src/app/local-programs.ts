@@ -13,14 +13,12 @@ import { runtimes } from '../runtimes/runtimes.ts';
 type LocalSettings = Extract<EngineConfig, { readonly kind: 'local' }>;
 type ProcessSettings = Extract<EngineConfig, { readonly kind: 'process' }>;
 
-/** The settings of a model's program. */
 type LocalProgram = ProcessSettings & {
   readonly contextTokens: number | undefined;
   readonly outputTokensMax: number | undefined;
   readonly realtime: boolean;
 };
 
-/** A model that runs on this machine. */
 export interface LocalEngine {
   readonly kind: 'local';
   /** The files of the model, in bytes; 0 if they are missing. */

@@ -40,7 +40,6 @@ export class Readiness implements StoreObserver {
     return this.#isStopping;
   }
 
-  /** Calls `listener` at every change. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

@@ -1,4 +1,3 @@
-/** The operations of all RPCs. */
 import type { Config } from '../config/config.ts';
 import { ClientSecrets } from '../core/access/client-secrets.ts';
 import { accountsApi } from '../core/accounts/service.ts';

@@ -40,7 +40,6 @@ interface DoctorOptions {
   /** Paths of invalid settings. The areas that depend on them are not checked. */
   readonly leftOut: readonly string[];
   readonly ports: Check;
-  /** Called when a check begins. */
   readonly onStep: (what: string) => void;
 }
 
@@ -117,7 +116,6 @@ export async function diagnoseArea(area: string, check: Check, msMax = 10_000): 
   return { area, diagnostics: await Promise.race([late, check(signal)]).catch(failed) };
 }
 
-/** Checks the configured database. */
 async function diagnoseStore({ dataDir, store, storeUrl }: Config, diagnosis: StoreDiagnosis) {
   if (store.kind === 'sqlite') return diagnoseSqlite(dataDir, diagnosis);
   if (storeUrl === undefined) throw new Error('there is no URL of the database');

@@ -131,7 +131,6 @@ function openFilesOf(pid: number | 'self'): string | undefined {
 const dayMs = 86_400_000;
 const renewDays = 14;
 
-/** Checks the certificate, its key, and how long it is valid. */
 export async function diagnoseTls({ tls }: Pick<Config, 'tls'>, nowMs = Date.now()): Promise<Diagnostic[]> {
   const subject = 'certificate';
   if (tls === undefined) return [ok(subject, 'None is configured: connections are not encrypted.')];
@@ -154,7 +153,6 @@ export async function diagnoseTls({ tls }: Pick<Config, 'tls'>, nowMs = Date.now
   return [graded(state, subject, `It is valid until ${day(validToDate)}.`, advice)];
 }
 
-/** Whether the mail server of alerts answers and takes the login. */
 export async function diagnoseMail(config: Config): Promise<Diagnostic[]> {
   const failure = await mailSender(config)?.check();
   const { host, user } = config.alerts.smtp ?? {};

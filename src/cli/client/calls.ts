@@ -8,6 +8,7 @@ export { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.t
 export { responseBodyCodec } from '../../codec/http-rule.ts';
 export { clientServer } from './chosen-server.ts';
 export { openLiveAudio } from './live-audio.ts';
+export { openGrpc } from './server-connection.ts';
 export { openSpeaker } from './speaker.ts';
 export { Talk } from './talk.ts';
 export { requestTranscript } from './transcript-request.ts';

@@ -1,4 +1,3 @@
-/** A connection to the Realtime API of a server. */
 import { on, once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -76,7 +75,6 @@ export class RealtimeConnection {
   }
 }
 
-/** The error of a refused connection. */
 async function refusalOf(response: IncomingMessage): Promise<unknown> {
   try {
     const { error } = (await json(response)) as { error: { message: string; code: string } };

@@ -47,34 +47,11 @@ export class ServerConnection {
     signal?: AbortSignal,
   ): Promise<T> {
     try {
-      return await run(await this.#client(service), signal ? { signal } : {});
+      return await run(createClient(service, await this.#connect()), signal ? { signal } : {});
     } catch (error) {
       signal?.throwIfAborted();
       throw failedCall(error, this.#server.baseUrl);
     }
-  }
-
-  /**
-   * The messages of a response, as they arrive.
-   * @throws the errors of `call`
-   */
-  async *stream<S extends DescService, T>(
-    service: S,
-    run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
-    signal: AbortSignal,
-  ): AsyncGenerator<T> {
-    yield* this.#receive(await this.#client(service), run, signal);
-  }
-
-  /** The same over gRPC, where the client goes on sending meanwhile. */
-  async *converse<S extends DescService, T>(
-    service: S,
-    run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
-    signal: AbortSignal,
-  ): AsyncGenerator<T> {
-    const { createGrpcTransport } = await import('@connectrpc/connect-node');
-    const transport = createGrpcTransport(shared(this.#server));
-    yield* this.#receive(createClient(service, transport), run, signal);
   }
 
   /** Opens a session of the Realtime API. @throws ServerError, CliError, or the signal's reason once it aborts */
@@ -83,11 +60,18 @@ export class ServerConnection {
     return RealtimeConnection.open(this.#server, query, signal);
   }
 
-  async *#receive<C, T>(
-    client: C,
-    run: (client: C, options: CallOptions) => AsyncIterable<T>,
+  /**
+   * The messages of a response, as they arrive.
+   * @param open default: Connect. Over gRPC the client can go on sending meanwhile.
+   * @throws the errors of `call`
+   */
+  async *stream<S extends DescService, T>(
+    service: S,
+    run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
     signal: AbortSignal,
+    open?: typeof openGrpc,
   ): AsyncGenerator<T> {
+    const client = createClient(service, await (open?.(this.#server) ?? this.#connect()));
     // A reader that stops early ends the request, too.
     const left = new AbortController();
     const options = { signal: AbortSignal.any([signal, left.signal]) };
@@ -105,13 +89,13 @@ export class ServerConnection {
     }
   }
 
-  async #client<S extends DescService>(service: S): Promise<Client<S>> {
-    this.#transport ??= openTransport(this.#server);
-    return createClient(service, await this.#transport);
+  #connect(): Promise<Transport> {
+    this.#transport ??= openConnect(this.#server);
+    return this.#transport;
   }
 }
 
-async function openTransport(server: Server): Promise<Transport> {
+async function openConnect(server: Server): Promise<Transport> {
   // Loaded only for a call: most of an operator's commands need none, and start faster without it.
   const { createConnectTransport } = await import('@connectrpc/connect-node');
   return createConnectTransport({
@@ -122,7 +106,11 @@ async function openTransport(server: Server): Promise<Transport> {
   });
 }
 
-/** The options of both transports. */
+export async function openGrpc(server: Server): Promise<Transport> {
+  const { createGrpcTransport } = await import('@connectrpc/connect-node');
+  return createGrpcTransport(shared(server));
+}
+
 function shared({ baseUrl, key }: Server) {
   const authorize: Interceptor = (next) => (request) => {
     request.header.set('authorization', `Bearer ${key}`);

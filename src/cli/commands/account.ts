@@ -139,7 +139,6 @@ function accountTable({ accounts }: { readonly accounts: readonly Account[] }): 
   ]);
 }
 
-/** The account in a response, one line per fact. */
 export function accountFacts({ account }: { readonly account?: Account | undefined }): string {
   return facts([
     ['name', account?.name],

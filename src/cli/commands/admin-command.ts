@@ -80,7 +80,6 @@ export async function withAdmin<T>(
   }
 }
 
-/** Calls one method and prints its response. */
 export function callAndShow<K extends AdminMethod>(
   flags: AdminCommandFlags,
   method: K,
@@ -179,7 +178,6 @@ export async function* pages<K extends ListMethod>(
   } while (pageToken !== undefined && left > 0);
 }
 
-/** The names of accounts by id. */
 export async function accountNames(
   admin: AdminConnection,
   ids: Iterable<string>,

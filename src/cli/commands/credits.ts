@@ -49,7 +49,6 @@ function withEntryOptions(command: Command, amount: string): Command {
     .option('--idempotency-key <key>', 'runs with the same key count once (default: a new key for each run)');
 }
 
-/** The action of a command that enters credits into the ledger. */
 function enterBy(method: 'loadCredits' | 'adjustCredits') {
   const requestOf = (accountId: string, amount: string, flags: EntryFlags) => {
     const { reason, idempotencyKey = randomUUID() } = flags;

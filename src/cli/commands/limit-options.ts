@@ -1,4 +1,3 @@
-/** The options that set the limits of a key or an account. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
@@ -42,7 +41,6 @@ export interface NoLimitsFlag {
   readonly none?: boolean;
 }
 
-/** Adds the option that removes all limits. */
 export function withNoLimits(command: Command): Command {
   return command.addOption(new Option('--none', 'no limits'));
 }
@@ -69,7 +67,6 @@ export function replacingLimits(flags: NoLimitsFlag, command: Command): { limits
   return limits ? { limits } : {};
 }
 
-/** Lines of facts: each limit, and its used amount. */
 export function limitFacts(
   limits: Limits | undefined,
   counts: readonly LimitCount[],

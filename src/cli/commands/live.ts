@@ -39,15 +39,16 @@ export function listenCommand(): Command {
 }
 
 async function listen(file: string | undefined, flags: ListenFlags): Promise<void> {
-  const { clientServer, openLiveAudio, TranscriptionService } = await import('../client/calls.ts');
+  const { clientServer, openGrpc, openLiveAudio, TranscriptionService } = await import('../client/calls.ts');
   const server = clientServer(flags);
   await interruptible(async (signal) => {
     const audio = await openLiveAudio(file, flags.rate, signal);
     const line = new ChangingLine();
-    const responses = server.converse(
+    const responses = server.stream(
       TranscriptionService,
       (client, options) => client.streamTranscribe(requestsOf(audio, flags), options),
       signal,
+      openGrpc,
     );
     try {
       for await (const { event } of responses) {

@@ -120,7 +120,6 @@ function written(
   return { file, ...made, bytes, first_byte_ms: Math.round(firstByteMs ?? ms), duration_ms: Math.round(ms) };
 }
 
-/** The format for the file's extension. */
 function formatOf(output: string | undefined, command: Command): AudioFormat {
   if (output === undefined) return 'mp3';
   const format = formatsByExtension.get(extname(output).toLowerCase());

@@ -96,7 +96,6 @@ function formatOf({ format, words, json }: TranscribeFlags, command: Command): T
   return chosen;
 }
 
-/** Writes or prints the transcript of a file. */
 type Writer = (file: string, transcript: string) => Promise<void>;
 
 function transcriptWriter(

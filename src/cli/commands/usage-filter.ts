@@ -1,4 +1,3 @@
-/** The flags that select usage records. */
 import { type Command, Option } from 'commander';
 import { operations, recordCodes, recordStates } from '../../core/entities/usage.ts';
 import { present } from '../../core/values/json.ts';

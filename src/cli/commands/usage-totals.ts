@@ -28,7 +28,6 @@ export function totalsCommand(): Command {
   );
 }
 
-/** The totals of the own account of a key. */
 export function keyTotalsCommand(): Command {
   return withTotals(ownCommand('usage', 'Show totals of the usage.'), ownDimensions, 'key');
 }

@@ -23,7 +23,6 @@ export interface BannerFacts {
 
 /** The options that make clients accept the server's certificate. Empty without TLS, or if any client accepts it. */
 export interface Trust {
-  /** The file of the certificate. */
   readonly caFile?: string;
   /** The server's name in its certificate. */
   readonly name?: string;
@@ -67,7 +66,6 @@ export function transcriptionReady(
   return `\n  Transcription is ready. Transcribe the file of the first command:\n     ${transcribe}\n\n`;
 }
 
-/** The commands for models, by what they do. */
 interface Commands {
   readonly speak: (model: string) => string;
   readonly transcribe: string;
