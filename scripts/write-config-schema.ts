@@ -1,5 +1,5 @@
 /** Writes parley.schema.json, with which editors complete and check parley.yaml. Run it after a change of settings. */
 import { writeFileSync } from 'node:fs';
-import { configJsonSchema } from '../src/config/config.ts';
+import { configJsonSchema } from './config-schema.ts';
 
 writeFileSync(new URL('../parley.schema.json', import.meta.url), configJsonSchema());

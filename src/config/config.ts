@@ -19,7 +19,6 @@ import { defaultModels } from './schema/models.ts';
 
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
-export { configJsonSchema } from './schema/config-schema.ts';
 
 type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
   ? T

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { configJsonSchema } from '../../scripts/config-schema.ts';
 import {
   ConfigError,
   type ConfigOptions,
-  configJsonSchema,
   loadConfig,
   loadConfigWithSources,
   sourceText,
@@ -765,7 +765,7 @@ describe('the files beside the program', () => {
     expect(readFileSync(project('parley.schema.json'), 'utf8')).toBe(configJsonSchema());
   });
 
-  it('parley.schema.json describes every setting, and is the same on every machine', () => {
+  it('parley.schema.json describes every setting by its comment in parley.example.yaml, and is the same on every machine', () => {
     expect(settings.filter(([, description]) => typeof description !== 'string')).toEqual([]);
     expect(schema).not.toHaveProperty(
       'properties.engines.additionalProperties.oneOf[0].properties.speechThreads.default',
@@ -777,11 +777,6 @@ describe('the files beside the program', () => {
     const missing = names.filter((name) => !new RegExp(`^[ #-]*${name}:`, 'm').test(example));
     expect(names.length).toBeGreaterThan(30);
     expect(missing).toEqual([]);
-  });
-
-  it('parley.example.yaml describes every setting in the words of the schema', () => {
-    const comments = example.replaceAll(/[\s#]+/g, ' ');
-    expect(settings.filter(([, description]) => !comments.includes(String(description)))).toEqual([]);
   });
 
   it('parley.example.yaml shows every default of the sections', () => {

@@ -1,7 +1,7 @@
 /** docs/limits.md is whole: every setting that limits something is on it, and it names no other. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { configJsonSchema } from '../../src/config/config.ts';
+import { configJsonSchema } from '../../scripts/config-schema.ts';
 import { pendingMax } from '../../src/core/realtime/live-session.ts';
 import { waitingMax } from '../../src/core/realtime/reports.ts';
 import { sessionsMax } from '../../src/core/realtime/service.ts';

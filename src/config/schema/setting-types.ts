@@ -1,6 +1,6 @@
 /**
  * The types of settings. Each error text describes the allowed values and completes the sentence "`x` must be …". For
- * an unknown name in a group, it lists the allowed names.
+ * an unknown name in a group, it lists the allowed names. What settings mean is in parley.example.yaml.
  */
 import * as z from 'zod';
 import { readNetwork } from '../../core/values/addresses.ts';
@@ -75,20 +75,11 @@ export function group<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 }
 
 /** A group of which every setting has a default. */
-export function section<Shape extends z.core.$ZodLooseShape>(words: string, shape: Shape) {
-  return group(shape)
-    .prefault({} as never)
-    .describe(words);
+export function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return group(shape).prefault({} as never);
 }
 
 /** The settings that an engine of every kind has. */
 export function engineOf<Kind extends string>(kind: Kind) {
-  return {
-    kind: z
-      .literal(kind)
-      .describe('The kind of engine: anthropic, builtin, local, openai, process or remote.'),
-    disabled: optional(yesOrNo()).describe(
-      'Whether the engine serves nothing for now. Models with another engine use that. Default: false.',
-    ),
-  };
+  return { kind: z.literal(kind), disabled: optional(yesOrNo()) };
 }
