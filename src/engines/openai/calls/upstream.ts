@@ -11,7 +11,6 @@ import { UpstreamAnswer } from './answer.ts';
 import { Breaker, BrokenCircuitError } from './breaker.ts';
 import { CallSlots } from './call-slots.ts';
 import { ProgramCall, type ServingProgram } from './program-call.ts';
-import { UpstreamResponse } from './response.ts';
 import { readRetryAfter, sendWithRetries } from './retry.ts';
 import { openWebSocket } from './web-socket.ts';
 
@@ -155,8 +154,9 @@ export class Upstream {
     return this.#inSlot(call.signal, async (limit, end) => {
       const { retriesMax, repeatLostCalls } = this.#settings;
       const send = () => this.#send(call, limit);
-      const response = await sendWithRetries(send, retriesMax, limit, repeatLostCalls);
-      return new UpstreamAnswer(response, limit, end);
+      const answer = await sendWithRetries(send, retriesMax, limit, repeatLostCalls);
+      answer.onEnd = end;
+      return answer;
     });
   }
 
@@ -223,11 +223,12 @@ export class Upstream {
     }
   }
 
-  async #send(call: UpstreamCall, signal: Signal): Promise<UpstreamResponse> {
+  async #send(call: UpstreamCall, signal: Signal): Promise<UpstreamAnswer> {
     signal.throwIfAborted();
-    const response = await this.#breaker.run(() => this.#request(call, signal));
-    if (response.status >= 200 && response.status < 300) return response;
-    throw this.#refusal(response.status, response.headers, await beginningOf(response), call.sent);
+    const answer = await this.#breaker.run(() => this.#request(call, signal));
+    const { status, headers } = answer;
+    if (status >= 200 && status < 300) return answer;
+    throw this.#refusal(status, headers, await beginningOf(answer), call.sent);
   }
 
   async #openSocket(path: string, signal: Signal): Promise<WebSocket> {
@@ -260,20 +261,20 @@ export class Upstream {
   #request(
     { method, path, isBesideVersion, headers, body }: UpstreamCall,
     signal: Signal,
-  ): Promise<UpstreamResponse> {
+  ): Promise<UpstreamAnswer> {
     const head = [...this.#headers];
     for (const more of [this.#deps.traceHeaders?.(), headers]) {
       for (const name in more) head.push(name, more[name] ?? '');
     }
-    const response = new UpstreamResponse(signal);
+    const answer = new UpstreamAnswer(signal);
     const options = {
       method,
       path: (isBesideVersion ? this.#basePath.replace(/\/v\d+$/, '') : this.#basePath) + path,
       headers: head,
       body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
     };
-    this.#pool.dispatch(options, response);
-    return response.begun.catch((error: unknown) => {
+    this.#pool.dispatch(options, answer);
+    return answer.begun.catch((error: unknown) => {
       if (error instanceof ConnectionError) throw error;
       if (signal.aborted) throw signal.reason;
       throw new ConnectionError(error instanceof errors.HeadersTimeoutError ? 'late' : 'waiting', error);

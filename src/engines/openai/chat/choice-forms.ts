@@ -46,8 +46,8 @@ function giveUsage(answer: JsonObject): void {
   const usage = answer['usage'] ?? (isObject(groq) ? groq['usage'] : undefined);
   if (!isObject(usage)) return;
   for (const [name, otherNames] of countNames) {
-    const parts = otherNames.map((otherName) => numberOf(usage[otherName]) ?? 0);
-    const count = numberOf(usage[name]) || parts.reduce((sum, part) => sum + part, 0);
+    const sum = () => otherNames.reduce((all, other) => all + (numberOf(usage[other]) ?? 0), 0);
+    const count = numberOf(usage[name]) || sum();
     if (count) usage[name] = count;
   }
   const isEmpty = countNames.every(([name]) => !usage[name]);
