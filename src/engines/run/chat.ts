@@ -4,7 +4,7 @@ import type { ChatEngine } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { ModelEngines } from './model-engines.ts';
-import { RunStream, runAnswer } from './run.ts';
+import { runAnswer, runStream } from './run.ts';
 
 /** The engines of a chat model. No engine may change the request, as the next may receive it too. */
 export function runChat(engines: ModelEngines<ChatEngine>): ChatEngine {
@@ -28,7 +28,7 @@ export function runChat(engines: ModelEngines<ChatEngine>): ChatEngine {
     complete: (params, signal) =>
       runAnswer(engines.orderFor(signal.owner), signal, (engine) => engine.complete(params, signal)),
     stream: (params, signal) =>
-      new RunStream(engines.orderFor(signal.owner), signal, (engine) => engine.stream(params, signal), {
+      runStream(engines.orderFor(signal.owner), signal, (engine) => engine.stream(params, signal), {
         // An empty batch says that the upstream has begun its answer.
         isOutput: ({ length }) => length > 0,
         isLast: finishes(),

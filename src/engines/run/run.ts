@@ -5,7 +5,6 @@
 import type { Engine } from '../../core/entities/engine.ts';
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import type { Attempt } from './engine-counts.ts';
 import type { Candidate } from './model-engines.ts';
 
 /** The answer of the first engine that succeeds; if all fail, the last error. */
@@ -44,81 +43,42 @@ interface StreamRules<Part> {
 }
 
 /** Like `runAnswer`, for an answer in parts. Begins with the first read. */
-export class RunStream<E extends Engine, Part> implements AsyncIterableIterator<Part, undefined, undefined> {
-  readonly #candidates: readonly Candidate<E>[];
-  readonly #signal: Signal;
-  readonly #ask: (engine: E) => AsyncIterable<Part>;
-  readonly #rules: StreamRules<Part>;
-  #tried = 0;
-  #attempt: Attempt | undefined;
-  #parts: AsyncIterator<Part> | undefined;
-  #hasOutput = false;
-  #isComplete = false;
-  #isLeft = false;
-
-  constructor(
-    candidates: readonly Candidate<E>[],
-    signal: Signal,
-    ask: (engine: E) => AsyncIterable<Part>,
-    rules: StreamRules<Part> = {},
-  ) {
-    this.#candidates = candidates;
-    this.#signal = signal;
-    this.#ask = ask;
-    this.#rules = rules;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<Part, undefined>> {
-    if (this.#isLeft) return { done: true, value: undefined };
-    let failure: ParleyError | undefined;
-    for (; this.#tried < this.#candidates.length; this.#tried++) {
-      try {
-        const parts = this.#parts ?? this.#begin();
-        return this.#note(await parts.next());
-      } catch (error) {
-        this.#attempt?.fail(error);
-        this.#parts = undefined;
-        if (this.#hasOutput) throw error;
-        failure = unlessItMayHaveRun(error, this.#signal);
+export async function* runStream<E extends Engine, Part>(
+  candidates: readonly Candidate<E>[],
+  signal: Signal,
+  ask: (engine: E) => AsyncIterable<Part>,
+  { isOutput = () => true, isLast }: StreamRules<Part> = {},
+): AsyncGenerator<Part, undefined, undefined> {
+  let failure: ParleyError | undefined;
+  for (const candidate of candidates) {
+    const attempt = candidate.counts.begin(candidate.model, signal.attempts);
+    let hasOutput = false;
+    let isComplete = false;
+    try {
+      for await (const part of ask(candidate.engine)) {
+        if (isOutput(part)) {
+          attempt.noteOutput();
+          hasOutput = true;
+        }
+        isComplete ||= isLast?.(part) === true;
+        yield part;
       }
+      if (isComplete || isLast === undefined) attempt.succeed();
+      else attempt.fail(incomplete());
+      return;
+    } catch (error) {
+      attempt.fail(error);
+      if (hasOutput) throw error;
+      failure = unlessItMayHaveRun(error, signal);
+    } finally {
+      // For a reader that has left. The first of the ends counts.
+      if (isComplete) attempt.succeed();
+      else attempt.cancel();
     }
-    throw failure ?? new ParleyError('engine_unavailable');
   }
+  throw failure ?? new ParleyError('engine_unavailable');
+}
 
-  async return(): Promise<IteratorResult<Part, undefined>> {
-    if (this.#isComplete) this.#attempt?.succeed();
-    else this.#attempt?.cancel();
-    this.#isLeft = true;
-    await this.#parts?.return?.();
-    return { done: true, value: undefined };
-  }
-
-  #begin(): AsyncIterator<Part> {
-    const candidate = this.#candidates[this.#tried];
-    if (candidate === undefined) throw new Error('there is no other engine');
-    this.#attempt = candidate.counts.begin(candidate.model, this.#signal.attempts);
-    this.#parts = this.#ask(candidate.engine)[Symbol.asyncIterator]();
-    return this.#parts;
-  }
-
-  #note(result: IteratorResult<Part, undefined>): IteratorResult<Part, undefined> {
-    const { isOutput, isLast } = this.#rules;
-    if (!result.done) {
-      const isOut = isOutput === undefined || isOutput(result.value);
-      if (isOut) this.#attempt?.noteOutput();
-      this.#hasOutput ||= isOut;
-      this.#isComplete ||= isLast?.(result.value) ?? false;
-    } else if (this.#isComplete || isLast === undefined) {
-      this.#attempt?.succeed();
-    } else {
-      this.#attempt?.fail(
-        new ParleyError('upstream_error', { cause: new Error('the answer is incomplete'), hasRun: true }),
-      );
-    }
-    return result;
-  }
+function incomplete(): ParleyError {
+  return new ParleyError('upstream_error', { cause: new Error('the answer is incomplete'), hasRun: true });
 }

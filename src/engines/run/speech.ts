@@ -8,7 +8,7 @@ import type {
 import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { Candidate, Candidates, ModelEngines } from './model-engines.ts';
-import { RunStream } from './run.ts';
+import { runStream } from './run.ts';
 
 const noSharedVoice = {
   available: false,
@@ -54,7 +54,7 @@ function synthesize(
     yield* speak(engine);
   };
   const speakers = speakersFor(engines, request, signal);
-  const audio = new RunStream(speakers, signal, engines.only ? speak : checkAndSpeak);
+  const audio = runStream(speakers, signal, engines.only ? speak : checkAndSpeak);
   return { audio, durationMs: () => output?.durationMs() };
 }
 

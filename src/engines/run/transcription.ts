@@ -5,7 +5,7 @@ import { KeptSpeech } from '../kept-speech.ts';
 import { uploadSpeaker } from '../upload-speaker.ts';
 import type { Attempt } from './engine-counts.ts';
 import type { Candidate, ModelEngines } from './model-engines.ts';
-import { RunStream } from './run.ts';
+import { runStream } from './run.ts';
 
 /** False if one engine identifies no speakers, true if all do. */
 function sharedAnswer(answers: readonly (boolean | undefined)[]): boolean | undefined {
@@ -23,7 +23,7 @@ export function runTranscription(engines: ModelEngines<TranscriptionEngine>): Tr
     reportsSpeakers: sharedAnswer(all.map(({ reportsSpeakers }) => reportsSpeakers)),
     transcribe: (request) => {
       const { signal } = request;
-      return new RunStream(engines.orderFor(signal.owner), signal, (engine) => engine.transcribe(request), {
+      return runStream(engines.orderFor(signal.owner), signal, (engine) => engine.transcribe(request), {
         // An engine may report the length of the audio before it begins to recognise.
         isOutput: ({ kind }) => kind !== 'audio',
         isLast: ({ kind }) => kind === 'done',

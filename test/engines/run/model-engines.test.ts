@@ -4,7 +4,7 @@ import type { Engine } from '../../../src/core/entities/engine.ts';
 import { OwnSignal } from '../../../src/core/values/signal.ts';
 import { EngineCounts } from '../../../src/engines/run/engine-counts.ts';
 import { type Balance, type Candidates, ModelEngines } from '../../../src/engines/run/model-engines.ts';
-import { RunStream, runAnswer } from '../../../src/engines/run/run.ts';
+import { runAnswer, runStream } from '../../../src/engines/run/run.ts';
 import { TestClock } from '../../support/parley.ts';
 
 interface Named extends Engine {
@@ -94,11 +94,11 @@ describe('a request counts', () => {
     const endless = async function* ({ name }: Named) {
       for (;;) yield name;
     };
-    const stream = new RunStream(engines.orderFor('acc'), new OwnSignal(), endless);
+    const stream = runStream(engines.orderFor('acc'), new OwnSignal(), endless);
     expect(running()).toEqual([0, 0, 0]);
     await stream.next();
     expect(running()).toEqual([1, 0, 0]);
-    await stream.return();
+    await stream.return(undefined);
     expect(running()).toEqual([0, 0, 0]);
     expect(await stream.next()).toEqual({ done: true, value: undefined });
   });

@@ -17,7 +17,7 @@ import { ParleyError } from '../../../src/core/values/errors.ts';
 import type { EngineSet } from '../../../src/engines/engine-set.ts';
 import { EngineCounts } from '../../../src/engines/run/engine-counts.ts';
 import { ModelEngines } from '../../../src/engines/run/model-engines.ts';
-import { RunStream } from '../../../src/engines/run/run.ts';
+import { runStream } from '../../../src/engines/run/run.ts';
 import { runTranscription } from '../../../src/engines/run/transcription.ts';
 import { fakeTranscription } from '../../support/fake-engines.ts';
 import { toEngine } from '../../support/message-chat.ts';
@@ -263,7 +263,7 @@ describe('a model with several engines', () => {
     const left = new AbortController();
     const engines = [fakeTranscription({}), fakeTranscription({})].map(candidate);
     let tries = 0;
-    const stream = new RunStream(engines, left.signal, () => {
+    const stream = runStream(engines, left.signal, () => {
       tries++;
       left.abort();
       throw new ParleyError('request_cancelled', { hasNotRun: true });
