@@ -20,150 +20,49 @@ const firstBytes = 65_536;
 export const compressionMax = 1_032;
 const retryAfterSeconds = 5;
 
-/** The requests of one address. */
+/** The bodies of one address that are not closed. */
 interface Share {
   bytes: number;
-  /** In order of arrival. */
-  readonly waiting: Set<Waiter>;
+  bodies: number;
+  /** In order of arrival. Each returns whether there is room now. */
+  readonly waiting: Set<() => boolean>;
 }
 
-interface Waiter {
-  readonly body: BufferedBody;
-  readonly bytes: number;
-  readonly admit: () => void;
-}
-
+/** What all bodies share. Use the functions of a body to change it. */
 export class ByteBudget {
   readonly limits: ByteLimits;
-  readonly #shares = new Map<string, Share>();
-  readonly #crowded = new Set<Share>();
-  #bytes = 0;
-  #waiters = 0;
+  /** Bytes that all requests together may have in memory now. */
+  bytes = 0;
+  waiters = 0;
+  readonly shares = new Map<string, Share>();
+  readonly crowded = new Set<Share>();
 
   constructor(limits: ByteLimits) {
     this.limits = limits;
-  }
-
-  /** Bytes that all requests together may have in memory now. */
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /** Registers the body of a client's request; nothing of it is in memory yet. @param signal ends a wait for memory */
   bodyOf(address: string, signal: Signal): BufferedBody {
     return new BufferedBody(this, networkOf(address), signal);
   }
-
-  /** Adds bytes to a body, now or when others end. Use `BufferedBody.admit`. */
-  take(body: BufferedBody, bytes: number): Promise<void> {
-    const share = this.#shares.get(body.network) ?? { bytes: 0, waiting: new Set() };
-    this.#shares.set(body.network, share);
-    if (share.waiting.size === 0 && this.#fits(share, body, bytes)) {
-      this.#add(share, body, bytes);
-      return Promise.resolve();
-    }
-    return this.#wait(share, body, bytes);
-  }
-
-  /** Adds bytes to a body if there is room now. Use `BufferedBody.tryAdmit`. */
-  tryTake(body: BufferedBody, bytes: number): boolean {
-    const share = this.#shares.get(body.network) ?? { bytes: 0, waiting: new Set() };
-    if (share.waiting.size > 0 || !this.#fits(share, body, bytes)) return false;
-    this.#shares.set(body.network, share);
-    this.#add(share, body, bytes);
-    return true;
-  }
-
-  /** Removes bytes of a body, and admits others in their place. Use `BufferedBody.keep`. */
-  release(body: BufferedBody, bytes: number): void {
-    const share = this.#shares.get(body.network);
-    if (share === undefined) return;
-    this.#add(share, body, -bytes);
-    for (const crowded of [share, ...this.#crowded]) this.#admitNext(crowded);
-    this.#forget(body.network, share);
-  }
-
-  /** A body larger than the limit is admitted if it is alone, or it would never be read. */
-  #fits(share: Share, body: BufferedBody, bytes: number): boolean {
-    const { bytesMax, bytesPerAddressMax } = this.limits;
-    const [all, ofAddress] = [this.#bytes - body.bytes, share.bytes - body.bytes];
-    return (
-      (all === 0 || this.#bytes + bytes <= bytesMax) &&
-      (ofAddress === 0 || share.bytes + bytes <= bytesPerAddressMax)
-    );
-  }
-
-  #add(share: Share, body: BufferedBody, bytes: number): void {
-    this.#bytes += bytes;
-    share.bytes += bytes;
-    body.bytes += bytes;
-  }
-
-  #admitNext(share: Share): void {
-    for (const { body, bytes, admit } of share.waiting) {
-      if (!this.#fits(share, body, bytes)) return;
-      this.#add(share, body, bytes);
-      admit();
-    }
-  }
-
-  #wait(share: Share, body: BufferedBody, bytes: number): Promise<void> {
-    const { signal } = body;
-    const { bytesMax, bytesPerAddressMax, waitMsMax } = this.limits;
-    // Waiting requests use memory, too: the bytes that came with their headers.
-    const isCrowded =
-      share.waiting.size >= bytesPerAddressMax / sentBytesMax || this.#waiters >= bytesMax / sentBytesMax;
-    if (isCrowded) {
-      this.#forget(body.network, share);
-      return Promise.reject(tooMany());
-    }
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
-        this.#waiters--;
-        share.waiting.delete(waiter);
-        if (share.waiting.size === 0) this.#crowded.delete(share);
-      };
-      const giveUp = (reason: unknown) => {
-        leave();
-        reject(reason);
-        this.#admitNext(share);
-        this.#forget(body.network, share);
-      };
-      const onAbort = () => giveUp(signal.reason);
-      const timer = setTimeout(() => giveUp(tooMany()), waitMsMax);
-      const admit = () => {
-        leave();
-        resolve();
-      };
-      const waiter = { body, bytes, admit };
-      share.waiting.add(waiter);
-      this.#crowded.add(share);
-      this.#waiters++;
-      signal.addEventListener('abort', onAbort);
-      if (signal.aborted) onAbort();
-    });
-  }
-
-  #forget(network: string, share: Share): void {
-    if (share.bytes === 0 && share.waiting.size === 0) this.#shares.delete(network);
-  }
 }
 
 /** The part of one request in the budget. */
 export class BufferedBody {
-  readonly network: string;
-  readonly signal: Signal;
-  /** Set by the budget. */
-  bytes = 0;
   readonly #budget: ByteBudget;
+  readonly #network: string;
+  readonly #share: Share;
+  readonly #signal: Signal;
+  #bytes = 0;
   #isClosed = false;
 
   constructor(budget: ByteBudget, network: string, signal: Signal) {
     this.#budget = budget;
-    this.network = network;
-    this.signal = signal;
+    this.#network = network;
+    this.#share = budget.shares.get(network) ?? { bytes: 0, bodies: 0, waiting: new Set() };
+    this.#share.bodies++;
+    budget.shares.set(network, this.#share);
+    this.#signal = signal;
   }
 
   /**
@@ -171,7 +70,7 @@ export class BufferedBody {
    * @throws `overloaded` if that takes too long, the signal's reason, or `request_cancelled` after `close`
    */
   async admit(bytes: number): Promise<void> {
-    if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes);
+    if (!this.#isClosed && !this.tryAdmit(bytes)) await this.#wait(bytes);
     if (!this.#isClosed) return;
     this.keep(0);
     throw new ParleyError('request_cancelled');
@@ -179,19 +78,83 @@ export class BufferedBody {
 
   /** Whether the request may have this many bytes in memory now. */
   tryAdmit(bytes: number): boolean {
-    return bytes <= this.bytes || (!this.#isClosed && this.#budget.tryTake(this, bytes - this.bytes));
+    return bytes <= this.#bytes || (!this.#isClosed && this.#share.waiting.size === 0 && this.#tryAdd(bytes));
   }
 
-  /** Releases all but this many bytes. */
+  /** Releases all but this many bytes, and admits others in their place. */
   keep(bytes: number): void {
-    if (bytes < this.bytes) this.#budget.release(this, this.bytes - bytes);
+    if (bytes >= this.#bytes) return;
+    this.#set(bytes);
+    for (const share of [this.#share, ...this.#budget.crowded]) admitNext(share);
   }
 
   /** Releases all bytes, also those admitted later. */
   close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     this.keep(0);
+    if (--this.#share.bodies === 0) this.#budget.shares.delete(this.#network);
   }
+
+  /** A body larger than the limit is admitted if it is alone, or it would never be read. */
+  #tryAdd(bytes: number): boolean {
+    const { bytesMax, bytesPerAddressMax } = this.#budget.limits;
+    const [others, ofAddress] = [this.#budget.bytes - this.#bytes, this.#share.bytes - this.#bytes];
+    const fits =
+      (others === 0 || others + bytes <= bytesMax) &&
+      (ofAddress === 0 || ofAddress + bytes <= bytesPerAddressMax);
+    if (fits) this.#set(bytes);
+    return fits;
+  }
+
+  #set(bytes: number): void {
+    const more = bytes - this.#bytes;
+    this.#budget.bytes += more;
+    this.#share.bytes += more;
+    this.#bytes = bytes;
+  }
+
+  #wait(bytes: number): Promise<void> {
+    const [budget, share, signal] = [this.#budget, this.#share, this.#signal];
+    const { bytesMax, bytesPerAddressMax, waitMsMax } = budget.limits;
+    // Waiting requests use memory, too: the bytes that came with their headers.
+    const isCrowded =
+      share.waiting.size >= bytesPerAddressMax / sentBytesMax || budget.waiters >= bytesMax / sentBytesMax;
+    if (isCrowded) return Promise.reject(tooMany());
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        budget.waiters--;
+        share.waiting.delete(tryAgain);
+        if (share.waiting.size === 0) budget.crowded.delete(share);
+      };
+      const giveUp = (reason: unknown) => {
+        leave();
+        reject(reason);
+        admitNext(share);
+      };
+      const onAbort = () => giveUp(signal.reason);
+      const timer = setTimeout(() => giveUp(tooMany()), waitMsMax);
+      const tryAgain = () => {
+        const isAdmitted = this.#tryAdd(bytes);
+        if (isAdmitted) {
+          leave();
+          resolve();
+        }
+        return isAdmitted;
+      };
+      share.waiting.add(tryAgain);
+      budget.crowded.add(share);
+      budget.waiters++;
+      signal.addEventListener('abort', onAbort);
+      if (signal.aborted) onAbort();
+    });
+  }
+}
+
+function admitNext({ waiting }: Share): void {
+  for (const tryAgain of waiting) if (!tryAgain()) return;
 }
 
 /** The bytes to admit for a body of unknown length, once this many have arrived. */
