@@ -47,10 +47,10 @@ export function readStreamable<Params>(
 ): Promise<{ readonly params: Params; readonly isStreamed: boolean }> {
   return exchange.served.read(async (call) => {
     const limits = { bytesMax, elementsMax, ...requestShape };
-    const json = await readJson(exchange, call, limits);
-    const params = readParams(withoutStream(json), exchange);
-    refuseNonFinite(pathOfNonFinite(json), 'invalid_parameter');
-    return { params, isStreamed: readStream(json['stream']) };
+    const { stream = null, ...body } = await readJson(exchange, call, limits);
+    const params = readParams(body, exchange);
+    refuseNonFinite(pathOfNonFinite(body), 'invalid_parameter');
+    return { params, isStreamed: readStream(stream) };
   });
 }
 
@@ -60,13 +60,7 @@ export function required<T>(message: T | undefined): T {
   return message;
 }
 
-function withoutStream(json: JsonObject): JsonObject {
-  if (json['stream'] === undefined) return json;
-  const { stream: _, ...others } = json;
-  return others;
-}
-
-function readStream(stream: JsonValue | undefined): boolean {
-  if (stream === undefined || stream === null || typeof stream === 'boolean') return stream === true;
+function readStream(stream: JsonValue): boolean {
+  if (stream === null || typeof stream === 'boolean') return stream === true;
   throw new ParleyError('invalid_parameter', { message: '`stream` must be true or false.', param: 'stream' });
 }

@@ -141,12 +141,6 @@ function readChecked(exchange: Exchange, limits: JsonLimits): Promise<Buffer> {
   );
 }
 
-function parseObject(bytes: Buffer, exchange: Exchange): JsonObject {
-  const value = parse(bytes, exchange);
-  if (isObject(value)) return value;
-  throw badBody('The body must be a JSON object, such as `{"model": …}`.');
-}
-
 function badBody(message: string, cause?: unknown): ParleyError {
   return new ParleyError('invalid_request_error', { message, cause });
 }
@@ -159,9 +153,10 @@ function bodyTooLarge(bytesMax: number): ParleyError {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function parse(bytes: Buffer, { request }: Exchange): unknown {
+function parseObject(bytes: Buffer, { request }: Exchange): JsonObject {
+  let value: unknown;
   try {
-    return parseJson(utf8.decode(bytes));
+    value = parseJson(utf8.decode(bytes));
   } catch (cause) {
     // Content-Type is not checked, but helps to explain why the body is malformed.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
@@ -170,6 +165,8 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
       cause,
     );
   }
+  if (isObject(value)) return value;
+  throw badBody('The body must be a JSON object, such as `{"model": …}`.');
 }
 
 const formAdvice = 'The body is a form. Send a JSON object here, with `Content-Type: application/json`.';
