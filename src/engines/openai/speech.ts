@@ -40,7 +40,11 @@ function synthesize(
   { input, voice, format }: SpeechRequest,
   signal: Signal,
 ): SpeechOutput {
-  const length = new AudioLength(format);
+  let bytes = 0;
+  let head: Length | undefined = format === 'pcm' ? pcm : undefined;
+  const noteHead = (wav: Length | undefined) => {
+    head = wav;
+  };
   async function* audio(): AsyncGenerator<Uint8Array> {
     const answer = await upstream.call({
       method: 'POST',
@@ -52,13 +56,22 @@ function synthesize(
       body: wellFormedJson({ model, input, voice, response_format: format }),
       signal,
     });
-    for await (const bytes of checkedAudio(answer, format)) {
-      length.add(bytes);
-      yield bytes;
+    for await (const piece of checkedAudio(answer, format, noteHead)) {
+      bytes += piece.length;
+      yield piece;
     }
   }
-  return { audio: audio(), durationMs: () => length.ms() };
+  const durationMs = () => head && ((bytes - head.dataAt) * 1000) / head.bytesPerSecond;
+  return { audio: audio(), durationMs };
 }
+
+/** What tells the length of audio from its bytes. */
+type Length = Pick<WavHead, 'bytesPerSecond' | 'dataAt'>;
+
+/** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */
+const pcm: Length = { bytesPerSecond: 48_000, dataAt: 0 };
+/** The samples of a WAV usually begin far earlier. If they begin later, the length is unknown. */
+const wavHeadBytesMax = 4_096;
 
 /** Accepted types that do not begin with `audio/`. Some servers send none. */
 const otherTypes: readonly string[] = [
@@ -79,11 +92,13 @@ const signatureBytes = 4;
 
 /**
  * The audio of an answer as it arrives. Clients rely on the Content-Type that Parley sends, and on the length in a WAV.
+ * @param noteHead takes the head of a WAV
  * @throws `upstream_error` before the first bytes if it is not audio, or has the signature of another format
  */
 async function* checkedAudio(
   answer: UpstreamAnswer,
   format: AudioFormat,
+  noteHead: (wav: WavHead | undefined) => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { contentType } = answer;
   if (!contentType.startsWith('audio/') && !otherTypes.includes(contentType)) {
@@ -102,13 +117,16 @@ async function* checkedAudio(
       const wav = format === 'wav' ? readWavHead(head) : undefined;
       // The length that a WAV states is read once its first samples are there.
       if (format === 'wav' && head.length < wavHeadBytesMax && !(wav && head.length > wav.dataAt)) continue;
+      if (wav) noteHead(wav);
       yield wav ? withUnknownLength(head, wav) : head;
       head = undefined;
     }
   } finally {
     answer.close();
   }
-  if (head !== undefined && head.length > 0) yield head;
+  if (head === undefined || head.length === 0) return;
+  if (format === 'wav') noteHead(readWavHead(head));
+  yield head;
 }
 
 function refuseOtherFormat(answer: UpstreamAnswer, head: Uint8Array, format: AudioFormat): void {
@@ -116,36 +134,5 @@ function refuseOtherFormat(answer: UpstreamAnswer, head: Uint8Array, format: Aud
   const [, found] = signatures.find(([signature]) => begin.startsWith(signature)) ?? [];
   if (found !== undefined && found !== format) {
     throw answer.refuse(`the answer is ${found} instead of ${format}`);
-  }
-}
-
-/** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */
-const pcmBytesPerSecond = 48_000;
-/** The samples of a WAV usually begin far earlier. If they begin later, the length is unknown. */
-const wavHeadBytesMax = 4_096;
-
-class AudioLength {
-  readonly #isWav: boolean;
-  #bytes = 0;
-  #beginning = Buffer.alloc(0);
-  #head: Pick<WavHead, 'bytesPerSecond' | 'dataAt'> | undefined;
-
-  constructor(format: AudioFormat) {
-    this.#isWav = format === 'wav';
-    if (format === 'pcm') this.#head = { bytesPerSecond: pcmBytesPerSecond, dataAt: 0 };
-  }
-
-  add(bytes: Uint8Array): void {
-    this.#bytes += bytes.length;
-    if (!this.#isWav || this.#head !== undefined || this.#beginning.length >= wavHeadBytesMax) return;
-    this.#beginning = Buffer.concat([this.#beginning, bytes]).subarray(0, wavHeadBytesMax);
-    this.#head = readWavHead(this.#beginning);
-  }
-
-  /** Milliseconds so far; undefined if unknown. */
-  ms(): number | undefined {
-    if (this.#head === undefined) return undefined;
-    const { bytesPerSecond, dataAt } = this.#head;
-    return ((this.#bytes - dataAt) * 1000) / bytesPerSecond;
   }
 }

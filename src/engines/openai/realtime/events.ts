@@ -1,10 +1,9 @@
 /** The events of OpenAI's Realtime API that matter for transcription. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { JsonScan } from '../../../codec/json-scan.ts';
 import { isObject } from '../../../core/values/json.ts';
 import type { UpstreamFormat } from '../../../media/raw-audio.ts';
-import { answerLimits } from '../../answer-limits.ts';
-import { malformedResponse, refuseExcess } from '../errors.ts';
+import { readWhole } from '../chat/json.ts';
+import { malformedResponse } from '../errors.ts';
 
 export type UpstreamEvent =
   | { readonly kind: 'created' | 'updated' | 'cleared' }
@@ -63,13 +62,8 @@ export function settingsEvent(
 }
 
 function parsed(body: string): JsonObject {
-  refuseExcess(new JsonScan(answerLimits).read(Buffer.from(body)));
-  try {
-    const event: unknown = JSON.parse(body);
-    if (isObject(event)) return event;
-  } catch (cause) {
-    throw malformedResponse('an event is not JSON', cause);
-  }
+  const event = readWhole(body);
+  if (isObject(event)) return event;
   throw malformedResponse('an event is not an object');
 }
 
