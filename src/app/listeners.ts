@@ -15,7 +15,7 @@ import { realtimeHandler, realtimePaths } from '../transports/realtime/upgrade.t
 import { pathOf, takeKeyHeader } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { type PageFiles, pageRoutes } from '../transports/rest/page-routes.ts';
-import { openVoices, probeRoutes } from '../transports/rest/probe-routes.ts';
+import { probeRoutes, withOpenVoices } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { withSessions } from '../transports/rest/session-cookies.ts';
 import { type SessionPort, sessionRoutes } from '../transports/rest/session-routes.ts';
@@ -131,7 +131,7 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const metricsAccess = audience === 'clients' ? 'off' : config.metrics.access;
   const probes = { readiness, engines: () => engines.counts(), metrics, metricsAccess };
   const areVoicesOpen = config.voices.access === 'open';
-  const keyless = areVoicesOpen ? openVoices(table, services) : new Map();
+  const restTable = areVoicesOpen ? withOpenVoices(table, services) : table;
   const sessionPort = sessions && { sessions, provider: signIn?.name, ...audiences[audience] };
   const all = [...allRpcs(table), ...rivaRpcs(services, rawAudio, { areVoicesOpen })];
   const served = all.filter(isServed);
@@ -142,7 +142,7 @@ function openTransports(wiring: Wiring, audience: Audience) {
   };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const overRest = restHandler(
-    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(probes)],
+    [...restRoutes(restTable, limits, isServed), ...probeRoutes(probes)],
     [
       ...pageRoutes(pages),
       ...(sessionPort ? sessionRoutes(sessionPort) : []),

@@ -60,10 +60,7 @@ type Request = Parameters<PortHandler>[0];
 
 async function answer(exchange: Exchange, found: Found, served: ServedPaths): Promise<void> {
   if (found === undefined) return exchange.served.refuseUnserved(wrongPath(exchange.path, served));
-  const { name, rpc, handle, handleKeyless } = found.store as NamedRoute;
-  if (handleKeyless && exchange.request.headers.authorization === undefined) {
-    return handleKeyless(exchange, found.params);
-  }
+  const { name, rpc, handle } = found.store as NamedRoute;
   const opening = rpc && exchange.served.open(rpc, name);
   if (opening) await opening;
   await handle(exchange, found.params);

@@ -1,10 +1,8 @@
-import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import type { Rpc, RpcTable } from '../../core/rpcs.ts';
+import type { RpcTable } from '../../core/rpcs.ts';
 import type { Services } from '../../core/services.ts';
 import type { Readiness } from '../readiness.ts';
-import type { Exchange, RestHandler } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
-import { keylessHandler } from './unary.ts';
 
 export interface Probes {
   readonly readiness: Readiness;
@@ -41,18 +39,15 @@ function get(path: string, handle: (exchange: Exchange) => Promise<void>): Route
   return { rule: { verb: 'GET', path }, rpc: undefined, handle };
 }
 
-const { listVoices, listSpeechModels } = CatalogService.method;
-
-/** The handlers of lists of voices and speech models without an `Authorization` header, if the operator allows it. */
-export function openVoices(
-  table: RpcTable,
-  { catalog }: Pick<Services, 'catalog'>,
-): ReadonlyMap<Rpc, RestHandler> {
-  return new Map<Rpc, RestHandler>([
-    [table.listVoices, keylessHandler(listVoices, (request) => catalog.listVoices(request, undefined))],
-    [
-      table.listSpeechModels,
-      keylessHandler(listSpeechModels, (request) => catalog.listSpeechModels(request, undefined)),
-    ],
-  ]);
+/** The same RPCs, of which the lists of voices and of speech models need no key. */
+export function withOpenVoices(table: RpcTable, { catalog }: Pick<Services, 'catalog'>): RpcTable {
+  const { listVoices, listSpeechModels } = table;
+  return {
+    ...table,
+    listVoices: { ...listVoices, runKeyless: (request) => catalog.listVoices(request, undefined) },
+    listSpeechModels: {
+      ...listSpeechModels,
+      runKeyless: (request) => catalog.listSpeechModels(request, undefined),
+    },
+  };
 }

@@ -20,22 +20,12 @@ export interface Route {
   /** The RPC that the gate checks; undefined for probes, which have no gate. */
   readonly rpc: Rpc | undefined;
   readonly handle: RestHandler;
-  /** Handles requests without an `Authorization` header, in place of the gate's refusal. */
-  readonly handleKeyless?: RestHandler | undefined;
   /** Whether the route serves a request; for others there is nothing at its path. Default: it serves all. */
   readonly isFor?: (request: Exchange['request']) => boolean;
 }
 
-/**
- * @param isServed whether an RPC is served at this port
- * @param keyless the handlers of RPCs that need no key
- */
-export function restRoutes(
-  table: RpcTable,
-  limits: RestLimits,
-  isServed: (rpc: Rpc) => boolean,
-  keyless: ReadonlyMap<Rpc, RestHandler>,
-): Route[] {
+/** @param isServed whether an RPC is served at this port */
+export function restRoutes(table: RpcTable, limits: RestLimits, isServed: (rpc: Rpc) => boolean): Route[] {
   const { createChatCompletion, streamChatCompletion, createCompletion, streamCompletion } = table;
   const { createMessage, streamMessage, createResponse, streamResponse } = table;
   /** RPCs with their own HTTP form: raw audio, forms, server-sent events. */
@@ -52,12 +42,7 @@ export function restRoutes(
   ]);
   return allRpcs(table)
     .filter((rpc) => hasOption(rpc.method, http) && isServed(rpc))
-    .map((rpc) => ({
-      rule: httpRule(rpc.method),
-      rpc,
-      handle: special.get(rpc) ?? handlerFromSchema(rpc),
-      handleKeyless: keyless.get(rpc),
-    }));
+    .map((rpc) => ({ rule: httpRule(rpc.method), rpc, handle: special.get(rpc) ?? handlerFromSchema(rpc) }));
 }
 
 function handlerFromSchema(rpc: Rpc): RestHandler {

@@ -39,8 +39,10 @@ export function unaryHandler(rpc: UnaryRpc, shapes: readonly AnswerShape[] = [])
   }));
   return async (exchange, parameters) => {
     const { served } = exchange;
-    const request = await served.read(() => read(exchange, parameters));
-    const answer = await served.answer(rpc, request);
+    const answer =
+      rpc.runKeyless && served.isKeyless
+        ? await rpc.runKeyless(await read(exchange, parameters))
+        : await served.answer(rpc, await served.read(() => read(exchange, parameters)));
     const encoder = encoders.find(({ isFor }) => isFor(exchange));
     exchange.sendText(200, 'application/json', encoder?.textOf(rpc.toMessage(answer)) ?? '');
   };
@@ -52,19 +54,6 @@ export function adminHandler(rpc: AdminRpc): RestHandler {
   return async (exchange, parameters) => {
     const response = await exchange.served.administer(rpc, await read(exchange, parameters));
     exchange.sendJson(200, encode(response));
-  };
-}
-
-/** Answers without a key. */
-export function keylessHandler<I extends DescMessage, O extends DescMessage>(
-  method: DescMethodUnary<I, O>,
-  run: (request: MessageShape<I>) => Promise<MessageShape<O>>,
-): RestHandler {
-  const read = requestReader(method, false);
-  const { encode } = responseBodyCodec(method);
-  return async (exchange, parameters) => {
-    exchange.served.openKeyless();
-    exchange.sendJson(200, encode(await run(await read(exchange, parameters))));
   };
 }
 

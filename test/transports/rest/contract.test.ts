@@ -285,7 +285,7 @@ describe('the OpenAPI document', () => {
       document.operations.map(({ verb, path }) => `${verb} ${path.replace(/\{\w+\}/g, '{}')}`),
     );
     const limits = { speechBodyBytesMax: 1, chatBodyBytesMax: 1, requestElementsMax: 1 };
-    const routes = restRoutes(rpcTable(parley.app.services), limits, () => true, new Map());
+    const routes = restRoutes(rpcTable(parley.app.services), limits, () => true);
     const served = routes.map(({ rule }) => `${rule.verb} ${rule.path.replace(/:\w+|\*/g, '{}')}`);
     expect(served.filter((path) => !listed.has(path))).toEqual([]);
     expect(served.length).toBeGreaterThan(25);
