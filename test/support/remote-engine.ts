@@ -3,7 +3,8 @@ import { create } from '@bufbuild/protobuf';
 import { type ChatCompletionParams, ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { remoteEngine } from '../../src/config/schema/upstream-engine.ts';
 import type { SpeechEngine, TranscriptionEngine } from '../../src/core/entities/engine.ts';
-import { createOpenAiEngine, type OpenAiSettings } from '../../src/engines/openai/index.ts';
+import { createOpenAiEngine } from '../../src/engines/openai/index.ts';
+import type { OpenAiSettings } from '../../src/engines/openai/settings.ts';
 import { inMessages, type MessageChat } from './message-chat.ts';
 
 export interface RemoteEngine {

@@ -6,39 +6,30 @@ import { asChunk } from '../../core/entities/chat-output.ts';
 import type { ChatEngine } from '../../core/entities/engine.ts';
 import { StreamChoices } from '../../core/entities/stream-choices.ts';
 import type { Signal } from '../../core/values/signal.ts';
-import { chatAnswerBytesMax } from '../answer-limits.ts';
+import { answerBytesMax, chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
-import type { Upstream } from './calls/upstream.ts';
 import { CallNumbers } from './chat/call-numbers.ts';
 import { MessageChunks } from './chat/choice-forms.ts';
 import { joinEvents } from './chat/joined-chunks.ts';
 import { type Report, readAnswer, readChunk, readWhole, toUpstreamParams } from './chat/json.ts';
-import type { LimitName } from './chat/limit-names.ts';
-import type { ChatParameters } from './chat/operator-members.ts';
+import { isOpenAi, type LimitName, tokenizerOf } from './chat/limit-names.ts';
 import { areEvents, beginningOf, doneData, type SseEvent, SseReader } from './chat/sse.ts';
 import type { Known } from './reported-value.ts';
+import type { UpstreamModel } from './settings.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' };
 const eventHeaders = { ...jsonHeaders, accept: 'text/event-stream' };
 
-export interface OpenAiChatOptions {
-  readonly upstream: Upstream;
-  /** The upstream's name of the model. */
-  readonly model: string;
+interface ChatModel extends UpstreamModel {
   readonly limitName: LimitName;
-  readonly parameters: ChatParameters;
-  /** Whether the upstream takes the role `developer`. Otherwise such messages become system messages. */
-  readonly takesDeveloper: boolean;
-  /** Set if the model is known to count tokens as Parley does. */
-  readonly tokenizer: ChatEngine['tokenizer'];
-  /** The longest event of a stream. */
-  readonly eventCharactersMax: number;
   /** Set if the model's context is read from the upstream. */
   readonly context: Known<number> | undefined;
 }
 
-export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
-  const { upstream, model, limitName, parameters, takesDeveloper, tokenizer, context } = options;
+export function createOpenAiChat({ upstream, settings, model, limitName, context }: ChatModel): ChatEngine {
+  const { baseUrl, parameters = {}, eventCharactersMax = answerBytesMax } = settings;
+  // Otherwise such messages become system messages.
+  const takesDeveloper = isOpenAi(baseUrl) || settings.isParley === true;
   const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
     limitName.withName((limitNames) => {
       const body = toUpstreamParams(params, { model, stream, limitNames, parameters, takesDeveloper });
@@ -47,7 +38,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
     });
   const report = (body: string) => upstream.reportedError(body);
   return {
-    tokenizer,
+    tokenizer: tokenizerOf(baseUrl, model),
     // A model whose upstream is unreachable stays in the catalog; calls to it fail with `upstream_error`.
     availability: () => context?.availability() ?? { available: true },
     contextTokens: () => context?.value(),
@@ -67,7 +58,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
       };
       const ask = () => post(params, true, signal);
       return chunksOf(ask, {
-        eventCharactersMax: options.eventCharactersMax,
+        eventCharactersMax,
         bytesMax: chatAnswerBytesMax(params),
         toChunk,
         isEnd: ({ data }) => data === doneData,

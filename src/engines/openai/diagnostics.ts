@@ -12,7 +12,7 @@ import {
 import { Upstream, type UpstreamSettings } from './calls/upstream.ts';
 import { LimitName } from './chat/limit-names.ts';
 import { noContextReason, readContextTokens, readModelList } from './context/context-tokens.ts';
-import type { OpenAiSettings } from './index.ts';
+import type { OpenAiSettings } from './settings.ts';
 import { noVoicesReason, readListedVoices } from './voices/voice-list.ts';
 
 /** The list that every server of this API has: `{data: [{id}]}`. */

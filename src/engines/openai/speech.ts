@@ -10,13 +10,10 @@ import { wellFormedJson } from '../../core/values/json.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import { readWavHead, type WavHead, withUnknownLength } from '../../media/encoders/wav.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
-import type { Upstream } from './calls/upstream.ts';
 import type { Known } from './reported-value.ts';
+import type { UpstreamModel } from './settings.ts';
 
-interface OpenAiSpeechDeps {
-  readonly upstream: Upstream;
-  /** The upstream's name of the model. */
-  readonly model: string;
+interface SpeechModel extends UpstreamModel {
   readonly voices: Known<VoiceList>;
 }
 
@@ -24,7 +21,7 @@ interface OpenAiSpeechDeps {
  * Relays an upstream's speech as it arrives. The audio rejects with `upstream_error` if the upstream fails, breaks off, or
  * sends something other than audio of the format.
  */
-export function createOpenAiSpeech(deps: OpenAiSpeechDeps): SpeechEngine {
+export function createOpenAiSpeech(deps: SpeechModel): SpeechEngine {
   return {
     availability: () => deps.voices.availability(),
     voices: () => deps.voices.value(),
@@ -36,7 +33,7 @@ export function createOpenAiSpeech(deps: OpenAiSpeechDeps): SpeechEngine {
 
 /** Sends the four fields of the contract and no others. */
 function synthesize(
-  { upstream, model }: OpenAiSpeechDeps,
+  { upstream, model }: SpeechModel,
   { input, voice, format }: SpeechRequest,
   signal: Signal,
 ): SpeechOutput {

@@ -6,12 +6,9 @@ import type {
 } from '../../core/entities/engine.ts';
 import { detectContainer, type MediaContainer } from '../../media/formats/file-format.ts';
 import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
-import type { Upstream } from './calls/upstream.ts';
-import { RelaySpeaker, type RelaySpeakerDeps } from './realtime/speaker.ts';
+import { RelaySpeaker } from './realtime/speaker.ts';
+import type { UpstreamModel } from './settings.ts';
 import { languageName, readTranscript } from './transcription/transcript.ts';
-
-/** `json` for a server that sends no times, `diarized_json` for one that identifies speakers. */
-export type TranscriptionFormat = 'verbose_json' | 'json' | 'diarized_json';
 
 /** Room for hours of words with their times. */
 const answerBytesMax = 16 * 1024 * 1024;
@@ -21,16 +18,8 @@ const answerBytesMax = 16 * 1024 * 1024;
  */
 const durationMsMin = 1;
 
-export interface OpenAiTranscriptionDeps {
-  readonly upstream: Upstream;
-  /** The upstream's name of the model. */
-  readonly model: string;
-  /** Undefined: as each request needs it. */
-  readonly format: TranscriptionFormat | undefined;
+interface TranscriptionModel extends UpstreamModel {
   readonly probe: DurationProbe;
-  readonly isParley: boolean;
-  /** Undefined if the upstream gets each turn of live speech as a file. */
-  readonly relay: RelaySpeakerDeps | undefined;
 }
 
 /**
@@ -38,19 +27,20 @@ export interface OpenAiTranscriptionDeps {
  * those that its container and the upstream state. If neither states one, the file's size gives an estimate, so that no
  * audio is free.
  */
-export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): TranscriptionEngine {
-  const { format, relay } = deps;
+export function createOpenAiTranscription(deps: TranscriptionModel): TranscriptionEngine {
+  const { transcriptionFormat: format, realtime } = deps.settings;
   return {
     availability: () => ({ available: true }),
     reportsTimes: format !== 'json',
     reportsSpeakers: format && format === 'diarized_json',
     transcribe: (request) => transcribe(deps, request),
-    ...(relay && { openSpeaker: () => new RelaySpeaker(relay) }),
+    // Otherwise the upstream gets each turn of live speech as a file.
+    ...(realtime && { openSpeaker: () => new RelaySpeaker(deps) }),
   };
 }
 
 async function* transcribe(
-  deps: OpenAiTranscriptionDeps,
+  deps: TranscriptionModel,
   request: TranscriptionRequest,
 ): AsyncGenerator<TranscriptionEvent, void, undefined> {
   const { audio, fileName, language, signal } = request;
@@ -92,10 +82,10 @@ type Hints = Pick<TranscriptionRequest, 'language' | 'languages' | 'keywords' | 
 
 /** The hints under the names that the model accepts. Keywords guide Whisper models as part of the prompt. */
 function hintFields(
-  { model, isParley }: OpenAiTranscriptionDeps,
+  { model, settings }: TranscriptionModel,
   { language, languages = [], keywords = [], prompt }: Hints,
 ): FormField[] {
-  const takesLists = isParley || modelsWithLists.test(model);
+  const takesLists = settings.isParley || modelsWithLists.test(model);
   const prompts = [prompt, takesLists ? undefined : keywords.join(', ')].filter(Boolean);
   return [
     ...(language === undefined ? [] : [['language', language] as const]),
@@ -115,12 +105,13 @@ function speakerFields({ knownSpeakers = [], chunkingStrategy = 'auto' }: Transc
 
 /** Upstreams rely on the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
-  deps: OpenAiTranscriptionDeps,
+  deps: TranscriptionModel,
   request: TranscriptionRequest,
   container: MediaContainer,
 ): FormBody {
   const { audio, temperature, words } = request;
-  const format = deps.format ?? (request.needsSpeakers ? 'diarized_json' : 'verbose_json');
+  const format =
+    deps.settings.transcriptionFormat ?? (request.needsSpeakers ? 'diarized_json' : 'verbose_json');
   // Models that identify speakers refuse prompts.
   const hints = format === 'diarized_json' ? { language: request.language } : request;
   const fields: FormField[] = [['model', deps.model], ...hintFields(deps, hints)];

@@ -3,7 +3,8 @@ import type { Log } from '../../core/values/log.ts';
 import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
-import { createOpenAiEngine, type OpenAiSettings } from '../openai/index.ts';
+import { createOpenAiEngine } from '../openai/index.ts';
+import type { OpenAiSettings } from '../openai/settings.ts';
 
 /** Settings of the calls, as those of any server with the OpenAI API. */
 export interface ProcessSettings

@@ -3,22 +3,10 @@ import type { RawData, WebSocket } from 'ws';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { wellFormedJson } from '../../../core/values/json.ts';
 import { OwnSignal } from '../../../core/values/signal.ts';
-import type { UpstreamEncoder, UpstreamFormat } from '../../../media/raw-audio.ts';
-import type { Upstream } from '../calls/upstream.ts';
+import { loadUpstreamEncoder, type UpstreamEncoder } from '../../../media/raw-audio.ts';
 import { ConnectionError, malformedResponse } from '../errors.ts';
+import type { UpstreamModel } from '../settings.ts';
 import { settingsEvent, type UpstreamEvent, type UpstreamTurnEvent, upstreamEvent } from './events.ts';
-
-export interface RelayDeps {
-  readonly upstream: Upstream;
-  /** The upstream's name of the model. */
-  readonly model: string;
-  readonly format: UpstreamFormat;
-  readonly loadEncoder: () => Promise<() => UpstreamEncoder>;
-  readonly firstByteMs: number;
-  readonly idleMs: number;
-  /** How long a connection is kept without a turn. */
-  readonly keptMs: number;
-}
 
 /** A turn as its connection sees it. */
 export interface RelayedTurn {
@@ -44,7 +32,7 @@ const turnBytesMax = 1024 ** 2;
 const endedMax = 16;
 
 export class Connection {
-  readonly #deps: RelayDeps;
+  readonly #model: UpstreamModel;
   readonly #closing = new OwnSignal();
   /** Turns without an end, oldest first. */
   #entries: Entry[] = [];
@@ -59,8 +47,8 @@ export class Connection {
   #timer: NodeJS.Timeout | undefined;
 
   /** Connects at once. */
-  constructor(deps: RelayDeps) {
-    this.#deps = deps;
+  constructor(model: UpstreamModel) {
+    this.#model = model;
     this.#open().catch((error: unknown) => this.#end(error));
   }
 
@@ -81,7 +69,7 @@ export class Connection {
   speak(language: string | undefined): void {
     if (language === this.#language) return;
     this.#language = language;
-    this.#send({ event_id: 'language', ...settingsEvent(this.#deps, language) });
+    this.#send({ event_id: 'language', ...settingsEvent(this.#model, language) });
   }
 
   /** @param onSent called once the audio has left, or never will */
@@ -115,8 +103,8 @@ export class Connection {
   }
 
   async #open(): Promise<void> {
-    const { upstream, loadEncoder } = this.#deps;
-    const openEncoder = await loadEncoder();
+    const { upstream, settings } = this.#model;
+    const openEncoder = await loadUpstreamEncoder(settings.realtimeFormat);
     const socket = await upstream.openSocket('/realtime?intent=transcription', this.#closing);
     if (this.#isClosed) return socket.terminate();
     this.#openEncoder = openEncoder;
@@ -130,7 +118,7 @@ export class Connection {
     });
     socket.once('close', (code) => this.#lost(new Error(`the upstream closed with ${code}`)));
     socket.once('error', (error) => this.#lost(error));
-    const { firstByteMs } = this.#deps;
+    const { firstByteMs } = settings;
     this.#timer = setTimeout(() => this.late('late', firstByteMs), firstByteMs);
     socket.resume();
   }
@@ -155,7 +143,7 @@ export class Connection {
   #handle(event: UpstreamEvent): void {
     switch (event.kind) {
       case 'created':
-        this.#send({ event_id: 'settings', ...settingsEvent(this.#deps, this.#language) });
+        this.#send({ event_id: 'settings', ...settingsEvent(this.#model, this.#language) });
         break;
       case 'updated':
         this.#begin();
@@ -191,13 +179,13 @@ export class Connection {
     if (isEnd && !entry.isCommitted && !entry.isCleared) throw malformedResponse('an end before the commit');
     if (isEnd) this.#remove(entry);
     if (entry.isCleared) return;
-    if (event.kind === 'failed') entry.turn.fail(this.#deps.upstream.eventError(event.body));
+    if (event.kind === 'failed') entry.turn.fail(this.#model.upstream.eventError(event.body));
     else entry.turn.handle(event);
   }
 
   /** An error that names no commit of ours ends the connection: what it concerns is unknown. */
   #fail(id: string | undefined, body: string): void {
-    const error = this.#deps.upstream.eventError(body);
+    const error = this.#model.upstream.eventError(body);
     const entry = this.#entries.find(({ number }) => id === `turn_${number}`);
     if (entry === undefined) this.#end(error);
     else this.#remove(entry);
@@ -215,7 +203,8 @@ export class Connection {
   #closeWhenIdle(): void {
     if (!this.#isReady || this.#entries.length > 0) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.close(), this.#deps.keptMs).unref();
+    const { idleMs, realtimeKeptMs = idleMs } = this.#model.settings;
+    this.#timer = setTimeout(() => this.close(), realtimeKeptMs).unref();
   }
 
   #send(event: object): void {
@@ -223,7 +212,7 @@ export class Connection {
   }
 
   #break(error: unknown): void {
-    if (!this.#isClosed && this.#entries.length > 0) this.#deps.upstream.report(error);
+    if (!this.#isClosed && this.#entries.length > 0) this.#model.upstream.report(error);
     this.#end(error);
   }
 

@@ -4,6 +4,7 @@ import { isObject } from '../../../core/values/json.ts';
 import type { UpstreamFormat } from '../../../media/raw-audio.ts';
 import { readWhole } from '../chat/json.ts';
 import { malformedResponse } from '../errors.ts';
+import type { UpstreamModel } from '../settings.ts';
 
 export type UpstreamEvent =
   | { readonly kind: 'created' | 'updated' | 'cleared' }
@@ -52,12 +53,9 @@ const formats: Readonly<Record<UpstreamFormat, JsonObject>> = {
 };
 
 /** Without turn detection, as the turns are ours. */
-export function settingsEvent(
-  { model, format }: { readonly model: string; readonly format: UpstreamFormat },
-  language: string | undefined,
-): JsonObject {
+export function settingsEvent({ model, settings }: UpstreamModel, language: string | undefined): JsonObject {
   const transcription = { model, ...(language !== undefined && { language }) };
-  const input = { format: formats[format], transcription, turn_detection: null };
+  const input = { format: formats[settings.realtimeFormat], transcription, turn_detection: null };
   return { type: 'session.update', session: { type: 'transcription', audio: { input } } };
 }
 

@@ -12,30 +12,27 @@ import { ParleyError } from '../../../core/values/errors.ts';
 import type { UpstreamEncoder } from '../../../media/raw-audio.ts';
 import { KeptSpeech } from '../../kept-speech.ts';
 import { timeUp } from '../errors.ts';
-import { Connection, type RelayDeps, type RelayedTurn } from './connection.ts';
+import type { UpstreamModel } from '../settings.ts';
+import { Connection, type RelayedTurn } from './connection.ts';
 import type { UpstreamTurnEvent } from './events.ts';
 
 /** Audio is sent in messages of this length, and no turn is shorter, as OpenAI's API refuses those. */
 const messageSamples = 0.1 * liveSampleRate;
 const retryAfterSeconds = 5;
 
-export interface RelaySpeakerDeps extends RelayDeps {
-  readonly totalMs: number;
-}
-
 /** Connects before the first turn. After the connection is lost, or was idle, the next turn opens another one. */
 export class RelaySpeaker implements LiveSpeaker {
-  readonly #deps: RelaySpeakerDeps;
+  readonly #model: UpstreamModel;
   #connection: Connection;
 
-  constructor(deps: RelaySpeakerDeps) {
-    this.#deps = deps;
-    this.#connection = new Connection(deps);
+  constructor(model: UpstreamModel) {
+    this.#model = model;
+    this.#connection = new Connection(model);
   }
 
   listen(options: LiveTurnOptions): LiveTurn {
-    if (this.#connection.isClosed) this.#connection = new Connection(this.#deps);
-    return new RelayTurn(this.#connection, options, this.#deps);
+    if (this.#connection.isClosed) this.#connection = new Connection(this.#model);
+    return new RelayTurn(this.#connection, options, this.#model);
   }
 
   close(): void {
@@ -46,7 +43,7 @@ export class RelaySpeaker implements LiveSpeaker {
 class RelayTurn implements LiveTurn, RelayedTurn {
   readonly #connection: Connection;
   readonly #options: LiveTurnOptions;
-  readonly #deps: RelaySpeakerDeps;
+  readonly #model: UpstreamModel;
   readonly #kept: KeptSpeech;
   readonly #text = Promise.withResolvers<LiveText>();
   #waiting: Samples[] = [];
@@ -59,10 +56,10 @@ class RelayTurn implements LiveTurn, RelayedTurn {
   #idle: NodeJS.Timeout | undefined;
   #total: NodeJS.Timeout | undefined;
 
-  constructor(connection: Connection, options: LiveTurnOptions, deps: RelaySpeakerDeps) {
+  constructor(connection: Connection, options: LiveTurnOptions, model: UpstreamModel) {
     this.#connection = connection;
     this.#options = options;
-    this.#deps = deps;
+    this.#model = model;
     this.#kept = new KeptSpeech(options.signal.owner);
     // `onFailure` reports a failure, which is also thrown where the text is awaited.
     this.#text.promise.catch(() => undefined);
@@ -82,7 +79,7 @@ class RelayTurn implements LiveTurn, RelayedTurn {
 
   finish(): Promise<LiveText> {
     this.#isLast = true;
-    const { totalMs } = this.#deps;
+    const { totalMs } = this.#model.settings;
     if (!this.#isOver) this.#total = setTimeout(() => this.#giveUp(timeUp(totalMs)), totalMs);
     this.#send();
     return this.#text.promise;
@@ -100,7 +97,7 @@ class RelayTurn implements LiveTurn, RelayedTurn {
 
   handle(event: UpstreamTurnEvent): void {
     if (this.#isOver) return;
-    if (this.#isLast) this.#waitFor('idle', this.#deps.idleMs);
+    if (this.#isLast) this.#waitFor('idle', this.#model.settings.idleMs);
     if (event.kind === 'delta') {
       this.#partial += event.text;
       this.#options.onPartial(this.#partial.trim());
@@ -131,7 +128,7 @@ class RelayTurn implements LiveTurn, RelayedTurn {
     if (!this.#isLast || this.#isOver) return;
     this.#append(this.#encoder.finish());
     this.#encoder = undefined;
-    this.#waitFor('late', this.#deps.firstByteMs);
+    this.#waitFor('late', this.#model.settings.firstByteMs);
     this.#connection.commit(this);
   }
 
