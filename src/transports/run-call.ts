@@ -5,9 +5,7 @@
 
 import type { AdminCall, AnyCall, Call } from '../core/access/call.ts';
 import type { Client, Gate } from '../core/access/gate.ts';
-import type { Accepted } from '../core/access/invitations.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
-import type { AdminScope, Key, KeyHolder } from '../core/entities/key.ts';
 import type { Tracer } from '../core/entities/tracer.ts';
 import type { CallLimits } from '../core/limits/call-limits.ts';
 import type { AdminRpc, Rpc } from '../core/rpcs.ts';
@@ -119,7 +117,8 @@ export class ServedCall {
   }
 
   #askGate(rpc: Rpc): Soon<void> {
-    if (rpc.kind === 'admin') return this.openAdmin(rpc.scope).then(() => this.#enter({ kind: 'admin' }));
+    if (rpc.kind === 'admin')
+      return this.gate.openAdmin(this.arrival, rpc.scope).then(() => this.#enter({ kind: 'admin' }));
     const { gate } = this.#deps;
     const { kind, operation } = rpc;
     const labels = {
@@ -127,7 +126,7 @@ export class ServedCall {
       tags: utf8Header(this.#head, 'x-parley-tags'),
     };
     const idempotencyKey = this.#head.header('idempotency-key');
-    const arrival = { ...this.#arrival, operation, signal: this.signal, idempotencyKey, labels };
+    const arrival = { ...this.arrival, operation, signal: this.signal, idempotencyKey, labels };
     const opening = kind === 'session' ? gate.openSession(arrival) : gate.open(arrival);
     return andThen(opening, (call) => {
       this.signal.owner = call.caller.account.id;
@@ -152,35 +151,23 @@ export class ServedCall {
     if (!this.#isClosed) this.#state = { kind: 'keyless', end: beginKeylessCall(this.#head.client) };
   }
 
-  /** Asks the gate for an admin call, which may be a path that is not an RPC. @throws the errors of `Gate.openAdmin` */
-  openAdmin(scope: AdminScope): Promise<AdminCall> {
-    return this.#deps.gate.openAdmin(this.#arrival, scope);
-  }
-
-  /**
-   * Asks the gate for the holder of the key that signs in to the console.
-   * @throws the errors of `Gate.identify`
-   */
-  identify(): Promise<KeyHolder> {
-    return this.#deps.gate.identify(this.#arrival);
-  }
-
-  /** Exchanges an invitation for a key. @throws the errors of `Gate.accept` */
-  accept(kinds: readonly Key['kind'][]): Promise<Accepted> {
-    return this.#deps.gate.accept(this.#arrival, kinds);
+  /** For paths that are not RPCs. */
+  get gate(): Gate {
+    return this.#deps.gate;
   }
 
   /** Records a request for a path or method that is not served, and throws the error for it. */
   async refuseUnserved(error: ParleyError): Promise<never> {
     try {
-      await this.#deps.gate.recordUnserved(this.#arrival, error);
+      await this.#deps.gate.recordUnserved(this.arrival, error);
     } catch (reason) {
       this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
     }
     throw error;
   }
 
-  get #arrival() {
+  /** The request as the gate sees it. */
+  get arrival() {
     const { wire, client, header } = this.#head;
     return { id: this.id, wire, client, authorization: header('authorization'), answer: this };
   }
@@ -229,7 +216,7 @@ export class ServedCall {
     if (this.#state.kind !== 'admin') throw notOpened();
     // The body may have arrived long after the gate's decision.
     return this.#traced(async () =>
-      rpc.run(request, { ...(await this.openAdmin(rpc.scope)), signal: this.signal }),
+      rpc.run(request, { ...(await this.gate.openAdmin(this.arrival, rpc.scope)), signal: this.signal }),
     );
   }
 

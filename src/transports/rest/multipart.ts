@@ -1,8 +1,6 @@
-/** Reads multipart forms (RFC 7578): the whole body first, within its limit, then the parts in it. */
+/** Reads the parts of a multipart form (RFC 7578), whose whole body is there. */
 import { listValuesMax, tooManyValues } from '../../core/transcription/service.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import type { Exchange } from './exchange.ts';
-import { readBytes } from './request.ts';
 
 /** RFC 2046, 5.1.1. */
 const boundaryCharactersMax = 70;
@@ -19,22 +17,6 @@ export interface Form {
   readonly fields: ReadonlyMap<string, readonly string[]>;
 }
 
-export interface FormOptions {
-  /** The fields in use, with the maximum bytes of each. All others are skipped. */
-  readonly fields: ReadonlyMap<string, number>;
-  /** Bytes of the whole body. */
-  readonly bytesMax: number;
-  /** Creates the error for a larger body. */
-  readonly tooLarge: () => ParleyError;
-}
-
-/** @throws the error of `tooLarge`; `invalid_request_error` for a malformed form */
-export async function readForm(exchange: Exchange, options: FormOptions): Promise<Form> {
-  const boundary = boundaryOf(exchange.request.headers['content-type'] ?? '');
-  const body = await readBytes(exchange, options.bytesMax, options.tooLarge);
-  return parseForm(body, boundary, options.fields);
-}
-
 /** @throws `invalid_request_error` if the header does not name a form with a boundary */
 export function boundaryOf(contentType: string): string {
   const [, parameters] = /^multipart\/form-data\s*(;.*)$/i.exec(contentType) ?? [];
@@ -43,7 +25,10 @@ export function boundaryOf(contentType: string): string {
   throw malformed('Send the recording as multipart/form-data with a boundary, the file in the field `file`.');
 }
 
-/** @throws `invalid_request_error` for a malformed form, or a file under another name than `file`; `invalid_input` for too long a list */
+/**
+ * @param used the fields in use, with the maximum bytes of each. All others are skipped
+ * @throws `invalid_request_error` for a malformed form, or a file under another name than `file`; `invalid_input` for too long a list
+ */
 export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<string, number>): Form {
   const fields = new Map<string, string[]>();
   let file: Form['file'];

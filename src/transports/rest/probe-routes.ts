@@ -27,7 +27,8 @@ export function probeRoutes({ readiness, engines, metrics, metricsAccess }: Prob
   ];
   if (metricsAccess === 'off') return routes;
   const answer = get('/metrics', async (exchange) => {
-    if (metricsAccess === 'key') await exchange.served.openAdmin('server:read');
+    const { gate, arrival } = exchange.served;
+    if (metricsAccess === 'key') await gate.openAdmin(arrival, 'server:read');
     exchange.sendText(200, metrics.contentType, await metrics.text(), uncached);
   });
   return [...routes, answer];

@@ -61,7 +61,8 @@ export function sessionRoutes(port: SessionPort): Route[] {
 async function signIn(exchange: Exchange, port: SessionPort): Promise<void> {
   const { headers } = exchange.request;
   checkPage(exchange);
-  const holder = await exchange.served.identify();
+  const { gate, arrival } = exchange.served;
+  const holder = await gate.identify(arrival);
   const { key } = holder;
   if (!port.kinds.includes(key.kind))
     throw new ParleyError('insufficient_scope', { message: wrongPort[key.kind] });
@@ -75,7 +76,8 @@ async function signIn(exchange: Exchange, port: SessionPort): Promise<void> {
  */
 async function accept(exchange: Exchange, port: SessionPort): Promise<void> {
   checkPage(exchange);
-  const accepted = await exchange.served.accept(port.kinds);
+  const { gate, arrival } = exchange.served;
+  const accepted = await gate.accept(arrival, port.kinds);
   begin(exchange, port, accepted, { secret: accepted.secret });
 }
 
@@ -110,7 +112,8 @@ function providerOf({ provider }: SessionPort): object {
 
 async function current(exchange: Exchange, port: SessionPort): Promise<object> {
   try {
-    return describe(await exchange.served.identify(), port);
+    const { gate, arrival } = exchange.served;
+    return describe(await gate.identify(arrival), port);
   } catch (error) {
     if (toParleyError(error).code !== 'invalid_api_key') throw error;
     return signedOut(port);

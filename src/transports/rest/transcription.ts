@@ -18,7 +18,8 @@ import type { Batches } from '../../core/values/batches.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { invalidInput } from '../../core/values/parameters.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
-import { type Form, readForm } from './multipart.ts';
+import { boundaryOf, type Form, parseForm } from './multipart.ts';
+import { readBytes } from './request.ts';
 import { sendEvents } from './response.ts';
 
 /** SDKs send lists under a name with brackets; some clients omit the brackets. */
@@ -74,7 +75,8 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
 }
 
 async function readUpload(exchange: Exchange, call: Call): Promise<TranscriptionForm> {
-  const form = await readForm(exchange, { fields, bytesMax: transcriptionBytesMax, tooLarge });
+  const boundary = boundaryOf(exchange.request.headers['content-type'] ?? '');
+  const form = parseForm(await readBytes(exchange, transcriptionBytesMax, tooLarge), boundary, fields);
   const transcription = toRequest(form);
   if (form.file === undefined && form.fields.has('file')) throw sentAsText();
   checkFile(transcription);
