@@ -14,43 +14,28 @@ interface Known {
   readonly readAtMs: number;
 }
 
-type Holder = Promise<KeyHolder | undefined>;
-
 /** Keys with their accounts, in memory for a second. Keys of administrators are read each time. */
 export class KeyCache {
   readonly #keyReads: KeyReads;
-  readonly #known = new Map<string, Known>();
-  /** Concurrent requests share a read. */
-  #reads = new Map<string, Holder>();
+  #known = new Map<string, Known>();
 
   constructor(executor: Executor) {
     this.#keyReads = new KeyReads(executor);
   }
 
   async find(hash: string): Promise<KeyHolder | undefined> {
-    const known = this.#known.get(hash);
-    if (known && performance.now() - known.readAtMs < lifeMs) return known.holder;
-    return this.#reads.get(hash) ?? this.#share(hash);
-  }
-
-  /** Drops all keys, and the results of reads that have begun. */
-  clear(): void {
-    this.#known.clear();
-    this.#reads = new Map();
-  }
-
-  async #share(hash: string): Holder {
-    const reads = this.#reads;
     const readAtMs = performance.now();
-    const read = soon(this.#keyReads.find(hash));
-    reads.set(hash, read);
-    try {
-      const holder = await read;
-      if (holder?.account !== undefined && reads === this.#reads) this.#keep(hash, { holder, readAtMs });
-      return holder;
-    } finally {
-      reads.delete(hash);
-    }
+    const known = this.#known.get(hash);
+    if (known && readAtMs - known.readAtMs < lifeMs) return known.holder;
+    const before = this.#known;
+    const holder = await soon(this.#keyReads.find(hash));
+    if (holder?.account !== undefined && before === this.#known) this.#keep(hash, { holder, readAtMs });
+    return holder;
+  }
+
+  /** Drops all keys. Reads that have begun are not kept. */
+  clear(): void {
+    this.#known = new Map();
   }
 
   #keep(hash: string, known: Known): void {

@@ -60,11 +60,6 @@ export function isLocked(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === lockTimeout;
 }
 
-/** Translates an error of the database that the request did not cause; returns any other error unchanged. */
-export function forCaller(error: unknown): unknown {
-  return isStorageFailure(error) ? unusable(error) : error;
-}
-
 /** The error for a caller while the database cannot be used. */
 export function unusable(cause: unknown): ParleyError {
   const message = 'The database of this server cannot be used at the moment. Wait, then try again.';
