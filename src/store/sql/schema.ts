@@ -1,5 +1,6 @@
 /** The tables. The driver reads every integer as a bigint, so that money is never a float. */
 import type { ColumnType, Insertable, Selectable } from 'kysely';
+import type { sumColumns, sumKey } from '../migrations/shared-tables.ts';
 
 type Integer = ColumnType<bigint, number | bigint, number | bigint>;
 type OptionalInteger = ColumnType<bigint | null, number | bigint | null, number | bigint | null>;
@@ -151,27 +152,11 @@ export interface UsageRecordsTable {
   rate_uses: string | null;
 }
 
-/** Sums of ended requests, also of those whose records were pruned. */
-interface UsageSumsTable {
-  /** The day (UTC) on which the requests started, such as `2026-11-21`. */
-  day: string;
-  account_id: string;
-  /** Empty for records that were pruned before sums were kept by key. */
-  key_id: string;
-  operation: string;
-  model: string;
-  state: string;
-  requests: Integer;
-  characters: Integer;
-  audio_ms_in: Integer;
-  audio_ms_out: Integer;
-  prompt_tokens: Integer;
-  completion_tokens: Integer;
-  cached_tokens: Integer;
-  cache_write_tokens: Integer;
-  fair_use_units: Integer;
-  cost_nano_credits: Integer;
-}
+/**
+ * Sums of ended requests, also of those whose records were pruned. The day (UTC) is that of the start, such as `2026-11-21`; the
+ * key is empty for records that were pruned before sums were kept by key.
+ */
+type UsageSumsTable = Record<(typeof sumKey)[number], string> & Record<(typeof sumColumns)[number], Integer>;
 
 /** Idempotency records. */
 interface KeptAnswersTable {
