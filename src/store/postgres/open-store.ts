@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { PoolClient } from 'pg';
 import { outcomeBefore } from '../../core/books/enter.ts';
 import type { AuditEntry } from '../../core/entities/audit.ts';
-import type { ClaimOutcome, IdempotencyClaim, IdempotencyStore } from '../../core/entities/idempotency.ts';
+import type { IdempotencyClaim, IdempotencyStore } from '../../core/entities/idempotency.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
 import type { UsageStore } from '../../core/entities/usage.ts';
@@ -126,7 +126,7 @@ function postgresStore(deps: PostgresStoreDeps): Store {
       return endRequestsOfDeadNodes(deps, nowMs);
     },
   });
-  const claims = new Claims(deps);
+  let isClosed = false;
   const stores = entityStores(executor, {
     findKey: (hash) => keyCache.find(hash),
     policyChanged,
@@ -137,7 +137,7 @@ function postgresStore(deps: PostgresStoreDeps): Store {
       },
       enter: (entry, audit) => groups.run(enteringOf(entry, audit)),
     },
-    claim: (claim) => claims.claim(claim),
+    claim: claiming(deps, () => isClosed),
   });
   return {
     ...stores,
@@ -150,7 +150,7 @@ function postgresStore(deps: PostgresStoreDeps): Store {
       },
     },
     async close() {
-      claims.close();
+      isClosed = true;
       await groups.close();
       await node.close(requests.isIdle);
       await deps.close();
@@ -171,44 +171,33 @@ function pruningPartitions({ partitions, executor }: PostgresStoreDeps): UsageSt
 /** Pause before another attempt to free a key that may have been claimed. */
 const freeAgainMs = 1_000;
 
-/** Claims on Idempotency-Keys by this node. */
-class Claims implements Pick<IdempotencyStore, 'claim'> {
-  readonly #deps: Pick<PostgresStoreDeps, 'node' | 'executor'>;
-  #isClosed = false;
-
-  constructor(deps: Pick<PostgresStoreDeps, 'node' | 'executor'>) {
-    this.#deps = deps;
-  }
-
-  async claim(claim: IdempotencyClaim): Promise<ClaimOutcome> {
-    const { node, executor } = this.#deps;
-    const claiming = node
+/** Claims Idempotency-Keys for this node. @param isClosed whether the store is closed */
+function claiming(
+  { node, executor }: Pick<PostgresStoreDeps, 'node' | 'executor'>,
+  isClosed: () => boolean,
+): IdempotencyStore['claim'] {
+  const free = async (claim: IdempotencyClaim): Promise<void> => {
+    for (let isFree = false; !isFree && !isClosed(); ) {
+      await sleep(freeAgainMs, undefined, { ref: false });
+      // Fails while the database is unreachable.
+      isFree = await executor.run({ steps: [endClaim({ claim, answer: undefined })] }).then(
+        () => true,
+        () => false,
+      );
+    }
+  };
+  return async (claim) => {
+    const running = node
       .epoch()
       .then((nodeEpoch) => executor.run({ steps: claimKey({ ...claim, nodeEpoch }) }));
     try {
-      return claimOutcome(claim, await soon(claiming));
+      return claimOutcome(claim, await soon(running));
     } catch (error) {
       // The key may be claimed, or may be claimed soon.
-      void claiming.catch(() => undefined).then(() => this.#free(claim));
+      void running.catch(() => undefined).then(() => free(claim));
       throw error;
     }
-  }
-
-  close(): void {
-    this.#isClosed = true;
-  }
-
-  async #free(claim: IdempotencyClaim): Promise<void> {
-    while (!this.#isClosed) {
-      await sleep(freeAgainMs, undefined, { ref: false });
-      try {
-        await this.#deps.executor.run({ steps: [endClaim({ claim, answer: undefined })] });
-        return;
-      } catch {
-        // The database is still unreachable.
-      }
-    }
-  }
+  };
 }
 
 /** A load or an adjustment. */

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { outcomeBefore } from '../../core/books/enter.ts';
-import type { AuditEntry } from '../../core/entities/audit.ts';
-import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
+import type { LedgerStore } from '../../core/entities/ledger.ts';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
 import { nanoCredits } from '../../core/values/money.ts';
 import { insertAudit } from '../entities/audit.ts';
@@ -141,7 +140,6 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
   const keyCache = new KeyCache(reader);
   const readSet = new ReadSet(reader);
   const rows = new Rows(new Numbers(reader));
-  const entries = new Entries({ reader, readSet, writer, rows });
   const requests = new Requests({ reader, writer, health, readSet, rows });
   const executor: Executor = {
     ...queriesOf(reader),
@@ -153,7 +151,7 @@ export function sqliteStore({ connection, writer, health, close }: SqliteStoreDe
     policyChanged: () => keyCache.expire(),
     credits: {
       available: async (id) => nanoCredits(readSet.available(id)),
-      enter: (entry, audit) => entries.enter(entry, audit),
+      enter: entering(reader, readSet, writer, rows),
     },
     claim: async (claim) => claimOutcome(claim, await writer.run({ steps: claimKey(claim) })),
     // The balance is that of the database, like records and entries. The database has only the holds of started
@@ -201,31 +199,9 @@ function open(path: string): Sqlite.Database {
   }
 }
 
-interface EntriesDeps {
-  readonly reader: Reader;
-  readonly readSet: ReadSet;
-  readonly writer: Writer;
-  readonly rows: Rows;
-}
-
-/** Loads and adjustments. They are entered one after the other, so that each sees earlier references. */
-class Entries {
-  readonly #deps: EntriesDeps;
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(deps: EntriesDeps) {
-    this.#deps = deps;
-  }
-
-  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
-    const outcome = this.#last.then(() => this.#enter(entry, audit));
-    // A failed one has rejected to its own caller.
-    this.#last = outcome.catch(() => undefined);
-    return outcome;
-  }
-
-  async #enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
-    const { reader, readSet, writer, rows } = this.#deps;
+/** Enters loads and adjustments, one after the other, so that each sees earlier references. */
+function entering(reader: Reader, readSet: ReadSet, writer: Writer, rows: Rows): LedgerStore['enter'] {
+  const enter: LedgerStore['enter'] = async (entry, audit) => {
     const { accountId, amount } = entry;
     const funds = readSet.funds(accountId);
     const outcome = outcomeBefore(funds, entry, reader.get(entryByReference, entry));
@@ -244,5 +220,12 @@ class Entries {
       readSet.release(inUse);
     }
     return 'entered';
-  }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  return (entry, audit) => {
+    const outcome = last.then(() => enter(entry, audit));
+    // A failed one has rejected to its own caller.
+    last = outcome.catch(() => undefined);
+    return outcome;
+  };
 }
