@@ -12,7 +12,10 @@ export function textArray(values: readonly string[]): string {
   return plainArray(values.map(quoted));
 }
 
+const special = /["\\]/;
+
 /** A text as an element. */
 export function quoted(text: string): string {
-  return `"${storable(text).replaceAll(/["\\]/g, '\\$&')}"`;
+  const stored = storable(text);
+  return `"${special.test(stored) ? stored.replaceAll(/["\\]/g, '\\$&') : stored}"`;
 }

@@ -21,7 +21,7 @@ export const beginGuarded = Object.entries({
   enable_mergejoin: 'off',
 }).reduce((text, [name, value]) => `${text}; set local ${name} = '${value}'`, 'begin');
 
-/** A transaction on its own connection. Queries are sent at once, without waiting for earlier ones. */
+/** A transaction on its own connection. Queries of one turn are sent together, without waiting for earlier ones. */
 export class Transaction {
   readonly #client: PoolClient;
   readonly #msMax: number;
@@ -37,6 +37,11 @@ export class Transaction {
   query(query: Query): Promise<QueryResult> {
     const { text, name, values = [] } = query;
     const config = { text, ...(name && { name }), values: [...values], query_timeout: this.#msMax };
+    const { stream } = this.#client.connection;
+    if (stream.writableCorked === 0) {
+      stream.cork();
+      process.nextTick(() => stream.uncork());
+    }
     const result = this.#client.query(config);
     // The commit reports the first failure, even if nobody awaits this promise.
     result.catch(() => undefined);

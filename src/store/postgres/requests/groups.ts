@@ -216,9 +216,10 @@ export class Groups {
     const isSure = mayAssume && !isRepeated && operations.every(isKnown);
     const known = isSure ? this.#funds.of(accounts) : undefined;
     const write = async (transaction: Transaction) => {
-      const rows = known
-        ? assumedSet(transaction, operations, { epoch, funds: known })
-        : await readSet(transaction, operations, { epoch, isRepeated });
+      const rows =
+        known && epoch !== undefined
+          ? assumedSet(transaction, operations, { epoch, funds: known })
+          : await readSet(transaction, operations, { epoch, isRepeated });
       const writes = new WriteSet();
       const outcomes = operations.map((operation) =>
         outcomeOf(() => operation.decide(rows, writes, epoch ?? 0n)),
@@ -265,10 +266,10 @@ function rejectLate(group: readonly Pending[], msMax: number, cause: unknown): P
 
 /** The next statements replace the first round trip of a group: they let the database check rows that this node knows. */
 const checkFence = `select ${failUnless('count(*) = 1')} from (${fence}) as fence`;
-/** Locks accounts as `lock_accounts` does, and checks that they are as known. */
+/** Checks the fence, locks accounts as `lock_accounts` does, and checks that they are as known. */
 const lockKnown = `
-  select ${failUnless('count(*) = cardinality($1::uuid[])')} from (
-    select 1 from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) as known (id, balance, held, version)
+  select ${failUnless(`(select count(*) from (${fence}) as fence) = 1 and count(*) = cardinality($2::uuid[])`)} from (
+    select 1 from unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[]) as known (id, balance, held, version)
     join accounts on accounts.id = known.id and balance_nano_credits = balance and held_nano_credits = held
       and policy_version = version
     order by accounts.id for no key update of accounts) as locked`;
@@ -286,15 +287,13 @@ function isKnown({ counted, rated, entry, hasRecord, reserved }: Wanted): boolea
 function assumedSet(
   transaction: Transaction,
   wanted: readonly Wanted[],
-  {
-    epoch,
-    funds,
-  }: { readonly epoch: bigint | undefined; readonly funds: ReadonlyMap<AccountId, Readonly<Funds>> },
+  { epoch, funds }: { readonly epoch: bigint; readonly funds: ReadonlyMap<AccountId, Readonly<Funds>> },
 ): ReadSet {
-  if (epoch !== undefined) transaction.query({ name: 'check_fence', text: checkFence, values: [epoch] });
-  if (funds.size > 0) {
+  if (funds.size === 0) transaction.query({ name: 'check_fence', text: checkFence, values: [epoch] });
+  else {
     const columns = [...funds.values()];
     const values = [
+      epoch,
       plainArray([...funds.keys()].map(toUuid)),
       plainArray(columns.map(({ balance }) => balance)),
       plainArray(columns.map(({ held }) => held)),

@@ -164,18 +164,25 @@ function writeRows(transaction: Transaction, writes: readonly Write[]): void {
   }
 }
 
-/** An array literal for each column, from rows whose members have the names of the columns. Loops, as a chat writes seventy columns. */
+/**
+ * An array literal for each column, from rows whose members have the names of the columns. Loops, as a chat writes seventy columns, most of
+ * them null: `unnest` fills up arrays that end before others.
+ */
 function arraysOf(all: readonly Column[], rows: readonly object[]): string[] {
   const arrays: string[] = [];
   for (const { name, kind } of all) {
-    let array = '';
+    let [array, nulls] = ['', 0];
     for (const row of rows) {
       const cell = Reflect.get(row, name) as string | bigint | number | null | undefined;
-      const isPlain = cell == null || kind === 'bigint';
-      const literal = isPlain ? cell : kind === 'text' ? quoted(String(cell)) : toUuid(String(cell));
-      array += `${array && ','}${literal ?? 'null'}`;
+      if (cell == null) nulls++;
+      else {
+        if (nulls > 0) array += 'null,'.repeat(nulls);
+        nulls = 0;
+        array += kind === 'bigint' ? cell : kind === 'text' ? quoted(String(cell)) : toUuid(String(cell));
+        array += ',';
+      }
     }
-    arrays.push(`{${array}}`);
+    arrays.push(`{${array.slice(0, -1)}}`);
   }
   return arrays;
 }
