@@ -2,6 +2,7 @@
  * Runs one response of a conversation: a chat, whose text is spoken clause by clause as it is written. The chat is a request of its
  * own, and so is each clause: the gate is asked for each, and each has its record.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { ChatCompletionParamsSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ResponseParamsSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
@@ -16,7 +17,7 @@ import { toChatParams } from '../responses/chat-params.ts';
 import type { SpeechOperations } from '../speech/service.ts';
 import { type ParleyError, toParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
-import { OwnSignal } from '../values/signal.ts';
+import { OwnSignal, untilAborted } from '../values/signal.ts';
 import { Clauses, isSpeakable } from './clauses.ts';
 import { type History, toInput } from './items.ts';
 import type { Reports, ResponseEnd, ResponseFacts, ResponseRequest } from './reports.ts';
@@ -53,8 +54,6 @@ export class LiveResponse {
   readonly #output: ResponseOutput;
   readonly #encode: AudioEncoder;
   readonly #signal = new OwnSignal();
-  /** Rejects when the response is stopped. */
-  readonly #stopped = Promise.withResolvers<never>();
   readonly #clauses = new Clauses();
   /** Resolves once all clauses so far are spoken. */
   #spoken: Promise<void> = Promise.resolve();
@@ -80,7 +79,6 @@ export class LiveResponse {
     });
     this.#encode = deps.openEncoder(request.encoding);
     this.#signal.owner = deps.owner;
-    this.#stopped.promise.catch(() => undefined);
     reports.add({ kind: 'response', response: this.#facts(undefined) });
   }
 
@@ -89,7 +87,6 @@ export class LiveResponse {
     if (this.#signal.aborted) return;
     this.#cancelled = reason;
     this.#signal.abort(error);
-    this.#stopped.reject(error);
   }
 
   /** Resolves once all records are durable. Does not reject. */
@@ -142,7 +139,7 @@ export class LiveResponse {
       for (const chunk of chunks) this.#take(chunk);
       if (this.#textUnits > textUnitsMax) this.#incomplete = 'max_output_tokens';
       if (this.#textUnits > textUnitsMax) break;
-      if (!isSpoken) await this.#until(reports.whenRoom());
+      if (!isSpoken) await untilAborted(reports.whenRoom(), this.#signal);
     }
     this.#say(this.#clauses.finish());
   }
@@ -216,19 +213,11 @@ export class LiveResponse {
       for (let at = 0; at < audio.length; at += partBytes) {
         const part = audio.subarray(at, at + partBytes);
         const aheadMs = this.#playedAtMs - performance.now();
-        if (aheadMs > aheadMsMax) await this.#sleep(aheadMs - aheadMsMax);
-        await this.#until(this.#deps.reports.whenRoom());
+        if (aheadMs > aheadMsMax) await untilAborted(sleep(aheadMs - aheadMsMax), this.#signal);
+        await untilAborted(this.#deps.reports.whenRoom(), this.#signal);
         this.#playedAtMs = Math.max(performance.now(), this.#playedAtMs) + part.length / bytesPerMs;
         yield part;
       }
     }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return this.#until(new Promise((resolve) => setTimeout(resolve, ms)));
-  }
-
-  #until<T>(work: Promise<T>): Promise<T> {
-    return Promise.race([work, this.#stopped.promise]);
   }
 }

@@ -2,6 +2,7 @@
 import type { Call, Turns } from '../access/call.ts';
 import { meteredParts } from '../billing/metered.ts';
 import { type ParleyError, toParleyError } from '../values/errors.ts';
+import { OwnSignal, untilAborted } from '../values/signal.ts';
 import { SessionTimers, sessionLimits } from './session-timers.ts';
 
 /** @param call the request's own, not the session's */
@@ -11,9 +12,8 @@ export class RequestSession {
   readonly #call: Call;
   readonly #turns: Turns;
   readonly #timers: SessionTimers;
-  #reason: ParleyError | undefined;
-  /** Ends the wait for the next request. */
-  #giveUp: ((reason: ParleyError) => void) | undefined;
+  /** Aborts the wait for the next request. */
+  readonly #end = new OwnSignal();
 
   constructor(call: Call, limits = sessionLimits) {
     if (call.turns === undefined) throw new Error('the gate did not open a session');
@@ -32,7 +32,7 @@ export class RequestSession {
   ): AsyncGenerator<Part, void, void> {
     const iterator = requests[Symbol.asyncIterator]();
     for (;;) {
-      const { done, value } = await this.#next(iterator);
+      const { done, value } = await untilAborted(iterator.next(), this.#end);
       if (done) return;
       this.#timers.noteMessage();
       const call = await this.#turns.open();
@@ -45,22 +45,12 @@ export class RequestSession {
 
   /** Accepts no more requests. The current one is answered. */
   finish(reason: ParleyError): void {
-    this.#reason ??= reason;
-    this.#giveUp?.(reason);
+    this.#end.abort(reason);
   }
 
   leave(): void {
     this.#timers.stop();
     this.#call.signal.removeEventListener('abort', this.#onAbort);
-  }
-
-  /** A promise of the session's end, in a race, would keep all requests. */
-  #next<Request>(iterator: AsyncIterator<Request>): Promise<IteratorResult<Request>> {
-    return new Promise((resolve, reject) => {
-      if (this.#reason) return reject(this.#reason);
-      this.#giveUp = reject;
-      iterator.next().then(resolve, reject);
-    });
   }
 
   readonly #onAbort = () => this.finish(toParleyError(this.#call.signal.reason));
