@@ -1,17 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import {
-  type GetModelRequest,
-  type GetModelResponse,
-  GetModelResponseSchema,
-  type ListModelsRequest,
-  type ListModelsResponse,
-  ListModelsResponseSchema,
-  type ListSpeechModelsRequest,
-  type ListSpeechModelsResponse,
-  ListSpeechModelsResponseSchema,
-  type ListVoicesRequest,
-  type ListVoicesResponse,
-} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import * as pb from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from '../access/call.ts';
 import { type CatalogModel, modelTypes, type SpeechModel } from '../entities/model.ts';
 import { ParleyError } from '../values/errors.ts';
@@ -29,13 +17,13 @@ export class CatalogOperations {
   }
 
   /** @throws `invalid_parameter` for an unknown type */
-  async listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
+  async listModels({ type: wantedType }: pb.ListModelsRequest, call: Call): Promise<pb.ListModelsResponse> {
     readOneOf('type', wantedType, modelTypes);
     return this.#lists.of(this.#catalog.callableBy(call.caller), wantedType);
   }
 
   /** @throws `not_found` if the caller's key cannot call such a model */
-  async getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
+  async getModel(request: pb.GetModelRequest, call: Call): Promise<pb.GetModelResponse> {
     const { data } = this.#lists.of(this.#catalog.callableBy(call.caller));
     const model = data.find(({ id }) => id === request.id);
     if (model === undefined) {
@@ -45,23 +33,26 @@ export class CatalogOperations {
         advice: { kind: 'list_models' },
       });
     }
-    return create(GetModelResponseSchema, { model });
+    return create(pb.GetModelResponseSchema, { model });
   }
 
   /** @param call undefined for a caller without a key, who sees all available speech models */
   async listSpeechModels(
-    _: ListSpeechModelsRequest,
+    _: pb.ListSpeechModelsRequest,
     call: Call | undefined,
-  ): Promise<ListSpeechModelsResponse> {
+  ): Promise<pb.ListSpeechModelsResponse> {
     const { data: models } = this.#lists.of(this.#speechModels(call));
-    return create(ListSpeechModelsResponseSchema, { models });
+    return create(pb.ListSpeechModelsResponseSchema, { models });
   }
 
   /**
    * @param call undefined for a caller without a key, who sees all available speech models
    * @throws `unknown_model` if the caller cannot call such a speech model
    */
-  async listVoices({ model: id }: ListVoicesRequest, call: Call | undefined): Promise<ListVoicesResponse> {
+  async listVoices(
+    { model: id }: pb.ListVoicesRequest,
+    call: Call | undefined,
+  ): Promise<pb.ListVoicesResponse> {
     const models = this.#speechModels(call);
     const wanted = id === undefined ? models : models.filter((model) => model.id === id);
     if (id !== undefined && wanted.length === 0) {
@@ -88,7 +79,7 @@ interface KnownList {
   /** Voices and contexts that the engines reported when the list was made. */
   readonly reported: readonly unknown[];
   readonly type: string | undefined;
-  readonly list: ListModelsResponse;
+  readonly list: pb.ListModelsResponse;
 }
 
 /**
@@ -99,7 +90,7 @@ export class ModelLists {
   #lists: readonly KnownList[] = [];
 
   /** @param type of the models to list. Default: all */
-  of(callable: readonly CatalogModel[], type?: string): ListModelsResponse {
+  of(callable: readonly CatalogModel[], type?: string): pb.ListModelsResponse {
     const reported = callable.flatMap(reportedBy);
     const isKnown = (one: KnownList) =>
       one.type === type && isSame(one.callable, callable) && isSame(one.reported, reported);
@@ -108,7 +99,7 @@ export class ModelLists {
     const ids = new Set(callable.map(({ id }) => id));
     const wanted = type === undefined ? callable : callable.filter((model) => model.type === type);
     const data = wanted.map((model) => describeModel(model, (id) => ids.has(id)));
-    const list = create(ListModelsResponseSchema, { object: 'list', data });
+    const list = create(pb.ListModelsResponseSchema, { object: 'list', data });
     this.#lists = [{ callable, reported, type, list }, ...this.#lists].slice(0, listsMax);
     return list;
   }

@@ -1,23 +1,16 @@
 /** Models as callers see them. */
 import { create } from '@bufbuild/protobuf';
-import {
-  type ListVoicesResponse,
-  ListVoicesResponseSchema,
-  type Model,
-  ModelSchema,
-  type OfferedVoice,
-  OfferedVoiceSchema,
-} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import * as pb from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { VoiceList } from '../entities/engine.ts';
 import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts';
 import { present } from '../values/json.ts';
 import { priceTexts } from '../values/money.ts';
 
 /** @param mayCall whether the caller may call a model that it falls back to. Default: any */
-export function describeModel(model: CatalogModel, mayCall: (id: string) => boolean = () => true): Model {
+export function describeModel(model: CatalogModel, mayCall: (id: string) => boolean = () => true): pb.Model {
   // An engine that is not available may not know its voices and contexts.
   const { available } = model.engine.availability();
-  return create(ModelSchema, {
+  return create(pb.ModelSchema, {
     id: model.id,
     object: 'model',
     created: BigInt(model.createdAtSeconds),
@@ -63,14 +56,14 @@ export function voicesOf(model: SpeechModel): VoiceList {
 }
 
 /** The voices of all these models, without duplicates. */
-export function listVoices(models: readonly SpeechModel[]): ListVoicesResponse {
-  const known = new Map<string, OfferedVoice>();
+export function listVoices(models: readonly SpeechModel[]): pb.ListVoicesResponse {
+  const known = new Map<string, pb.OfferedVoice>();
   for (const model of models) {
     for (const { id, language } of voicesOf(model).voices) {
-      const voice = known.get(id) ?? create(OfferedVoiceSchema, { id, name: id, language });
+      const voice = known.get(id) ?? create(pb.OfferedVoiceSchema, { id, name: id, language });
       voice.models.push(model.id);
       known.set(id, voice);
     }
   }
-  return create(ListVoicesResponseSchema, { voices: [...known.values()] });
+  return create(pb.ListVoicesResponseSchema, { voices: [...known.values()] });
 }

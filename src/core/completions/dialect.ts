@@ -1,17 +1,7 @@
 /** The legacy form: one prompt, and answers of text alone. */
 import { create } from '@bufbuild/protobuf';
-import {
-  type ChatCompletionChunk,
-  type ChatCompletionParams,
-  ChatCompletionParamsSchema,
-} from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type Completion,
-  type CompletionParams,
-  CompletionSchema,
-  type CreateCompletionResponse,
-  CreateCompletionResponseSchema,
-} from '../../../gen/parley/completions/v1/completions_pb.ts';
+import * as chat from '../../../gen/parley/chat/v1/chat_pb.ts';
+import * as pb from '../../../gen/parley/completions/v1/completions_pb.ts';
 import type { Call } from '../access/call.ts';
 import { pieceOf } from '../chat/answer-pieces.ts';
 import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
@@ -19,34 +9,34 @@ import { messageForm } from '../idempotency/idempotency.ts';
 import { ParleyError } from '../values/errors.ts';
 import { invalid, invalidInput } from '../values/parameters.ts';
 
-export const completions: Dialect<CompletionParams, Completion, CreateCompletionResponse> = {
-  form: messageForm(CreateCompletionResponseSchema),
+export const completions: Dialect<pb.CompletionParams, pb.Completion, pb.CreateCompletionResponse> = {
+  form: messageForm(pb.CreateCompletionResponseSchema),
   toChat: toChatParams,
   build: (_, call, emit) => new CompletionAnswer(call, emit),
 };
 
-class CompletionAnswer implements AnswerBuilder<CreateCompletionResponse> {
+class CompletionAnswer implements AnswerBuilder<pb.CreateCompletionResponse> {
   readonly #call: Pick<Call, 'id' | 'startedAtMs'>;
-  readonly #emit: (piece: Completion) => void;
+  readonly #emit: (piece: pb.Completion) => void;
 
-  constructor(call: Pick<Call, 'id' | 'startedAtMs'>, emit: (piece: Completion) => void) {
+  constructor(call: Pick<Call, 'id' | 'startedAtMs'>, emit: (piece: pb.Completion) => void) {
     this.#call = call;
     this.#emit = emit;
   }
 
-  take(chunk: ChatCompletionChunk): void {
+  take(chunk: chat.ChatCompletionChunk): void {
     const piece = this.#completion(chunk);
     piece.choices = piece.choices.filter(({ text, finishReason }) => text !== '' || finishReason);
     if (piece.choices.length > 0 || piece.usage) this.#emit(piece);
   }
 
-  whole(chunk: ChatCompletionChunk): CreateCompletionResponse {
-    return create(CreateCompletionResponseSchema, { completion: this.#completion(chunk) });
+  whole(chunk: chat.ChatCompletionChunk): pb.CreateCompletionResponse {
+    return create(pb.CreateCompletionResponseSchema, { completion: this.#completion(chunk) });
   }
 
-  #completion({ model, usage, choices }: ChatCompletionChunk): Completion {
+  #completion({ model, usage, choices }: chat.ChatCompletionChunk): pb.Completion {
     const { id, startedAtMs } = this.#call;
-    return create(CompletionSchema, {
+    return create(pb.CompletionSchema, {
       id: id.replace(/^req_/, 'cmpl-'),
       object: 'text_completion',
       created: BigInt(Math.floor(startedAtMs / 1000)),
@@ -62,7 +52,7 @@ class CompletionAnswer implements AnswerBuilder<CreateCompletionResponse> {
 }
 
 /** @throws `missing_input`, `invalid_input`, `invalid_parameter` */
-function toChatParams(params: CompletionParams): ChatCompletionParams {
+function toChatParams(params: pb.CompletionParams): chat.ChatCompletionParams {
   const { $typeName: _, $unknown: __, prompt, suffix, echo, bestOf, logprobs, other, ...shared } = params;
   const value = textOf(prompt);
   if (suffix) throw refused('suffix', 'Put the whole text into `prompt`.');
@@ -70,7 +60,7 @@ function toChatParams(params: CompletionParams): ChatCompletionParams {
   if (logprobs !== undefined) throw refused('logprobs', 'Use `POST /chat/completions` for them.');
   if ((bestOf ?? 1) > (params.n ?? 1)) throw refused('best_of', 'Use `n`.');
   const passedOn = Object.entries(other ?? {}).filter(([, member]) => member !== null);
-  return create(ChatCompletionParamsSchema, {
+  return create(chat.ChatCompletionParamsSchema, {
     ...shared,
     messages: [{ role: 'user', content: { value: { case: 'text', value } } }],
     other: Object.fromEntries(passedOn),
@@ -82,7 +72,7 @@ function refused(param: string, advice: string): ParleyError {
 }
 
 /** A list may have one text: some clients always send a list. */
-function textOf(prompt: CompletionParams['prompt']): string {
+function textOf(prompt: pb.CompletionParams['prompt']): string {
   const param = 'prompt';
   if (prompt?.value.case === 'text') return prompt.value.value;
   if (prompt?.value.case !== 'list') {

@@ -1,12 +1,7 @@
 /** The blocks of an answer as events. One block after the other is open, so pieces for a later one wait until then. */
 import { create, type JsonObject, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatDelta } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type ContentBlock,
-  ContentBlockSchema,
-  type MessageDeltaSchema,
-  type MessageEventSchema,
-} from '../../../gen/parley/messages/v1/messages_pb.ts';
+import * as pb from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { partLeftOut, pieceOf } from '../chat/answer-pieces.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
@@ -14,7 +9,7 @@ import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { ParleyError } from '../values/errors.ts';
 import { isObject, parsedObject } from '../values/json.ts';
 
-type Emit = (event: MessageInitShape<typeof MessageEventSchema>) => void;
+type Emit = (event: MessageInitShape<typeof pb.MessageEventSchema>) => void;
 
 type TextType = 'text' | 'thinking';
 
@@ -81,7 +76,7 @@ export class Blocks {
    * @param isCut whether the answer ends at its limit: a call that it cuts is left out, as it must not be run
    * @throws `upstream_error` for a call whose arguments are not a JSON object
    */
-  whole(isCut: boolean): ContentBlock[] {
+  whole(isCut: boolean): pb.ContentBlock[] {
     this.#carry();
     return this.#list.flatMap((block) => {
       if (block.type === 'redacted_thinking') return [emptyBlock(block)];
@@ -175,14 +170,14 @@ export class Blocks {
   }
 }
 
-function emptyBlock({ type, id, name, sealed }: Block): ContentBlock {
-  if (type === 'text') return create(ContentBlockSchema, { type, text: '' });
-  if (type === 'thinking') return create(ContentBlockSchema, { type, thinking: '', signature: '' });
-  if (type === 'redacted_thinking') return create(ContentBlockSchema, { type, data: sealed });
-  return create(ContentBlockSchema, { type, id, name, input: {} });
+function emptyBlock({ type, id, name, sealed }: Block): pb.ContentBlock {
+  if (type === 'text') return create(pb.ContentBlockSchema, { type, text: '' });
+  if (type === 'thinking') return create(pb.ContentBlockSchema, { type, thinking: '', signature: '' });
+  if (type === 'redacted_thinking') return create(pb.ContentBlockSchema, { type, data: sealed });
+  return create(pb.ContentBlockSchema, { type, id, name, input: {} });
 }
 
-function deltaOf(type: Block['type'], text: string): MessageInitShape<typeof MessageDeltaSchema> {
+function deltaOf(type: Block['type'], text: string): MessageInitShape<typeof pb.MessageDeltaSchema> {
   if (type === 'tool_use') return { type: 'input_json_delta', partialJson: text };
   return { type: `${type}_delta`, [type]: text };
 }

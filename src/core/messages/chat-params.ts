@@ -1,29 +1,8 @@
 /** Converts the request, and its messages of blocks, to those of a chat. */
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
-import {
-  type ChatCompletionParams,
-  ChatCompletionParamsSchema,
-  type ChatMessage,
-  type ContentPart,
-  ContentPartSchema,
-  type ResponseFormat,
-  ResponseFormatSchema,
-  type Tool,
-  type ToolCall,
-  ToolCallSchema,
-  ToolSchema,
-} from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type BlockContent,
-  type ContentBlock,
-  ContentBlockSchema,
-  type InputMessage,
-  type MessageParams,
-  type MessageTool,
-  type MessageToolChoice,
-  type OutputFormat,
-} from '../../../gen/parley/messages/v1/messages_pb.ts';
+import * as chat from '../../../gen/parley/chat/v1/chat_pb.ts';
+import * as pb from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { partsContent, placed, said, splitOutput, textContent, toolMessage } from '../chat/chat-messages.ts';
 import { namesOf, refuseForced } from '../chat/checks.ts';
 import { EarlierReasoning, type OpenReasoning } from '../chat/reasoning.ts';
@@ -42,14 +21,14 @@ import { quote } from '../values/quote.ts';
  * @throws `missing_messages`, `invalid_messages`, `invalid_parameter`
  */
 export function toChatParams(
-  params: MessageParams,
+  params: pb.MessageParams,
   asked: ChatModel['thinking'] = 'effort',
   open?: OpenReasoning,
   takesBlocks = false,
-): ChatCompletionParams {
+): chat.ChatCompletionParams {
   const { model, maxTokens, topK, toolChoice, outputConfig, stopSequences: items } = params;
   checkLimit(maxTokens);
-  return create(ChatCompletionParamsSchema, {
+  return create(chat.ChatCompletionParamsSchema, {
     model,
     maxTokens,
     temperature: params.temperature,
@@ -75,27 +54,27 @@ function checkLimit(value: number | undefined): void {
   throw invalid('max_tokens', '`max_tokens` must be a whole number above 0.');
 }
 
-function isOwn({ type }: Pick<MessageTool, 'type'>): boolean {
+function isOwn({ type }: Pick<pb.MessageTool, 'type'>): boolean {
   return type === undefined || type === 'custom';
 }
 
-function isNoneLeft(tools: readonly MessageTool[]): boolean {
+function isNoneLeft(tools: readonly pb.MessageTool[]): boolean {
   return tools.length > 0 && !tools.some(isOwn);
 }
 
 /** The types of built-in tools, which are not offered to the model. */
-export function droppedTools({ tools }: MessageParams): string {
+export function droppedTools({ tools }: pb.MessageParams): string {
   return namesOf(tools.flatMap((tool) => (isOwn(tool) ? [] : (tool.type ?? ''))));
 }
 
 function toTool(
-  { name, description, inputSchema, strict, cacheControl }: MessageTool,
+  { name, description, inputSchema, strict, cacheControl }: pb.MessageTool,
   index: number,
   takesBlocks: boolean,
-): Tool {
+): chat.Tool {
   const path = `tools[${index}]`;
   if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
-  return create(ToolSchema, {
+  return create(chat.ToolSchema, {
     type: 'function',
     function: { name, description, parameters: inputSchema, strict },
     other: takesBlocks && cacheControl ? { cache_control: cacheControl } : undefined,
@@ -103,7 +82,10 @@ function toTool(
 }
 
 /** @returns undefined if there is nothing left to choose from */
-function toToolChoice({ type, name }: MessageToolChoice, tools: readonly MessageTool[]): Value | undefined {
+function toToolChoice(
+  { type, name }: pb.MessageToolChoice,
+  tools: readonly pb.MessageTool[],
+): Value | undefined {
   const choice = chatChoice(type, name);
   const named = tools.find((tool) => tool.name === name);
   if (type === 'tool' && named && !isOwn(named)) refuseForced(name ?? '');
@@ -119,11 +101,11 @@ function chatChoice(type: string | undefined, name: string | undefined): JsonVal
   throw invalid('tool_choice', '`tool_choice.type` must be auto, any, none, or tool with a `name`.');
 }
 
-function toResponseFormat({ type, schema }: OutputFormat): ResponseFormat {
+function toResponseFormat({ type, schema }: pb.OutputFormat): chat.ResponseFormat {
   if (type !== 'json_schema') {
     throw invalid('output_config.format.type', '`output_config.format.type` must be json_schema.');
   }
-  return create(ResponseFormatSchema, { type, jsonSchema: { name: 'output', schema, strict: true } });
+  return create(chat.ResponseFormatSchema, { type, jsonSchema: { name: 'output', schema, strict: true } });
 }
 
 const roles: readonly unknown[] = ['user', 'assistant', 'system'];
@@ -132,10 +114,10 @@ const blockTypes =
 
 /** @throws `invalid_messages` for a message or a block that a chat cannot express; no messages give none */
 function toMessages(
-  { system, messages }: MessageParams,
+  { system, messages }: pb.MessageParams,
   open?: OpenReasoning,
   takesBlocks = false,
-): ChatMessage[] {
+): chat.ChatMessage[] {
   if (messages.length === 0) return [];
   const converted = messages.flatMap((message, index) => {
     const path = `messages[${index}]`;
@@ -148,7 +130,7 @@ function toMessages(
 /** A line of Claude Code for its maker's accounting. It differs by conversation, so caches of prompts would not match. */
 const billingLine = /^x-anthropic-billing-header:.*(\n|$)/;
 
-function systemParts(system: BlockContent, takesBlocks: boolean): ContentPart[] {
+function systemParts(system: pb.BlockContent, takesBlocks: boolean): chat.ContentPart[] {
   return toParts(system, 'system', takesBlocks).flatMap((part) => {
     const text = part.text?.replace(billingLine, '');
     if (text === part.text) return [part];
@@ -158,17 +140,17 @@ function systemParts(system: BlockContent, takesBlocks: boolean): ContentPart[] 
 
 /** The outputs of calls are messages of their own, before the rest of their message. */
 function toChatMessages(
-  { role = '', content }: InputMessage,
+  { role = '', content }: pb.InputMessage,
   path: string,
   { open, takesBlocks }: { readonly open: OpenReasoning | undefined; readonly takesBlocks: boolean },
-): ChatMessage[] {
+): chat.ChatMessage[] {
   if (!roles.includes(role)) {
     throw invalidMessages(`${path}.role`, `\`${path}.role\` must be user, assistant or system.`);
   }
   if (content === undefined) throw invalidMessages(`${path}.content`, `\`${path}\` has no content.`);
-  const outputs: ChatMessage[] = [];
-  const toolCalls: ToolCall[] = [];
-  const parts: ContentPart[] = [];
+  const outputs: chat.ChatMessage[] = [];
+  const toolCalls: chat.ToolCall[] = [];
+  const parts: chat.ContentPart[] = [];
   const earlier = new EarlierReasoning(open);
   for (const [index, block] of blocksOf(content).entries()) {
     const place = `${path}.content[${index}]`;
@@ -193,69 +175,72 @@ function toChatMessages(
   return outputs.length > 0 ? outputs : [said(role, textContent(''))];
 }
 
-function isThinking({ type }: ContentBlock): boolean {
+function isThinking({ type }: pb.ContentBlock): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-function toToolCall({ id, name, input = {} }: ContentBlock, path: string) {
+function toToolCall({ id, name, input = {} }: pb.ContentBlock, path: string) {
   if (!id) throw invalidMessages(`${path}.id`, `\`${path}\` has no \`id\`.`);
   if (!name) throw invalidMessages(`${path}.name`, `\`${path}\` has no \`name\`.`);
   const call = { id, type: 'function', function: { name, arguments: wellFormedJson(input) } };
-  return create(ToolCallSchema, call);
+  return create(chat.ToolCallSchema, call);
 }
 
 /** For a model that takes images and failures in the output of a call. */
-function wholeOutput({ toolUseId, content, isError, other }: ContentBlock, path: string): ChatMessage {
+function wholeOutput(
+  { toolUseId, content, isError, other }: pb.ContentBlock,
+  path: string,
+): chat.ChatMessage {
   if (!toolUseId) throw invalidMessages(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
   const parts = content ? toParts(content, `${path}.content`, true) : [];
   const members = present({ cache_control: other?.['cache_control'], is_error: isError });
   return Object.assign(toolMessage(toolUseId, partsContent(parts)), { other: members });
 }
 
-function readOutput({ toolUseId, content, isError, other }: ContentBlock, path: string) {
+function readOutput({ toolUseId, content, isError, other }: pb.ContentBlock, path: string) {
   if (!toolUseId) throw invalidMessages(`${path}.tool_use_id`, `\`${path}\` has no \`tool_use_id\`.`);
   const parts = content ? toParts(content, `${path}.content`) : [];
   const { text, media } = splitOutput(toolUseId, parts, content ? undefined : linesOf(other?.['content']));
   return { text: isError ? `Error: ${text}` : text, media };
 }
 
-function toParts(content: BlockContent, path: string, takesBlocks = false): ContentPart[] {
+function toParts(content: pb.BlockContent, path: string, takesBlocks = false): chat.ContentPart[] {
   return blocksOf(content).map((block, index) =>
     toPart(block, content.value.case === 'text' ? path : `${path}[${index}]`, takesBlocks),
   );
 }
 
 /** A text counts as one block. */
-function blocksOf({ value }: BlockContent): readonly ContentBlock[] {
+function blocksOf({ value }: pb.BlockContent): readonly pb.ContentBlock[] {
   if (value.case === 'blocks') return value.value.items;
-  return value.case === 'text' ? [create(ContentBlockSchema, { type: 'text', text: value.value })] : [];
+  return value.case === 'text' ? [create(pb.ContentBlockSchema, { type: 'text', text: value.value })] : [];
 }
 
-function toPart(block: ContentBlock, path: string, takesBlocks = false): ContentPart {
+function toPart(block: pb.ContentBlock, path: string, takesBlocks = false): chat.ContentPart {
   return takesBlocks ? wholePart(block, path) : plainPart(block, path);
 }
 
 /** With its members for caches and citations. Documents and blocks that only this API has stay as they are. */
-function wholePart(block: ContentBlock, path: string): ContentPart {
+function wholePart(block: pb.ContentBlock, path: string): chat.ContentPart {
   const { type, other } = block;
   if (type === 'document' || (type && textTypes.test(type))) {
     const { type: _, ...members } = blockJson(block);
-    return create(ContentPartSchema, { type, other: members });
+    return create(chat.ContentPartSchema, { type, other: members });
   }
   return Object.assign(plainPart(block, path), { other });
 }
 
-function blockJson(block: ContentBlock): JsonObject {
-  const { content: _, ...members } = flat(toJson(ContentBlockSchema, block));
+function blockJson(block: pb.ContentBlock): JsonObject {
+  const { content: _, ...members } = flat(toJson(pb.ContentBlockSchema, block));
   const content = block.content && contentJson(block.content);
   return { ...members, ...present({ input: block.input, content }) };
 }
 
-function contentJson({ value }: BlockContent): JsonValue | undefined {
+function contentJson({ value }: pb.BlockContent): JsonValue | undefined {
   return value.case === 'blocks' ? value.value.items.map(blockJson) : value.value;
 }
 
-function plainPart(block: ContentBlock, path: string): ContentPart {
+function plainPart(block: pb.ContentBlock, path: string): chat.ContentPart {
   const { type, text, source, title } = block;
   const { type: form, mediaType, data, url } = source ?? {};
   const embedded = form === 'base64' && mediaType && data ? `data:${mediaType};base64,${data}` : undefined;
@@ -265,23 +250,23 @@ function plainPart(block: ContentBlock, path: string): ContentPart {
     case 'image': {
       const address = embedded ?? (form === 'url' ? url : undefined);
       if (!address) break;
-      return create(ContentPartSchema, { type: 'image_url', imageUrl: { url: address } });
+      return create(chat.ContentPartSchema, { type: 'image_url', imageUrl: { url: address } });
     }
     case 'document':
       if (form === 'text' && data) return textPart(data);
-      if (form === 'content') return textPart(linesOf(toJson(ContentBlockSchema, block)).join('\n'));
+      if (form === 'content') return textPart(linesOf(toJson(pb.ContentBlockSchema, block)).join('\n'));
       if (!embedded) break;
-      return create(ContentPartSchema, { type: 'file', file: { fileData: embedded, filename: title } });
+      return create(chat.ContentPartSchema, { type: 'file', file: { fileData: embedded, filename: title } });
   }
-  if (type && textTypes.test(type)) return textPart(linesOf(toJson(ContentBlockSchema, block)).join('\n'));
+  if (type && textTypes.test(type)) return textPart(linesOf(toJson(pb.ContentBlockSchema, block)).join('\n'));
   throw invalidMessages(
     path,
     `\`${path}\` of the type ${quote(type ?? '')} cannot be sent to a model here. Blocks must be of the type ${blockTypes}.`,
   );
 }
 
-function textPart(text: string): ContentPart {
-  return create(ContentPartSchema, { type: 'text', text });
+function textPart(text: string): chat.ContentPart {
+  return create(chat.ContentPartSchema, { type: 'text', text });
 }
 
 /** Blocks without a counterpart in a chat: search results, summaries, and tools that another server ran. */

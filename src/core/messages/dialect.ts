@@ -1,16 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type CreateMessageResponse,
-  CreateMessageResponseSchema,
-  type Message,
-  type MessageEvent,
-  MessageEventSchema,
-  type MessageParams,
-  MessageSchema,
-  type MessageUsage,
-  MessageUsageSchema,
-} from '../../../gen/parley/messages/v1/messages_pb.ts';
+import * as pb from '../../../gen/parley/messages/v1/messages_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
@@ -19,8 +9,8 @@ import { parsedObject } from '../values/json.ts';
 import { Blocks } from './blocks.ts';
 import { droppedTools, toChatParams } from './chat-params.ts';
 
-export const messages: Dialect<MessageParams, MessageEvent, CreateMessageResponse> = {
-  form: messageForm(CreateMessageResponseSchema),
+export const messages: Dialect<pb.MessageParams, pb.MessageEvent, pb.CreateMessageResponse> = {
+  form: messageForm(pb.CreateMessageResponseSchema),
   toChat: toChatParams,
   labelsOf: ({ metadata = {} }) => {
     const { user_id: user, tags } = metadata;
@@ -51,10 +41,10 @@ function nameInJson(text: string): string | undefined {
 }
 
 /** Builds the answer from the chunks of a chat. */
-export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
-  readonly #head: Message;
+export class MessageAnswer implements AnswerBuilder<pb.CreateMessageResponse> {
+  readonly #head: pb.Message;
   readonly #blocks: Blocks;
-  readonly #emit: (event: MessageEvent) => void;
+  readonly #emit: (event: pb.MessageEvent) => void;
   readonly #reasoning: AnswerReasoning;
   readonly #stopSequences: readonly string[];
   #isRefusal = false;
@@ -65,9 +55,9 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   #usage: Usage | undefined;
 
   constructor(
-    params: MessageParams,
+    params: pb.MessageParams,
     call: Pick<Call, 'id'>,
-    emit: (event: MessageEvent) => void,
+    emit: (event: pb.MessageEvent) => void,
     reasoning: AnswerReasoning,
   ) {
     const { model = '', stopSequences } = params;
@@ -75,7 +65,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
     this.#reasoning = reasoning;
     this.#stopSequences = stopSequences;
     const id = call.id.replace(/^req_/, '');
-    this.#head = create(MessageSchema, {
+    this.#head = create(pb.MessageSchema, {
       id: `msg_${id}`,
       type: 'message',
       role: 'assistant',
@@ -100,10 +90,10 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
   }
 
   /** The whole answer. @throws `upstream_error` for a call whose arguments are not a JSON object */
-  whole(chunk: ChatCompletionChunk): CreateMessageResponse {
+  whole(chunk: ChatCompletionChunk): pb.CreateMessageResponse {
     this.take(chunk);
     const content = this.#blocks.whole(this.#finishReason === 'length');
-    return create(CreateMessageResponseSchema, { message: { ...this.#head, ...this.#end(), content } });
+    return create(pb.CreateMessageResponseSchema, { message: { ...this.#head, ...this.#end(), content } });
   }
 
   /** A chat of this API has one choice. Some servers count from 1. */
@@ -123,7 +113,7 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
     }
   }
 
-  #end(): { stopReason: string; stopSequence: string | undefined; usage: MessageUsage } {
+  #end(): { stopReason: string; stopSequence: string | undefined; usage: pb.MessageUsage } {
     const stopReason = this.#stopReason();
     const stopSequence = stopReason === 'stop_sequence' ? this.#stopSequence : undefined;
     return { stopReason, stopSequence, usage: usageOf(this.#usage) };
@@ -137,15 +127,15 @@ export class MessageAnswer implements AnswerBuilder<CreateMessageResponse> {
     return this.#stopSequence === undefined ? 'end_turn' : 'stop_sequence';
   }
 
-  #add(event: MessageInitShape<typeof MessageEventSchema>): void {
-    this.#emit(create(MessageEventSchema, event));
+  #add(event: MessageInitShape<typeof pb.MessageEventSchema>): void {
+    this.#emit(create(pb.MessageEventSchema, event));
   }
 }
 
 /** The cached tokens of this API are not among its input tokens. */
 function usageOf({ promptTokens = 0, completionTokens = 0, promptTokensDetails }: Partial<Usage> = {}) {
   const { cachedTokens = 0, cacheWriteTokens = 0 } = promptTokensDetails ?? {};
-  return create(MessageUsageSchema, {
+  return create(pb.MessageUsageSchema, {
     inputTokens: promptTokens - cachedTokens - cacheWriteTokens,
     outputTokens: completionTokens,
     cacheReadInputTokens: cachedTokens,

@@ -1,26 +1,8 @@
 /** Converts the request, and the items of its conversation, to those of a chat. */
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
-import {
-  type ChatCompletionParams,
-  ChatCompletionParamsSchema,
-  type ChatMessage,
-  type ContentPart,
-  ContentPartSchema,
-  type MessageContent,
-  type ResponseFormat,
-  ResponseFormatSchema,
-  ToolCallSchema,
-} from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type ResponseContent,
-  type ResponseContentPart,
-  type ResponseInput,
-  type ResponseItem,
-  type ResponseParams,
-  ResponseParamsSchema,
-  type TextFormat,
-} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import * as chat from '../../../gen/parley/chat/v1/chat_pb.ts';
+import * as pb from '../../../gen/parley/responses/v1/responses_pb.ts';
 import {
   partsContent,
   placed,
@@ -45,7 +27,7 @@ const logprobsValue = 'message.output_text.logprobs';
  * receives.
  */
 const ownNames: ReadonlySet<string> = new Set([
-  ...ResponseParamsSchema.fields.map(({ jsonName }) => jsonName),
+  ...pb.ResponseParamsSchema.fields.map(({ jsonName }) => jsonName),
   ...['n', 'n_cmpl'],
 ]);
 
@@ -54,13 +36,13 @@ const ownNames: ReadonlySet<string> = new Set([
  * @param open reads the reasoning of earlier answers. Default: it is dropped
  * @throws `missing_input`, `invalid_input`, `invalid_parameter`
  */
-export function toChatParams(params: ResponseParams, open?: OpenReasoning): ChatCompletionParams {
+export function toChatParams(params: pb.ResponseParams, open?: OpenReasoning): chat.ChatCompletionParams {
   const { model, input, instructions, text, reasoning, toolChoice } = params;
   refuseStored(params);
   checkLimit('max_output_tokens', params.maxOutputTokens);
   const tools = Tools.of(params.tools);
   const chatTools = tools.toChat();
-  return create(ChatCompletionParamsSchema, {
+  return create(chat.ChatCompletionParamsSchema, {
     model,
     temperature: params.temperature,
     topP: params.topP,
@@ -84,7 +66,7 @@ export function toChatParams(params: ResponseParams, open?: OpenReasoning): Chat
   });
 }
 
-function refuseStored({ previousResponseId, conversation, prompt, background }: ResponseParams): void {
+function refuseStored({ previousResponseId, conversation, prompt, background }: pb.ResponseParams): void {
   const history = 'responses. Send the whole conversation as `input`.';
   const refused = {
     previous_response_id: previousResponseId !== undefined && history,
@@ -102,12 +84,12 @@ function hasValue(value: Value | undefined): value is Value {
 }
 
 /** Undefined for plain text, every model's default. */
-function toResponseFormat(format: TextFormat): ResponseFormat | undefined {
+function toResponseFormat(format: pb.TextFormat): chat.ResponseFormat | undefined {
   const { type = 'text', name, description, schema, strict } = format;
   readOneOf('text.format.type', type, formatTypes);
   if (type === 'text') return undefined;
-  if (type === 'json_object') return create(ResponseFormatSchema, { type });
-  return create(ResponseFormatSchema, { type, jsonSchema: { name, description, schema, strict } });
+  if (type === 'json_object') return create(chat.ResponseFormatSchema, { type });
+  return create(chat.ResponseFormatSchema, { type, jsonSchema: { name, description, schema, strict } });
 }
 
 /** Unknown parameters reach the model as those of a chat. `null` is left out: it is the default here, but not on every server. */
@@ -136,9 +118,9 @@ interface Conversion {
 
 /** @throws `missing_input`; `invalid_input` for no items, or for an item or a part that a chat cannot express */
 function toMessages(
-  input: ResponseInput | undefined,
+  input: pb.ResponseInput | undefined,
   { instructions, tools, open }: Conversion,
-): ChatMessage[] {
+): chat.ChatMessage[] {
   const messages =
     instructions === undefined ? [] : [placed(said('system', textContent(instructions)), 'instructions')];
   switch (input?.value.case) {
@@ -157,8 +139,8 @@ function toMessages(
 }
 
 function addItems(
-  messages: ChatMessage[],
-  items: readonly ResponseItem[],
+  messages: chat.ChatMessage[],
+  items: readonly pb.ResponseItem[],
   tools: Tools,
   earlier: EarlierReasoning,
 ): void {
@@ -197,7 +179,7 @@ function addItems(
 }
 
 /** The text and the calls of one turn belong to one message, in either order. */
-function addMessage(messages: ChatMessage[], message: ChatMessage): void {
+function addMessage(messages: chat.ChatMessage[], message: chat.ChatMessage): void {
   const last = messages.at(-1);
   if (last?.role === 'assistant' && message.role === 'assistant' && last.content === undefined) {
     const { content: _, ...other } = last.other ?? {};
@@ -207,16 +189,16 @@ function addMessage(messages: ChatMessage[], message: ChatMessage): void {
 
 /** Puts the outputs of calls into the conversation. */
 class Outputs {
-  readonly #messages: ChatMessage[];
-  #media: ContentPart[] = [];
+  readonly #messages: chat.ChatMessage[];
+  #media: chat.ContentPart[] = [];
   #path = '';
 
-  constructor(messages: ChatMessage[]) {
+  constructor(messages: chat.ChatMessage[]) {
     this.#messages = messages;
   }
 
   /** Servers want an output behind its call, also if the client has it after what a person said meanwhile. */
-  add(callId: string, content: MessageContent, path: string): void {
+  add(callId: string, content: chat.MessageContent, path: string): void {
     const { text, media } = splitOutput(
       callId,
       content.value.case === 'parts' ? content.value.value.items : [],
@@ -239,7 +221,7 @@ class Outputs {
 }
 
 /** The message of the assistant to which the next call belongs. */
-function turnOf(messages: ChatMessage[]): ChatMessage {
+function turnOf(messages: chat.ChatMessage[]): chat.ChatMessage {
   const last = messages.at(-1);
   if (last?.role === 'assistant') return last;
   const turn = said('assistant', undefined);
@@ -251,7 +233,12 @@ function turnOf(messages: ChatMessage[]): ChatMessage {
  * Calls of built-in tools and their outputs, if the client ran them: these have an id. The message after calls that ran at another server
  * has their result.
  */
-function addForeign(messages: ChatMessage[], outputs: Outputs, item: ResponseItem, path: string): void {
+function addForeign(
+  messages: chat.ChatMessage[],
+  outputs: Outputs,
+  item: pb.ResponseItem,
+  path: string,
+): void {
   const { type = '', callId, id, arguments: given, output, other = {} } = item;
   if (withoutMessage.has(type)) return;
   const [, tool, kind] = /^(\w+?)(_call|_call_output|_output)$/.exec(type) ?? [];
@@ -260,7 +247,7 @@ function addForeign(messages: ChatMessage[], outputs: Outputs, item: ResponseIte
     const called = { name: tool, arguments: given ?? JSON.stringify(other) };
     if (callId)
       turnOf(messages).toolCalls.push(
-        create(ToolCallSchema, { id: callId, type: 'function', function: called }),
+        create(chat.ToolCallSchema, { id: callId, type: 'function', function: called }),
       );
   } else {
     const content = output ? toContent(output, `${path}.output`) : textContent(JSON.stringify(other));
@@ -275,7 +262,7 @@ function unknownItem(path: string, type = ''): string {
     : `\`${path}.type\` is ${quote(type)}. Items must be of the type ${itemTypes}.`;
 }
 
-function toMessage({ role, content }: ResponseItem, path: string): ChatMessage {
+function toMessage({ role, content }: pb.ResponseItem, path: string): chat.ChatMessage {
   if (role === undefined || role.trim() === '') {
     throw invalidInput(`${path}.role`, `\`${path}\` has no role. Send \`role\` and \`content\`.`);
   }
@@ -283,51 +270,51 @@ function toMessage({ role, content }: ResponseItem, path: string): ChatMessage {
   return said(role, toContent(content, `${path}.content`));
 }
 
-function toToolCall(item: ResponseItem, path: string, tools: Tools) {
+function toToolCall(item: pb.ResponseItem, path: string, tools: Tools) {
   const { type, callId: id, namespace, arguments: given = '{}', input = '' } = item;
   if (!id) throw invalidInput(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
   if (!item.name) throw invalidInput(`${path}.name`, `\`${path}\` has no \`name\`.`);
   const name = tools.chatName({ name: item.name, namespace });
   return create(
-    ToolCallSchema,
+    chat.ToolCallSchema,
     type === 'custom_tool_call'
       ? { id, type: 'custom', custom: { name, input } }
       : { id, type: 'function', function: { name, arguments: given } },
   );
 }
 
-function addOutput(outputs: Outputs, { callId, output }: ResponseItem, path: string): void {
+function addOutput(outputs: Outputs, { callId, output }: pb.ResponseItem, path: string): void {
   if (!callId) throw invalidInput(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
   if (output === undefined) throw invalidInput(`${path}.output`, `\`${path}\` has no \`output\`.`);
   outputs.add(callId, toContent(output, `${path}.output`), path);
 }
 
-function toContent({ value }: ResponseContent, path: string): MessageContent {
+function toContent({ value }: pb.ResponseContent, path: string): chat.MessageContent {
   if (value.case === 'text') return textContent(value.value);
   const parts = value.case === 'parts' ? value.value.items : [];
   // The model gets the transcript of its audio, which is a text.
-  const isSent = ({ type }: ResponseContentPart) => type !== 'output_audio';
+  const isSent = ({ type }: pb.ResponseContentPart) => type !== 'output_audio';
   return partsContent(parts.flatMap((part, at) => (isSent(part) ? toPart(part, `${path}[${at}]`) : [])));
 }
 
-function toPart(part: ResponseContentPart, path: string): ContentPart {
+function toPart(part: pb.ResponseContentPart, path: string): chat.ContentPart {
   const { type, text, refusal, imageUrl: url, detail, fileData, fileId, filename, inputAudio } = part;
   switch (type) {
     case 'input_text':
     case 'output_text':
     case 'text':
-      return create(ContentPartSchema, { type: 'text', text: text ?? '' });
+      return create(chat.ContentPartSchema, { type: 'text', text: text ?? '' });
     case 'refusal':
-      return create(ContentPartSchema, { type, refusal: refusal ?? '' });
+      return create(chat.ContentPartSchema, { type, refusal: refusal ?? '' });
     case 'input_image':
       if (url === undefined) break;
-      return create(ContentPartSchema, { type: 'image_url', imageUrl: { url, detail } });
+      return create(chat.ContentPartSchema, { type: 'image_url', imageUrl: { url, detail } });
     case 'input_file':
       if (fileData === undefined && fileId === undefined) break;
-      return create(ContentPartSchema, { type: 'file', file: { fileData, fileId, filename } });
+      return create(chat.ContentPartSchema, { type: 'file', file: { fileData, fileId, filename } });
     case 'input_audio':
       if (inputAudio === undefined) break;
-      return create(ContentPartSchema, { type, inputAudio });
+      return create(chat.ContentPartSchema, { type, inputAudio });
   }
   throw invalidInput(path, `\`${path}\` cannot be sent to a model. Parts must be of the type ${partTypes}.`);
 }

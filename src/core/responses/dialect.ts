@@ -1,18 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type CreateResponseResponse,
-  CreateResponseResponseSchema,
-  IncompleteDetailsSchema,
-  type Response,
-  ResponseErrorSchema,
-  type ResponseEvent,
-  ResponseEventSchema,
-  type ResponseParams,
-  ResponseSchema,
-  type ResponseUsage,
-  ResponseUsageSchema,
-} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import * as pb from '../../../gen/parley/responses/v1/responses_pb.ts';
 import type { Call } from '../access/call.ts';
 import type { AnswerBuilder, Dialect } from '../chat/dialect.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
@@ -22,8 +10,8 @@ import { toChatParams } from './chat-params.ts';
 import { Output } from './output.ts';
 import { Tools } from './tools.ts';
 
-export const responses: Dialect<ResponseParams, ResponseEvent, CreateResponseResponse> = {
-  form: messageForm(CreateResponseResponseSchema),
+export const responses: Dialect<pb.ResponseParams, pb.ResponseEvent, pb.CreateResponseResponse> = {
+  form: messageForm(pb.CreateResponseResponseSchema),
   toChat: (params, _, open) => toChatParams(params, open),
   build: (...built) => new ResponseAnswer(...built),
   labelsOf: ({ metadata }) => ({ tags: metadata['tags'] }),
@@ -49,11 +37,11 @@ const incompleteReasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Builds the answer from the chunks of a chat. */
-export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
-  readonly #head: Response;
+export class ResponseAnswer implements AnswerBuilder<pb.CreateResponseResponse> {
+  readonly #head: pb.Response;
   readonly #output: Output;
   readonly #reasoning: AnswerReasoning;
-  readonly #emit: (event: ResponseEvent) => void;
+  readonly #emit: (event: pb.ResponseEvent) => void;
   #sequence = 0;
   #choice: number | undefined;
   #finishReason = '';
@@ -61,9 +49,9 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
   #serviceTier: string | undefined;
 
   constructor(
-    params: ResponseParams,
+    params: pb.ResponseParams,
     call: Pick<Call, 'id' | 'startedAtMs'>,
-    emit: (event: ResponseEvent) => void,
+    emit: (event: pb.ResponseEvent) => void,
     reasoning: AnswerReasoning,
   ) {
     this.#emit = emit;
@@ -88,18 +76,19 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
     this.#add({ type: `response.${response.status}`, response });
   }
 
-  #end(): Response {
+  #end(): pb.Response {
     const reason = incompleteReasons.get(this.#finishReason);
     const status = reason === undefined ? 'completed' : 'incomplete';
     this.#output.close(status);
-    const incompleteDetails = reason === undefined ? undefined : create(IncompleteDetailsSchema, { reason });
+    const incompleteDetails =
+      reason === undefined ? undefined : create(pb.IncompleteDetailsSchema, { reason });
     const usage = this.#usage && usageOf(this.#usage);
     return this.#response({ status, incompleteDetails, usage });
   }
 
-  whole(chunk: ChatCompletionChunk): CreateResponseResponse {
+  whole(chunk: ChatCompletionChunk): pb.CreateResponseResponse {
     this.take(chunk);
-    return create(CreateResponseResponseSchema, { response: this.#end() });
+    return create(pb.CreateResponseResponseSchema, { response: this.#end() });
   }
 
   /** The last event of a failed answer. Omits open items, as a truncated call must not be run. */
@@ -107,7 +96,7 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
     const response = this.#response({
       status: 'failed',
       output: this.#output.items.filter(({ status }) => status === 'completed'),
-      error: create(ResponseErrorSchema, {
+      error: create(pb.ResponseErrorSchema, {
         code: failureCode(error),
         message: error.message,
         reason: error.code,
@@ -130,19 +119,19 @@ export class ResponseAnswer implements AnswerBuilder<CreateResponseResponse> {
     }
   }
 
-  #add(event: MessageInitShape<typeof ResponseEventSchema>): void {
-    this.#emit(create(ResponseEventSchema, { ...event, sequenceNumber: this.#sequence++ }));
+  #add(event: MessageInitShape<typeof pb.ResponseEventSchema>): void {
+    this.#emit(create(pb.ResponseEventSchema, { ...event, sequenceNumber: this.#sequence++ }));
   }
 
-  #response(state: Partial<Response>): Response {
+  #response(state: Partial<pb.Response>): pb.Response {
     const output = [...this.#output.items];
     return { ...this.#head, serviceTier: this.#serviceTier, output, ...state };
   }
 }
 
-function headOf(params: ResponseParams, id: string, startedAtMs: number): Response {
+function headOf(params: pb.ResponseParams, id: string, startedAtMs: number): pb.Response {
   const auto = { kind: { case: 'stringValue', value: 'auto' } } as const;
-  return create(ResponseSchema, {
+  return create(pb.ResponseSchema, {
     id: `resp_${id}`,
     object: 'response',
     createdAt: BigInt(Math.floor(startedAtMs / 1000)),
@@ -165,9 +154,9 @@ function headOf(params: ResponseParams, id: string, startedAtMs: number): Respon
   });
 }
 
-function usageOf(usage: Usage): ResponseUsage {
+function usageOf(usage: Usage): pb.ResponseUsage {
   const { promptTokens, completionTokens, totalTokens, promptTokensDetails, completionTokensDetails } = usage;
-  return create(ResponseUsageSchema, {
+  return create(pb.ResponseUsageSchema, {
     inputTokens: promptTokens,
     inputTokensDetails: {
       cachedTokens: promptTokensDetails?.cachedTokens ?? 0,

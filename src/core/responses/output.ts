@@ -1,15 +1,7 @@
 /** The items of an answer. Each piece of a chat becomes events that open, fill and close items and their parts. */
 import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatDelta, TokenLogprob, ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import {
-  type ResponseContentPart,
-  ResponseContentPartSchema,
-  type ResponseEventSchema,
-  type ResponseItem,
-  ResponseItemSchema,
-  type ResponseLogprob,
-  ResponseLogprobSchema,
-} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import * as pb from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { joinedBase64, partLeftOut, pieceOf } from '../chat/answer-pieces.ts';
 import type { AnswerReasoning } from '../chat/reasoning.ts';
 import { reasoningText } from '../entities/chat-output.ts';
@@ -17,7 +9,7 @@ import { type CallSoFar, ToolCalls } from '../entities/tool-calls.ts';
 import { isObject } from '../values/json.ts';
 import type { Tools } from './tools.ts';
 
-type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
+type Emit = (event: MessageInitShape<typeof pb.ResponseEventSchema>) => void;
 
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 type PartType = 'output_text' | 'refusal' | 'reasoning_text';
@@ -27,7 +19,7 @@ interface OpenText {
   readonly type: 'message' | 'reasoning';
   readonly id: string;
   readonly outputIndex: number;
-  readonly parts: ResponseContentPart[];
+  readonly parts: pb.ResponseContentPart[];
   part: OpenPart | undefined;
   /** For reasoning, at its end: what the model needs again. */
   sealed?: string | undefined;
@@ -36,7 +28,7 @@ interface OpenText {
 interface OpenPart {
   readonly type: PartType;
   text: string;
-  readonly logprobs: ResponseLogprob[];
+  readonly logprobs: pb.ResponseLogprob[];
   readonly annotations: JsonObject[];
 }
 
@@ -59,7 +51,7 @@ interface OpenCall extends CallSoFar {
 
 export class Output {
   /** Items by index; open ones as they began. */
-  readonly items: ResponseItem[] = [];
+  readonly items: pb.ResponseItem[] = [];
   readonly #id: string;
   readonly #tools: Tools;
   readonly #reasoning: AnswerReasoning;
@@ -104,7 +96,7 @@ export class Output {
     for (const call of this.#calls.all) this.#closeCall(call, status);
   }
 
-  #write(type: PartType, delta: string, logprobs: readonly ResponseLogprob[]): void {
+  #write(type: PartType, delta: string, logprobs: readonly pb.ResponseLogprob[]): void {
     if (delta === '') return;
     const text = this.#openText(type === 'reasoning_text' ? 'reasoning' : 'message');
     const part = this.#openPart(text, type);
@@ -124,7 +116,7 @@ export class Output {
   #addAudio(data: string): void {
     const text = this.#openText('message');
     this.#closePart(text);
-    const part = create(ResponseContentPartSchema, { type: 'output_audio', other: { data } });
+    const part = create(pb.ResponseContentPartSchema, { type: 'output_audio', other: { data } });
     this.#emit({ type: 'response.content_part.added', ...placeOf(text), part });
     this.#emit({ type: 'response.content_part.done', ...placeOf(text), part });
     text.parts.push(part);
@@ -135,8 +127,8 @@ export class Output {
     const outputIndex = this.items.length;
     const [type, id] = ['image_generation_call', this.#idOf('ig', outputIndex)];
     const begun = { type, id, status: 'in_progress', other: { result: null } };
-    this.#addItem(create(ResponseItemSchema, begun), outputIndex);
-    const item = create(ResponseItemSchema, { type, id, status: 'completed', other: { result } });
+    this.#addItem(create(pb.ResponseItemSchema, begun), outputIndex);
+    const item = create(pb.ResponseItemSchema, { type, id, status: 'completed', other: { result } });
     this.#endItem(item, outputIndex);
   }
 
@@ -222,18 +214,18 @@ export class Output {
     this.#endItem(this.#callItem(call, status), outputIndex);
   }
 
-  #callItem({ kind, id, callId, name, text }: OpenCall, status: ItemStatus): ResponseItem {
+  #callItem({ kind, id, callId, name, text }: OpenCall, status: ItemStatus): pb.ResponseItem {
     const { type, member } = callForms[kind];
     const named = this.#tools.clientName(name);
-    return create(ResponseItemSchema, { type, id, status, callId, ...named, [member]: text });
+    return create(pb.ResponseItemSchema, { type, id, status, callId, ...named, [member]: text });
   }
 
-  #addItem(item: ResponseItem, outputIndex: number): void {
+  #addItem(item: pb.ResponseItem, outputIndex: number): void {
     this.items[outputIndex] = item;
     this.#emit({ type: 'response.output_item.added', outputIndex, item });
   }
 
-  #endItem(item: ResponseItem, outputIndex: number): void {
+  #endItem(item: pb.ResponseItem, outputIndex: number): void {
     this.items[outputIndex] = item;
     this.#emit({ type: 'response.output_item.done', outputIndex, item });
   }
@@ -257,8 +249,8 @@ function annotationsOf(other: JsonObject | undefined): JsonObject[] {
   });
 }
 
-function partOf({ type, text, logprobs, annotations }: OpenPart): ResponseContentPart {
-  return create(ResponseContentPartSchema, {
+function partOf({ type, text, logprobs, annotations }: OpenPart): pb.ResponseContentPart {
+  return create(pb.ResponseContentPartSchema, {
     type,
     ...(type === 'refusal'
       ? { refusal: text }
@@ -267,8 +259,8 @@ function partOf({ type, text, logprobs, annotations }: OpenPart): ResponseConten
 }
 
 /** Clients expect a summary of reasoning. */
-function textItem({ type, id, parts, sealed }: OpenText, status: ItemStatus): ResponseItem {
-  return create(ResponseItemSchema, {
+function textItem({ type, id, parts, sealed }: OpenText, status: ItemStatus): pb.ResponseItem {
+  return create(pb.ResponseItemSchema, {
     type,
     id,
     status,
@@ -277,6 +269,6 @@ function textItem({ type, id, parts, sealed }: OpenText, status: ItemStatus): Re
   });
 }
 
-function toLogprob({ token, logprob, bytes, topLogprobs }: TokenLogprob): ResponseLogprob {
-  return create(ResponseLogprobSchema, { token, logprob, bytes, topLogprobs: topLogprobs.map(toLogprob) });
+function toLogprob({ token, logprob, bytes, topLogprobs }: TokenLogprob): pb.ResponseLogprob {
+  return create(pb.ResponseLogprobSchema, { token, logprob, bytes, topLogprobs: topLogprobs.map(toLogprob) });
 }

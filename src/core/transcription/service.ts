@@ -1,29 +1,12 @@
 import { create } from '@bufbuild/protobuf';
-import {
-  type CreateTranscriptionRequest,
-  CreateTranscriptionRequestSchema,
-  type CreateTranscriptionResponse,
-  CreateTranscriptionResponseSchema,
-  type StreamTranscriptionRequest,
-  type StreamTranscriptionResponse,
-  StreamTranscriptionResponseSchema,
-  type Transcript,
-  TranscriptSchema,
-  type TranscriptSegment,
-  TranscriptSegmentSchema,
-  type TranscriptWord,
-  TranscriptWordSchema,
-  type UploadTranscriptionRequest,
-  type UploadTranscriptionResponse,
-  UploadTranscriptionResponseSchema,
-} from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import * as pb from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from '../access/call.ts';
 import { transcriptionUnits, unitsPerMonth } from '../billing/fair-use.ts';
 import type {
-  TranscriptSegment as EngineSegment,
-  TranscriptWord as EngineWord,
   KnownSpeaker,
   TranscriptionEvent,
+  TranscriptSegment,
+  TranscriptWord,
 } from '../entities/engine.ts';
 import { messageForm } from '../idempotency/idempotency.ts';
 import type { AudioDeps } from '../speech/service.ts';
@@ -39,7 +22,7 @@ const nameLength = { minLength: 1, maxLength: 100 };
 const dataUrl = /^data:audio\/[\w.+-]+(;[^,]*)?;base64,/;
 
 /** @throws `invalid_input`, naming the parameter */
-function readKnownSpeakers(request: CreateTranscriptionRequest): readonly KnownSpeaker[] {
+function readKnownSpeakers(request: pb.CreateTranscriptionRequest): readonly KnownSpeaker[] {
   const { knownSpeakerNames: names, knownSpeakerReferences: references } = request;
   if (names.length > speakersMax || !names.every((name) => hasLength(name, nameLength))) {
     const message = `\`known_speaker_names\` takes at most ${speakersMax} names of 1 to ${nameLength.maxLength} characters.`;
@@ -72,20 +55,20 @@ export class TranscriptionOperations {
   }
 
   async createTranscription(
-    request: CreateTranscriptionRequest,
+    request: pb.CreateTranscriptionRequest,
     call: Call,
-  ): Promise<CreateTranscriptionResponse> {
+  ): Promise<pb.CreateTranscriptionResponse> {
     const recording = checked(request);
     call.metering.noteModel(this.#deps.catalog.transcriptionModel()?.id);
-    const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
+    const repeatable = { answerForm: messageForm(pb.CreateTranscriptionResponseSchema), request, call };
     return this.#deps.idempotency.run(repeatable, () => this.#transcribeWhole(recording, call));
   }
 
   /** Settles before the part with the whole transcript, which means success to the client. */
   async *streamTranscription(
-    { transcription = create(CreateTranscriptionRequestSchema) }: StreamTranscriptionRequest,
+    { transcription = create(pb.CreateTranscriptionRequestSchema) }: pb.StreamTranscriptionRequest,
     call: Call,
-  ): AsyncGenerator<StreamTranscriptionResponse> {
+  ): AsyncGenerator<pb.StreamTranscriptionResponse> {
     const recording = checked(transcription);
     call.metering.noteModel(this.#deps.catalog.transcriptionModel()?.id);
     for await (const part of this.#transcribe(recording, call)) {
@@ -95,20 +78,20 @@ export class TranscriptionOperations {
   }
 
   async uploadTranscription(
-    requests: AsyncIterable<UploadTranscriptionRequest>,
+    requests: AsyncIterable<pb.UploadTranscriptionRequest>,
     call: Call,
-  ): Promise<UploadTranscriptionResponse> {
+  ): Promise<pb.UploadTranscriptionResponse> {
     const recording = checked(await collectUpload(requests));
     call.metering.noteModel(this.#deps.catalog.transcriptionModel()?.id);
     const { transcript } = await this.#transcribeWhole(recording, call);
-    return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
+    return create(pb.UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
   }
 
-  async #transcribeWhole(recording: CheckedRequest, call: Call): Promise<CreateTranscriptionResponse> {
+  async #transcribeWhole(recording: CheckedRequest, call: Call): Promise<pb.CreateTranscriptionResponse> {
     for await (const { event } of this.#transcribe(recording, call)) {
       if (event.case !== 'transcript') continue;
       if (isWordsAlone(recording.request, call.answerForm)) event.value.segments = [];
-      return create(CreateTranscriptionResponseSchema, { transcript: event.value });
+      return create(pb.CreateTranscriptionResponseSchema, { transcript: event.value });
     }
     throw new ParleyError('upstream_error');
   }
@@ -116,7 +99,7 @@ export class TranscriptionOperations {
   async *#transcribe(
     { request, audio, knownSpeakers }: CheckedRequest,
     call: Call,
-  ): AsyncGenerator<StreamTranscriptionResponse> {
+  ): AsyncGenerator<pb.StreamTranscriptionResponse> {
     const { metering, signal } = call;
     const needs = needsOf(request, call.answerForm);
     const withWords = request.timestampGranularities.includes('word');
@@ -139,7 +122,7 @@ export class TranscriptionOperations {
       chunkingStrategy: request.chunkingStrategy,
       signal,
     });
-    const transcript = create(TranscriptSchema);
+    const transcript = create(pb.TranscriptSchema);
     for await (const event of refusedAs(needs, events)) {
       await this.#account(event, call);
       const part = collect(event, transcript, withWords);
@@ -171,7 +154,7 @@ export class TranscriptionOperations {
 }
 
 /** @throws `missing_file`, `invalid_file` if the file is empty, `payload_too_large` */
-export function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
+export function checkFile({ file }: pb.CreateTranscriptionRequest): Uint8Array {
   if (file === undefined) throw new ParleyError('missing_file', { param: 'file' });
   if (file.length === 0) {
     throw new ParleyError('invalid_file', { message: 'The file is empty. Send a recording.', param: 'file' });
@@ -199,9 +182,9 @@ function tooManyMessages(): ParleyError {
 
 /** Joins the chunks of an upload. */
 async function collectUpload(
-  requests: AsyncIterable<UploadTranscriptionRequest>,
-): Promise<CreateTranscriptionRequest> {
-  const request = create(CreateTranscriptionRequestSchema);
+  requests: AsyncIterable<pb.UploadTranscriptionRequest>,
+): Promise<pb.CreateTranscriptionRequest> {
+  const request = create(pb.CreateTranscriptionRequestSchema);
   let file: CollectedBytes | undefined;
   let messages = 0;
   for await (const { part } of requests) {
@@ -218,13 +201,13 @@ async function collectUpload(
 }
 
 interface CheckedRequest {
-  readonly request: CreateTranscriptionRequest;
+  readonly request: pb.CreateTranscriptionRequest;
   readonly audio: Uint8Array;
   readonly knownSpeakers: readonly KnownSpeaker[];
 }
 
 /** Checks the request before the server's own state, so that client errors are reported first. */
-function checked(request: CreateTranscriptionRequest): CheckedRequest {
+function checked(request: pb.CreateTranscriptionRequest): CheckedRequest {
   const audio = checkFile(request);
   checkGranularities(request.timestampGranularities);
   if (request.keywords.length > listValuesMax) throw tooManyValues('keywords');
@@ -239,25 +222,25 @@ function checkGranularities(wanted: readonly string[]): void {
 /** Adds an event to the transcript and returns the part that a streaming client gets. */
 function collect(
   event: TranscriptionEvent,
-  transcript: Transcript,
+  transcript: pb.Transcript,
   withWords: boolean,
-): StreamTranscriptionResponse | undefined {
+): pb.StreamTranscriptionResponse | undefined {
   if (event.kind === 'audio') return undefined;
   if (event.kind === 'segment') {
     const segment = toSegment(event.segment, transcript.segments.length);
     transcript.segments.push(segment);
     if (withWords) transcript.words.push(...event.segment.words.map(toWord));
-    return create(StreamTranscriptionResponseSchema, { event: { case: 'segment', value: segment } });
+    return create(pb.StreamTranscriptionResponseSchema, { event: { case: 'segment', value: segment } });
   }
   transcript.text = event.text ?? transcript.segments.map(({ text }) => text).join(' ');
   transcript.language = event.language;
   transcript.duration = event.durationMs / 1000;
-  return create(StreamTranscriptionResponseSchema, { event: { case: 'transcript', value: transcript } });
+  return create(pb.StreamTranscriptionResponseSchema, { event: { case: 'transcript', value: transcript } });
 }
 
-function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
+function toSegment(segment: TranscriptSegment, id: number): pb.TranscriptSegment {
   const { avgLogprob, speaker, details: { tokens = [], ...measures } = {} } = segment;
-  return create(TranscriptSegmentSchema, {
+  return create(pb.TranscriptSegmentSchema, {
     id,
     start: segment.startMs / 1000,
     end: segment.endMs / 1000,
@@ -267,12 +250,12 @@ function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
   });
 }
 
-function toWord({ word, startMs, endMs }: EngineWord): TranscriptWord {
-  return create(TranscriptWordSchema, { word, start: startMs / 1000, end: endMs / 1000 });
+function toWord({ word, startMs, endMs }: TranscriptWord): pb.TranscriptWord {
+  return create(pb.TranscriptWordSchema, { word, start: startMs / 1000, end: endMs / 1000 });
 }
 
 /** A list of one is the same as `language`, which more engines understand. */
-function languageHints({ language, languages }: CreateTranscriptionRequest) {
+function languageHints({ language, languages }: pb.CreateTranscriptionRequest) {
   const [only, ...others] = languages.filter((each) => namedLanguage(each) !== undefined);
   const named = namedLanguage(language);
   return only === undefined || others.length === 0
@@ -294,11 +277,11 @@ interface TranscriptNeeds {
  * that requests times needs them
  */
 export function needsOf(
-  { timestampGranularities: named, speakers: wantsSpeakers, knownSpeakerNames }: CreateTranscriptionRequest,
+  { timestampGranularities: named, speakers: asked, knownSpeakerNames }: pb.CreateTranscriptionRequest,
   answerForm: string | undefined,
 ): TranscriptNeeds {
   const param = answerForm === undefined ? 'speakers' : 'response_format';
-  const speakers = wantsSpeakers ? param : knownSpeakerNames.length > 0 ? 'known_speaker_names' : undefined;
+  const speakers = asked ? param : knownSpeakerNames.length > 0 ? 'known_speaker_names' : undefined;
   if (answerForm === undefined) {
     const segments = named.includes('segment') ? 'timestamp_granularities' : undefined;
     return { segments, words: named.includes('word'), speakers };
@@ -313,7 +296,7 @@ export function needsOf(
 
 /** Whether an answer over RPC has no segments, as the request names the times of words alone. */
 export function isWordsAlone(
-  { timestampGranularities: named }: CreateTranscriptionRequest,
+  { timestampGranularities: named }: pb.CreateTranscriptionRequest,
   answerForm: string | undefined,
 ): boolean {
   return answerForm === undefined && named.includes('word') && !named.includes('segment');
@@ -367,7 +350,7 @@ export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterabl
 }
 
 /** @throws `upstream_error` if the model omitted required times or speakers; silence has none */
-export function checkNeeds({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
+export function checkNeeds({ text, segments, words }: pb.Transcript, needs: TranscriptNeeds): void {
   if (text === '') return;
   if (needs.segments !== undefined && segments.length === 0)
     throw new ParleyError('upstream_error', { message: noTimes[needs.segments], param: needs.segments });

@@ -1,14 +1,6 @@
 /** Recordings, as Riva's clients have them transcribed. */
 import { create } from '@bufbuild/protobuf';
-import {
-  type RecognitionConfig,
-  type RecognizeRequest,
-  type RecognizeResponse,
-  RecognizeResponseSchema,
-  type RivaSpeechRecognitionConfigRequest,
-  type RivaSpeechRecognitionConfigResponse,
-  RivaSpeechRecognitionConfigResponseSchema,
-} from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
+import * as pb from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
 import {
   CreateTranscriptionRequestSchema,
   type Transcript,
@@ -32,7 +24,10 @@ export class Recognition {
     this.#rawAudio = rawAudio;
   }
 
-  async recognize({ config: given, audio, id }: RecognizeRequest, call: Call): Promise<RecognizeResponse> {
+  async recognize(
+    { config: given, audio, id }: pb.RecognizeRequest,
+    call: Call,
+  ): Promise<pb.RecognizeResponse> {
     const config = checkedConfig(given);
     if (audio.length === 0) {
       throw new ParleyError('missing_file', { message: 'Send the recording as `audio`.', param: 'audio' });
@@ -47,7 +42,7 @@ export class Recognition {
     try {
       const { transcript } = await this.#services.transcription.createTranscription(request, call);
       const results = transcript ? [resultOf(transcript)] : [];
-      return create(RecognizeResponseSchema, { results, ...(id && { id }) });
+      return create(pb.RecognizeResponseSchema, { results, ...(id && { id }) });
     } catch (error) {
       throw inOwnTerms(error, names);
     }
@@ -55,20 +50,20 @@ export class Recognition {
 
   /** The one active model stands for both, also where another hears live. */
   async config(
-    { modelName }: RivaSpeechRecognitionConfigRequest,
+    { modelName }: pb.RivaSpeechRecognitionConfigRequest,
     call: Call,
-  ): Promise<RivaSpeechRecognitionConfigResponse> {
+  ): Promise<pb.RivaSpeechRecognitionConfigResponse> {
     const wanted = create(ListModelsRequestSchema, { type: 'transcription' });
     const { data } = await this.#services.catalog.listModels(wanted, call);
     const models = data.slice(0, 1).filter(({ id }) => modelName === '' || id === modelName);
     const modelConfig = models.flatMap(({ id }) =>
       ['online', 'offline'].map((type) => ({ modelName: id, parameters: { type } })),
     );
-    return create(RivaSpeechRecognitionConfigResponseSchema, { modelConfig });
+    return create(pb.RivaSpeechRecognitionConfigResponseSchema, { modelConfig });
   }
 
   /** Samples without a file get one, as engines take files. */
-  #fileOf(audio: Uint8Array, config: RecognitionConfig): Uint8Array {
+  #fileOf(audio: Uint8Array, config: pb.RecognitionConfig): Uint8Array {
     const encoding = rawEncodingOf(config);
     const isFile = encoding === undefined || this.#rawAudio.isWav(audio);
     return isFile ? audio : this.#rawAudio.toWav(audio, rawFormOf(config, encoding, channelsMax));

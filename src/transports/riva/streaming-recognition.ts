@@ -1,12 +1,6 @@
 /** Live speech, as Riva's clients stream it: a session whose turns end by silence. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import {
-  type StreamingRecognitionConfig,
-  type StreamingRecognitionResultSchema,
-  type StreamingRecognizeRequest,
-  type StreamingRecognizeResponse,
-  StreamingRecognizeResponseSchema,
-} from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
+import * as pb from '../../../gen/nvidia/riva/asr/riva_asr_pb.ts';
 import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
 import type { RequestId } from '../../../gen/nvidia/riva/riva_common_pb.ts';
 import type { Call } from '../../core/access/call.ts';
@@ -23,10 +17,10 @@ interface Deps extends Pick<Services, 'realtime'> {
 }
 
 export async function* streamingRecognize(
-  requests: AsyncIterable<StreamingRecognizeRequest>,
+  requests: AsyncIterable<pb.StreamingRecognizeRequest>,
   { realtime, rawAudio }: Deps,
   call: Call,
-): AsyncGenerator<readonly StreamingRecognizeResponse[], void, void> {
+): AsyncGenerator<readonly pb.StreamingRecognizeResponse[], void, void> {
   let stream: RecognitionStream | undefined;
   const begin = ({ session }: { readonly session: LiveSession }) => {
     const opened = new RecognitionStream(session, rawAudio);
@@ -42,7 +36,7 @@ export async function* streamingRecognize(
 class RecognitionStream {
   readonly #session: LiveSession;
   readonly #rawAudio: RawAudio;
-  #config: StreamingRecognitionConfig | undefined;
+  #config: pb.StreamingRecognitionConfig | undefined;
   #id: RequestId | undefined;
   #hasAudio = false;
 
@@ -51,7 +45,7 @@ class RecognitionStream {
     this.#rawAudio = rawAudio;
   }
 
-  async read({ streamingRequest: { case: kind, value }, id }: StreamingRecognizeRequest): Promise<void> {
+  async read({ streamingRequest: { case: kind, value }, id }: pb.StreamingRecognizeRequest): Promise<void> {
     if (kind === 'streamingConfig') {
       this.#id ??= id;
       this.#config = value;
@@ -65,18 +59,18 @@ class RecognitionStream {
     }
   }
 
-  responseTo(report: SessionReport): StreamingRecognizeResponse | undefined {
+  responseTo(report: SessionReport): pb.StreamingRecognizeResponse | undefined {
     // Riva has no message for a turn without a text.
     if (report.kind === 'failed') this.#session.finish(report.error);
     const result = this.#resultOf(report);
     if (result === undefined) return undefined;
     const results = [{ ...result, channelTag: 1 }];
-    return create(StreamingRecognizeResponseSchema, { results, ...(this.#id && { id: this.#id }) });
+    return create(pb.StreamingRecognizeResponseSchema, { results, ...(this.#id && { id: this.#id }) });
   }
 
   /** @param found the form of the samples, if a header has told it */
   #configure(
-    { config: given, interimResults: hasPartials }: StreamingRecognitionConfig,
+    { config: given, interimResults: hasPartials }: pb.StreamingRecognitionConfig,
     found?: RawForm,
   ): void {
     const config = checkedConfig(given);
@@ -100,7 +94,7 @@ class RecognitionStream {
   }
 
   /** Clients may send a WAV file as it is. Then its header counts. */
-  #withoutHeader(audio: Uint8Array, config: StreamingRecognitionConfig): Uint8Array {
+  #withoutHeader(audio: Uint8Array, config: pb.StreamingRecognitionConfig): Uint8Array {
     const head = this.#rawAudio.readWav(audio);
     if (head === undefined) return audio;
     if (head.channels > 1) throw invalidInput('audio_channel_count', 'StreamingRecognize takes one channel.');
@@ -108,7 +102,7 @@ class RecognitionStream {
     return audio.subarray(head.dataAt);
   }
 
-  #resultOf(report: SessionReport): MessageInitShape<typeof StreamingRecognitionResultSchema> | undefined {
+  #resultOf(report: SessionReport): MessageInitShape<typeof pb.StreamingRecognitionResultSchema> | undefined {
     if (report.kind === 'partial' && report.text !== '') {
       const words = report.text.split(' ').length;
       const alternatives = [{ transcript: report.text }];

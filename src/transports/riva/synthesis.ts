@@ -1,14 +1,7 @@
 /** Speech, as Riva's clients ask for it. */
 import { create } from '@bufbuild/protobuf';
 import { AudioEncoding } from '../../../gen/nvidia/riva/riva_audio_pb.ts';
-import {
-  type RivaSynthesisConfigRequest,
-  type RivaSynthesisConfigResponse,
-  RivaSynthesisConfigResponseSchema,
-  type SynthesizeSpeechRequest,
-  type SynthesizeSpeechResponse,
-  SynthesizeSpeechResponseSchema,
-} from '../../../gen/nvidia/riva/tts/riva_tts_pb.ts';
+import * as pb from '../../../gen/nvidia/riva/tts/riva_tts_pb.ts';
 import { ListSpeechModelsRequestSchema, type Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import type { Call } from '../../core/access/call.ts';
@@ -36,7 +29,7 @@ export class Synthesis {
     this.#rawAudio = rawAudio;
   }
 
-  async synthesize(request: SynthesizeSpeechRequest, call: Call): Promise<SynthesizeSpeechResponse> {
+  async synthesize(request: pb.SynthesizeSpeechRequest, call: Call): Promise<pb.SynthesizeSpeechResponse> {
     const audio = new CollectedBytes();
     for await (const bytes of this.#speak(request, call)) {
       if (audio.length + bytes.length > audioBytesMax) throw tooMuchAudio();
@@ -46,24 +39,30 @@ export class Synthesis {
   }
 
   synthesizeOnline(
-    requests: AsyncIterable<SynthesizeSpeechRequest>,
+    requests: AsyncIterable<pb.SynthesizeSpeechRequest>,
     call: Call,
-  ): AsyncGenerator<SynthesizeSpeechResponse, void, void> {
+  ): AsyncGenerator<pb.SynthesizeSpeechResponse, void, void> {
     return this.#services.realtime.runEach(requests, (request, own) => this.#respond(request, own), call);
   }
 
   /** @param call undefined for a caller without a key */
-  async config({ modelName }: RivaSynthesisConfigRequest, call?: Call): Promise<RivaSynthesisConfigResponse> {
+  async config(
+    { modelName }: pb.RivaSynthesisConfigRequest,
+    call?: Call,
+  ): Promise<pb.RivaSynthesisConfigResponse> {
     const models = await this.#modelsFor(call);
     const modelConfig = models.filter(({ id }) => modelName === '' || id === modelName).map(describe);
-    return create(RivaSynthesisConfigResponseSchema, { modelConfig });
+    return create(pb.RivaSynthesisConfigResponseSchema, { modelConfig });
   }
 
-  async *#respond(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
+  async *#respond(
+    request: pb.SynthesizeSpeechRequest,
+    call: Call,
+  ): AsyncGenerator<pb.SynthesizeSpeechResponse> {
     for await (const audio of this.#speak(request, call)) yield responseOf(audio, request);
   }
 
-  async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<Uint8Array> {
+  async *#speak(request: pb.SynthesizeSpeechRequest, call: Call): AsyncGenerator<Uint8Array> {
     const { text, encoding, voiceName, languageCode } = request;
     const responseFormat = formatOf(encoding);
     const rate = sampleRateOf('pcm16', request.sampleRateHz || defaultSampleRate, 'sample_rate_hz');
@@ -95,8 +94,8 @@ async function* bytesOf(parts: AsyncIterable<{ readonly audio: Uint8Array }>): A
   for await (const { audio } of parts) yield audio;
 }
 
-function responseOf(audio: Uint8Array, { id }: SynthesizeSpeechRequest): SynthesizeSpeechResponse {
-  return create(SynthesizeSpeechResponseSchema, { audio, ...(id && { id }) });
+function responseOf(audio: Uint8Array, { id }: pb.SynthesizeSpeechRequest): pb.SynthesizeSpeechResponse {
+  return create(pb.SynthesizeSpeechResponseSchema, { audio, ...(id && { id }) });
 }
 
 function formatOf(encoding: AudioEncoding): 'pcm' | 'opus' {
