@@ -1,16 +1,5 @@
 /** The SQL that differs between the two databases: the same names in both. */
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type RawBuilder,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from 'kysely';
+import { Kysely, PostgresDialect, type RawBuilder, SqliteDialect, sql } from 'kysely';
 import { bounds, matches } from '../../core/values/bounds.ts';
 import { debitNumber, startedNumber } from '../migrations/integer-rows.ts';
 import { isHuge } from '../migrations/shared-tables.ts';
@@ -53,15 +42,12 @@ export interface Dialect {
   deleteRecords(which: RawBuilder<boolean>): RawBuilder<object>;
 }
 
+async function noConnection(): Promise<never> {
+  throw new Error('a dialect only compiles queries');
+}
+
 export const sqlite: Dialect = {
-  query: new Kysely({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
-    },
-  }),
+  query: new Kysely({ dialect: new SqliteDialect({ database: noConnection }) }),
   // Ids are stored as bytes, and the column of their texts has no index.
   idOrder: sql.ref('id_bytes'),
   idBound: (id) => sql`unhex(substr(${id}, 5))`,
@@ -86,14 +72,7 @@ export const sqlite: Dialect = {
 };
 
 export const postgres: Dialect = {
-  query: new Kysely({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  }),
+  query: new Kysely({ dialect: new PostgresDialect({ pool: noConnection }) }),
   idOrder: sql.ref('id'),
   idBound: (id) => sql`${id}`,
   noId: sql`'00000000-0000-0000-0000-000000000000'::uuid`,
