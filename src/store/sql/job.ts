@@ -3,6 +3,7 @@ import type { Statement } from './statement.ts';
 /** A statement of a job, with its parameters. */
 export interface Step {
   readonly statement: Statement<never, unknown>;
+  /** By their names; on SQLite also their values in the order of the text. */
   readonly parameters: object;
   /** Effect if it changes no row: continue, skip the rest of the job, or fail the job. Default: continue. */
   readonly ifUnchanged?: 'stop' | 'fail';

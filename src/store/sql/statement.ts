@@ -47,12 +47,21 @@ export class Statement<Parameters extends object = object, Value = unknown> {
 
   /**
    * Appends the values of the parameters for SQLite, in the order of the text. A missing value is null.
+   * @param parameters by their names, or their values in order
    * @returns `values`
    */
-  bind(parameters: Parameters, values: unknown[] = []): unknown[] {
+  bind(parameters: Parameters | readonly unknown[], values: unknown[] = []): unknown[] {
+    if (Array.isArray(parameters)) {
+      for (const value of parameters) values.push(value);
+      return values;
+    }
     // Appending makes arrays without holes, which are copied to another thread in half the time.
     for (const slot of this.compiledFor(sqlite).slots) {
-      values.push(slot instanceof Placeholder ? (parameters[slot.name as keyof Parameters] ?? null) : slot);
+      values.push(
+        slot instanceof Placeholder
+          ? ((parameters as Parameters)[slot.name as keyof Parameters] ?? null)
+          : slot,
+      );
     }
     return values;
   }

@@ -24,10 +24,13 @@ const addWord = statement(
   (p: { word: string }) => sql`insert into words (word) values (${p.word}) on conflict do nothing`,
 );
 
-/** The numbers that stand for accounts, keys and words in rows. They never change, so they stay in memory. */
+/**
+ * The numbers that stand for accounts, keys and words in rows. They never change, so they stay in memory. Those of words are `bigint`, as
+ * their columns take any type, and would keep a `number` as a fraction.
+ */
 export class Numbers {
   readonly #reader: Reader;
-  readonly #ids = new Map<string, bigint>();
+  readonly #ids = new Map<string, number>();
   readonly #words = new Map<string, bigint>();
   #missing: string[] = [];
 
@@ -35,11 +38,11 @@ export class Numbers {
     this.#reader = reader;
   }
 
-  account(id: AccountId): bigint {
+  account(id: AccountId): number {
     return this.#ids.get(id) ?? this.#read(accountNumber, id);
   }
 
-  key(id: KeyId): bigint {
+  key(id: KeyId): number {
     return this.#ids.get(id) ?? this.#read(keyNumber, id);
   }
 
@@ -60,12 +63,13 @@ export class Numbers {
     return row.number;
   }
 
-  #read(query: typeof accountNumber, id: string): bigint {
+  #read(query: typeof accountNumber, id: string): number {
     const row = this.#reader.get(query, { id });
     if (row === undefined) throw new Error(`there is no account or key ${id}`);
     if (this.#ids.size >= knownMax) this.#ids.clear();
-    this.#ids.set(id, row.number);
-    return row.number;
+    const number = Number(row.number);
+    this.#ids.set(id, number);
+    return number;
   }
 
   /** Steps that give numbers to the words that were missing since the last call. */

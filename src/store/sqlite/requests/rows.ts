@@ -20,52 +20,49 @@ import { query, type Statement, statement } from '../../sql/statement.ts';
 import type { Numbers } from './numbers.ts';
 
 /** Values of columns, with numbers for words. */
-type Numbered<Row> = { readonly [Column in keyof Row]: Row[Column] | bigint };
+type Numbered<Row> = { -readonly [Column in keyof Row]: Row[Column] | bigint | number | string };
 
-interface UsageRow extends Numbered<EndRow & Pick<NewRow, 'operation' | 'model' | 'wire'>> {
-  readonly id: string;
-  readonly account: bigint;
-  readonly key: bigint;
-}
-
-interface LedgerRow extends Omit<LedgerEntry, 'kind' | 'reason' | 'reference'> {
-  readonly account: bigint;
-  readonly kind: bigint | string;
-  readonly reason: bigint | string;
-  readonly reference: string | null;
-}
-
-const usageColumns = [
-  ...['id', 'account', 'key', 'operation', 'model', 'wire', 'started_at_ms', 'characters'],
-  ...['hold_nano_credits', 'price_input', 'price_output', 'end_user', 'tags'],
-  ...endColumns,
-];
 const bytesOf = (id: unknown) => sql`unhex(substr(${id}, 5))`;
 
 /** Maximum of the statements that insert a record, each for records with values in the same columns. */
 const insertsMax = 64;
-const inserts = new Map<number, Statement<UsageRow>>();
-const insertAll = insertInto(usageColumns);
+type Values = Readonly<Record<string, unknown>>;
+/** By the columns that have values. */
+type Inserts = Map<number, Statement<Values>>;
+const startedInserts: Inserts = new Map();
+const endedInserts: Inserts = new Map();
+const everyColumn = -1;
 
-/** The statement for a record. It leaves out the columns that are null, as each value costs time in two threads. */
-function insertFor(row: UsageRow): Statement<UsageRow> {
+/**
+ * Inserts a row without the columns that are null, as each value costs time in two threads.
+ * @param inserts those of rows that have their members in the same order
+ */
+function insertRow(row: object, inserts: Inserts): Step {
+  const all: readonly unknown[] = Object.values(row);
+  const values: unknown[] = [];
   let filled = 0;
-  for (let at = 0; at < usageColumns.length; at++)
-    if (row[usageColumns[at] as keyof UsageRow] != null) filled |= 1 << at;
-  let insert = inserts.get(filled);
-  if (insert === undefined) {
-    if (inserts.size >= insertsMax) return insertAll;
-    insert = insertInto(usageColumns.filter((_, at) => (filled & (1 << at)) !== 0));
-    inserts.set(filled, insert);
+  for (let at = 0; at < all.length; at++) {
+    const value = all[at];
+    if (value == null) continue;
+    filled |= 1 << at;
+    values.push(value);
   }
-  return insert;
+  const isKept = inserts.size < insertsMax || inserts.has(filled);
+  const columns = isKept ? filled : everyColumn;
+  let insert = inserts.get(columns);
+  if (insert === undefined) {
+    insert = insertInto(Object.keys(row).filter((_, at) => (columns & (1 << at)) !== 0));
+    inserts.set(columns, insert);
+  }
+  const parameters = isKept ? values : all.map((value) => value ?? null);
+  return { statement: insert, parameters, ifUnchanged: 'fail' };
 }
 
-function insertInto(columns: readonly string[]): Statement<UsageRow> {
-  return statement((p: UsageRow) => {
-    const values = columns.map((column) =>
-      column === 'id' ? bytesOf(p.id) : sql`${Reflect.get(p, column)}`,
-    );
+/** @param members of a row; accounts and keys have their numbers in shorter columns */
+function insertInto(members: readonly string[]): Statement<Values> {
+  return statement((p: Values) => {
+    const columns = members.map((member) => member.replace(/_id$/, ''));
+    const values = members.map((member) => (member === 'id' ? bytesOf(p[member]) : sql`${p[member]}`));
     return sql`insert into usage_rows (${sql.raw(columns.join(', '))}) values (${sql.join(values)})`;
   });
 }
@@ -82,9 +79,9 @@ const endUsage = statement((p: EndedRow) => {
     where id = ${bytesOf(p.id)} and state = ${sql.lit(startedNumber)}`;
 });
 const insertLedger = statement(
-  (p: LedgerRow) => sql`insert into ledger_rows
+  (p: Values) => sql`insert into ledger_rows
     (account, id, kind, amount_nano_credits, reason, reference, created_at_ms)
-    values (${p.account}, ${bytesOf(p.id)}, ${p.kind}, ${p.amount}, ${p.reason}, ${p.reference}, ${p.createdAtMs})`,
+    values (${p['account']}, ${bytesOf(p['id'])}, ${p['kind']}, ${p['amount']}, ${p['reason']}, ${p['reference']}, ${p['createdAtMs']})`,
 );
 
 /** Reads the table, as the view has no index of states. */
@@ -104,68 +101,62 @@ export class Rows {
   }
 
   insertStarted(start: RecordStart, hold: bigint, price: Price | undefined): Step[] {
-    return this.#insert(startedRow(start, hold, price));
+    return this.#insert(startedRow(start, hold, price), startedInserts);
   }
 
   /** Inserts the record of a request without a started record. */
   insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step[] {
-    return this.#insert(endedRow(start, recorded, price));
+    return this.#insert(endedRow(start, recorded, price), endedInserts);
   }
 
   /** Ends a started record. */
   endStarted(id: RequestId, recorded: RecordEnd): Step[] {
-    const row = endRow(recorded);
     const model = recorded.model === undefined ? null : this.#numbers.word(recorded.model);
-    return this.#steps(endUsage, { id, ...row, ...this.#numbered(row), model });
+    const row = this.#number(endRow(recorded));
+    return this.#withMissing(step(endUsage, { id, ...row, model }, 'fail'));
   }
 
   /** Goes with `addCredits` of the same amount. The primary key prevents a second debit of a request. */
-  insertEntry(entry: LedgerEntry): Step[] {
+  insertEntry({ accountId, id, kind, amount, reason, reference, createdAtMs }: LedgerEntry): Step[] {
     const numbers = this.#numbers;
-    const isDebit = entry.kind === 'debit';
-    const row: LedgerRow = {
-      ...entry,
-      account: numbers.account(entry.accountId),
-      kind: numbers.word(entry.kind),
-      reason: isDebit ? numbers.word(entry.reason) : entry.reason,
-      // The id of a debit names its request.
-      reference: isDebit ? null : entry.reference,
-    };
-    return this.#steps(insertLedger, row);
+    const isDebit = kind === 'debit';
+    const reasonOf = isDebit ? numbers.word(reason) : reason;
+    // The id of a debit names its request.
+    const ofOthers = isDebit ? null : reference;
+    const ids = [numbers.account(accountId), id, numbers.word(kind)];
+    const parameters = [...ids, amount, reasonOf, ofOthers, createdAtMs];
+    return this.#withMissing({ statement: insertLedger, parameters, ifUnchanged: 'fail' });
   }
 
-  #insert(row: NewRow): Step[] {
+  /** @param row is changed */
+  #insert(row: NewRow, inserts: Inserts): Step[] {
     const numbers = this.#numbers;
-    const { model, code, tokens_source: source, engine } = row;
+    const { model, state } = row;
     // Clients may name any model in a request that fails: only models that are served get numbers.
-    const isServed = row.state === 'ok' || row.state === 'started';
-    const numberOf = (word: string) => (isServed ? numbers.word(word) : numbers.find(word));
-    const stored: UsageRow = {
-      ...row,
-      state: numbers.word(row.state),
-      code: code == null ? null : numbers.word(code),
-      tokens_source: source == null ? null : numbers.word(source),
-      account: numbers.account(row.account_id as AccountId),
-      key: numbers.key(row.key_id as KeyId),
-      operation: numbers.word(row.operation),
-      model: model == null ? null : numberOf(model),
-      wire: numbers.word(row.wire),
-      ...(engine != null && { engine: numbers.word(engine) }),
-    };
-    return this.#steps(insertFor(stored), stored);
+    const isServed = state === 'ok' || state === 'started';
+    const stored: Numbered<NewRow> = this.#number(row);
+    stored.account_id = numbers.account(row.account_id as AccountId);
+    stored.key_id = numbers.key(row.key_id as KeyId);
+    stored.operation = numbers.word(row.operation);
+    stored.wire = numbers.word(row.wire);
+    if (model != null) stored.model = isServed ? numbers.word(model) : numbers.find(model);
+    return this.#withMissing(insertRow(stored, inserts));
   }
 
-  #numbered({ state, code, tokens_source: source, engine }: EndRow) {
-    const numberOf = (word: string | null | undefined) => (word == null ? null : this.#numbers.word(word));
-    return {
-      state: this.#numbers.word(state),
-      code: numberOf(code),
-      tokens_source: numberOf(source),
-      engine: numberOf(engine),
-    };
+  /** Puts numbers in place of the words of an end. */
+  #number<Row extends Pick<EndRow, 'state' | 'code' | 'tokens_source' | 'engine'>>(row: Row): Numbered<Row> {
+    const { state, code, tokens_source: source, engine } = row;
+    const numbers = this.#numbers;
+    const numbered: Numbered<typeof row> = row;
+    numbered.state = numbers.word(state);
+    if (code != null) numbered.code = numbers.word(code);
+    if (source != null) numbered.tokens_source = numbers.word(source);
+    if (engine != null) numbered.engine = numbers.word(engine);
+    return row;
   }
 
-  #steps<Row extends object>(write: Statement<Row>, row: Row): Step[] {
-    return [...this.#numbers.takeMissing(), step(write, row, 'fail')];
+  /** Gives numbers to words before the step that uses them. */
+  #withMissing(write: Step): Step[] {
+    return [...this.#numbers.takeMissing(), write];
   }
 }

@@ -1,3 +1,4 @@
+import type { Statement } from 'better-sqlite3';
 import type { Step, StepResult } from '../../sql/job.ts';
 import type { Connection } from '../database/connection.ts';
 import type { OpenFiles } from '../database/data-folder.ts';
@@ -5,7 +6,7 @@ import { DatabaseMovedError, isStorageFailure } from '../database/storage-failur
 import type { Batch, BatchOutcome, WireAddition, WireError, WireGroup, WireResult } from './messages.ts';
 
 interface Prepared {
-  readonly statement: ReturnType<Connection['prepare']>;
+  readonly statement: Statement<unknown[]>;
   /** The number of its values. */
   readonly values: number;
 }
@@ -82,7 +83,7 @@ export class BatchRunner {
   #add(additions: readonly WireAddition[]): void {
     for (const [number, amounts, row] of additions) {
       const { statement } = this.#prepared(number);
-      const { changes } = statement.run([...amounts, ...row]);
+      const { changes } = statement.run(...amounts, ...row);
       if (changes !== 1) throw new Error(`no row to add to: ${statement.source}`);
     }
   }
@@ -102,9 +103,10 @@ class RunningJob {
   isOver = false;
 
   run({ statement }: Prepared, values: readonly unknown[], ifUnchanged: Step['ifUnchanged']): void {
+    // Single arguments are bound in less time than an array.
     const result: StepResult = statement.reader
-      ? { row: statement.get(values) }
-      : { changes: statement.run(values).changes };
+      ? { row: statement.get(...values) }
+      : { changes: statement.run(...values).changes };
     const isUnchanged = 'changes' in result && result.changes === 0;
     if (isUnchanged && ifUnchanged === 'fail') throw new Error(`nothing changed: ${statement.source}`);
     if (ifUnchanged !== 'fail') {
