@@ -147,10 +147,19 @@ function observeEngines(metrics: Instruments): (ended: EndedEngineRequest) => vo
     'Time from a request to an engine to the end of its whole answer.',
     durationBuckets,
   );
+  const known = new Map<string, { requests: Cell; firstOutputs?: Distribution; durations?: Distribution }>();
   return ({ engine, model, outcome, firstOutputMs, durationMs }) => {
-    requests.cell({ engine, model, outcome }).value++;
-    if (firstOutputMs !== undefined) firstOutputs.cell({ engine, model }).observe(firstOutputMs / 1000);
-    if (outcome === 'ok') durations.cell({ engine, model }).observe(durationMs / 1000);
+    const key = `${engine}\n${model}\n${outcome}`;
+    const ended = known.get(key) ?? { requests: requests.cell({ engine, model, outcome }) };
+    known.set(key, ended);
+    ended.requests.value++;
+    if (firstOutputMs !== undefined) {
+      ended.firstOutputs ??= firstOutputs.cell({ engine, model });
+      ended.firstOutputs.observe(firstOutputMs / 1000);
+    }
+    if (outcome !== 'ok') return;
+    ended.durations ??= durations.cell({ engine, model });
+    ended.durations.observe(durationMs / 1000);
   };
 }
 

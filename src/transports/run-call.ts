@@ -90,6 +90,7 @@ export class ServedCall {
   get answerHeaders(): Headers {
     if (this.#state.kind !== 'running') return noHeaders;
     const { isReplay, metering } = this.#state.call;
+    if (!isReplay && metering.answering === undefined) return noHeaders;
     const model = metering.answering?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent);
     return { ...(isReplay && { 'idempotent-replayed': 'true' }), ...(model && { 'x-parley-model': model }) };
   }

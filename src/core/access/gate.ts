@@ -132,7 +132,7 @@ export class Gate {
     startedAtMs: number,
     part: SessionPart | undefined,
   ): Soon<Call> {
-    const { operation } = arrival;
+    const { id, operation, wire, authorization, signal, idempotencyKey } = arrival;
     const { key, account } = holder;
     const limits = this.#limitsOf(holder);
     if (limits && arrival.answer) arrival.answer.limits = limits;
@@ -156,8 +156,18 @@ export class Gate {
         throw error;
       });
     }
-    const begun = { requestBytes: 0, answerForm: undefined, isReplay: false, turns: undefined };
-    return { ...arrival, ...begun, caller, startedAtMs, metering };
+    const asked = {
+      id,
+      operation,
+      wire,
+      authorization,
+      signal,
+      idempotencyKey,
+      caller,
+      startedAtMs,
+      metering,
+    };
+    return { ...asked, requestBytes: 0, answerForm: undefined, isReplay: false, turns: undefined };
   }
 
   #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {
@@ -244,12 +254,12 @@ export class Gate {
     { key, account }: KeyHolder,
     { id, operation, wire }: Pick<RecordStart, 'id' | 'operation' | 'wire'>,
     startedAtMs: number,
-    { live, ...options }: MeteringOptions & Pick<RecordStart, 'live'> = {},
+    options: MeteringOptions & Pick<RecordStart, 'live'> = {},
   ): Metering | undefined {
     if (account === undefined) return undefined;
-    const owner = { accountId: account.id, keyId: key.id };
-    const facts = { id, operation, wire, startedAtMs, model: undefined, characters: undefined, live };
-    return new Metering(this.#deps, { ...facts, ...owner }, options);
+    const { live } = options;
+    const facts = { id, accountId: account.id, keyId: key.id, operation, wire, startedAtMs, live };
+    return new Metering(this.#deps, { ...facts, model: undefined, characters: undefined }, options);
   }
 
   #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {

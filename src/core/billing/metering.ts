@@ -29,6 +29,7 @@ import { type Labels, shortName, tagList } from '../values/labels.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
 import type { EngineAttempt } from '../values/signal.ts';
+import { andThen, type Soon } from '../values/soon.ts';
 import type { Unsettled } from './unsettled.ts';
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
@@ -147,8 +148,8 @@ export class Metering {
    * for audio that is an error.
    * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
-  async reserve(wanted: Wanted): Promise<LimitReached | undefined> {
-    const { characters, fairUse, hold, tokens, audioSeconds } = wanted;
+  reserve(wanted: Wanted): Soon<LimitReached | undefined> {
+    const { characters, fairUse, hold, tokens } = wanted;
     if (characters !== undefined) this.#start = { ...this.#start, characters };
     const limits = this.#limits;
     this.checkModel();
@@ -156,12 +157,19 @@ export class Metering {
     if (shortage) return shortage;
     this.#limitUnits = fairUse?.limitUnits ?? 0;
     const counted = this.#counted(wanted);
-    const reached = await this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
-    if (reached) {
-      if (tokens !== undefined) limits?.useTokens(0);
-      if (hold && bySize.has(reached.unit)) return reached;
-      throw this.errorOf(reached);
-    }
+    const reserving = this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
+    return andThen(reserving, (reached) =>
+      reached ? this.#refused(reached, wanted) : this.#reserved(wanted),
+    );
+  }
+
+  #refused(reached: LimitReached, { hold, tokens }: Wanted): LimitReached {
+    if (tokens !== undefined) this.#limits?.useTokens(0);
+    if (hold && bySize.has(reached.unit)) return reached;
+    throw this.errorOf(reached);
+  }
+
+  #reserved({ fairUse, hold, audioSeconds }: Wanted): undefined {
     this.#state = 'reserved';
     this.#units = fairUse?.units;
     this.#audioSeconds = audioSeconds;
@@ -170,19 +178,21 @@ export class Metering {
     if (this.#isStream) this.#started = this.#deps.store.requests.started(this.id);
     // The failure is thrown where the output waits for it.
     this.#started?.catch(() => undefined);
-    return undefined;
   }
 
   /** Checks the rights of the caller again whenever they have changed meanwhile. */
-  async #reserve(reservation: Reservation): Promise<LimitReached | undefined> {
-    for (;;) {
-      const wanted = { ...reservation, policyVersion: this.#rights?.policyVersion };
-      const outcome = await this.#deps.store.requests.reserve(this.#start, wanted);
+  #reserve(reservation: Reservation): Soon<LimitReached | undefined> {
+    const wanted = { ...reservation, policyVersion: this.#rights?.policyVersion };
+    return andThen(this.#deps.store.requests.reserve(this.#start, wanted), (outcome) => {
       if (outcome.rates) this.#limits?.noteShared(outcome.rates);
       if (outcome.kind === 'limit_reached') return outcome;
       if (outcome.kind === 'reserved') return undefined;
-      this.#rights = await this.#rights?.renew();
-    }
+      return this.#renew().then(() => this.#reserve(reservation));
+    });
+  }
+
+  async #renew(): Promise<void> {
+    this.#rights = await this.#rights?.renew();
   }
 
   /** The error of a request that does not fit into a limit. */
