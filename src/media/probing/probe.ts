@@ -5,7 +5,7 @@ import type { ProbeTask } from './probe-worker.ts';
 
 /** CPU time. A good file takes some milliseconds. */
 const runCpuMsMax = 2_000;
-/** Waiting and reading together, so that hostile files cannot delay a good one for longer. */
+/** Hostile files cannot delay a good one for longer. */
 const totalMsMax = 5_000;
 
 export interface DurationProbe {
@@ -25,8 +25,9 @@ export interface DurationProbe {
 /**
  * Probes one file after the other in a worker thread. A file that keeps the thread busy ends it; the next file gets a
  * new thread.
+ * @param totalMs of a file, waiting and reading together
  */
-export function createDurationProbe(): DurationProbe {
+export function createDurationProbe(totalMs = totalMsMax): DurationProbe {
   const pool = createThreadPool<ProbeTask, number | undefined>({
     entry: siblingWorker(import.meta.url, 'probe-worker'),
     threads: 1,
@@ -36,7 +37,7 @@ export function createDurationProbe(): DurationProbe {
   return {
     async durationMs(bytes, container, owner) {
       const deadline = new AbortController();
-      const timer = setTimeout(() => deadline.abort(), totalMsMax);
+      const timer = setTimeout(() => deadline.abort(), totalMs);
       try {
         const module = await hearingModule('decoder');
         const group = pool.enter(deadline.signal, { owner });

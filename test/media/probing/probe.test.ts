@@ -9,7 +9,9 @@ const unheard = missingHearing();
 const missing = unheard ?? missingPrograms('ffmpeg');
 if (missing !== undefined) process.stderr.write(`probe.test.ts is skipped in part: ${missing}\n`);
 
-const probe = createDurationProbe();
+/** On a busy machine a thread may take seconds to start. */
+const patienceMs = 60_000;
+const probe = createDurationProbe(patienceMs);
 afterAll(() => probe.close());
 const durationOf = (file: Uint8Array) => probe.durationMs(file, detectContainer(file, undefined));
 
