@@ -1,18 +1,11 @@
 import { resolve } from 'node:path';
+import type { ServeOptions } from '../engines/model-server.ts';
 import { ggufFacts } from '../models/gguf-header.ts';
 import { ModelError } from '../models/manifest.ts';
 import { type LocalModel, ModelStore } from '../models/model-store.ts';
 
-interface ModelProgramOptions {
+interface ModelProgramOptions extends ServeOptions {
   readonly dataDir: string;
-  /** The library of the model's runtime, or the folder in which it is installed. */
-  readonly runtime: string;
-  readonly socketPath: string;
-  readonly threads: number;
-  /** Calls that Parley makes at once. */
-  readonly callsMax: number;
-  /** Tokens of a chat's prompt and answer together. */
-  readonly contextTokens: number;
 }
 
 /**

@@ -4,6 +4,17 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorTable, ParleyError, toParleyError } from '../core/values/errors.ts';
 
+export interface ServeOptions {
+  readonly socketPath: string;
+  /** The library of the model's runtime, or the folder in which it is installed. */
+  readonly runtime: string;
+  readonly threads: number;
+  /** Calls that Parley makes at once. */
+  readonly callsMax: number;
+  /** Tokens of a chat's prompt and answer together. */
+  readonly contextTokens: number;
+}
+
 /** More than Parley accepts from a client. */
 const bodyBytesMax = 32 * 1024 ** 2;
 

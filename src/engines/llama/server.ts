@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { isObject } from '../../core/values/json.ts';
 import { invalid } from '../../core/values/parameters.ts';
-import { createModelServer, type Handle } from '../model-server.ts';
+import { createModelServer, type Handle, type ServeOptions } from '../model-server.ts';
 import { loadLlama } from './addon.ts';
 import { type Generated, type GenerationOptions, Generator } from './generation.ts';
 
@@ -12,15 +12,6 @@ interface ServedChat {
   readonly path: string;
   /** Jinja. */
   readonly chatTemplate: string;
-}
-
-interface ServeOptions {
-  readonly socketPath: string;
-  /** The path of `llama-addon.node`. */
-  readonly runtime: string;
-  readonly contextTokens: number;
-  readonly threads: number;
-  readonly callsMax: number;
 }
 
 type Members = Readonly<Record<string, unknown>>;

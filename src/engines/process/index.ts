@@ -1,8 +1,8 @@
 import type { ProgramState } from '../../core/entities/server.ts';
-import type { Log } from '../../core/values/log.ts';
 import { OwnSignal } from '../../core/values/signal.ts';
 import type { EngineSet } from '../engine-set.ts';
 import type { ServingProgram } from '../openai/calls/program-call.ts';
+import type { UpstreamDeps } from '../openai/calls/upstream.ts';
 import { createOpenAiEngine } from '../openai/index.ts';
 import type { OpenAiSettings } from '../openai/settings.ts';
 
@@ -26,11 +26,7 @@ interface SupervisedProgram extends ServingProgram {
   stop(reason: string): Promise<void>;
 }
 
-interface ProcessDeps {
-  /** The engine's name in the configuration. */
-  readonly name: string;
-  readonly log: Log;
-  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
+interface ProcessDeps extends Omit<UpstreamDeps, 'apiKey'> {
   readonly program: SupervisedProgram;
 }
 

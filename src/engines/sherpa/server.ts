@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { audioFormats, contentType, type TranscriptSegment } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
-import { createModelServer, type Handle } from '../model-server.ts';
+import { createModelServer, type Handle, type ServeOptions } from '../model-server.ts';
 import { loadSherpa, type Sherpa } from './addon.ts';
 import { Hearing, type OpenHearing } from './hearing.ts';
 import { findFile, type ModelFiles, partsOf, type TypedFile, tokensOf, typedFiles } from './model-files.ts';
@@ -29,15 +29,6 @@ export interface ServedModel extends ModelFiles {
 interface Speaker {
   readonly speaker: number;
   readonly language: string;
-}
-
-export interface ServeOptions {
-  readonly socketPath: string;
-  /** The folder in which sherpa-onnx-node is installed. */
-  readonly runtime: string;
-  readonly threads: number;
-  /** Files that may be transcribed at once. */
-  readonly callsMax: number;
 }
 
 /** Loads the model and listens. @throws an error that names the file which cannot be used */
