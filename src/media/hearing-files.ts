@@ -60,9 +60,9 @@ export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<A
 }
 
 /** A module that makes speech cheaper; undefined before set-up has built it. */
-export async function readExtra(name: 'resampler' | 'lame'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+export function readExtra(name: 'resampler' | 'lame'): Uint8Array<ArrayBuffer> | undefined {
   const file = join(hearingFolder, `${name}.wasm`);
-  return existsSync(file) ? readFile(file) : undefined;
+  return existsSync(file) ? readFileSync(file) : undefined;
 }
 
 /** The memory of a recogniser that has loaded its model, in parts. Each part is valid until the next is read. */

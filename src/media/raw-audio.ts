@@ -10,7 +10,6 @@ import {
 import { joinBytes } from './encoders/encoder.ts';
 import { littleEndianBytes, pcmSampleRate } from './encoders/pcm.ts';
 import { Resampler } from './encoders/resample.ts';
-import { loadFilter, type RunFilter } from './encoders/resample-filter.ts';
 import { readWavHead, wavHeader } from './encoders/wav.ts';
 
 /** The encodings as headers of WAV files state them. */
@@ -41,8 +40,7 @@ export const rawAudio: RawAudio = {
 
   async *resample(pcm, toRate) {
     const read = pcmReader();
-    const resampler =
-      toRate === pcmSampleRate ? undefined : new Resampler(pcmSampleRate, toRate, await loadFilter());
+    const resampler = toRate === pcmSampleRate ? undefined : new Resampler(pcmSampleRate, toRate);
     for await (const bytes of pcm) {
       const samples = read(bytes);
       const resampled = resampler ? resampler.process(samples) : samples;
@@ -53,26 +51,21 @@ export const rawAudio: RawAudio = {
   },
 };
 
-/** @param run resamples */
-export function encoderOpener(run: RunFilter): OpenEncoder {
-  return (encoding) => {
-    const read = pcmReader();
-    if (encoding === 'pcm16') return (bytes) => littleEndianBytes(read(bytes));
-    const resampler = new Resampler(pcmSampleRate, g711SampleRate, run);
-    const toByte = encoding === 'mulaw' ? mulawByte : alawByte;
-    return (bytes) => Uint8Array.from(resampler.process(read(bytes)), toByte);
-  };
-}
+export const openEncoder: OpenEncoder = (encoding) => {
+  const read = pcmReader();
+  if (encoding === 'pcm16') return (bytes) => littleEndianBytes(read(bytes));
+  const resampler = new Resampler(pcmSampleRate, g711SampleRate);
+  const toByte = encoding === 'mulaw' ? mulawByte : alawByte;
+  return (bytes) => Uint8Array.from(resampler.process(read(bytes)), toByte);
+};
 
-/** Converts the audio of a live client to samples of 16 kHz. @param run resamples */
-export function decoderOpener(run: RunFilter): OpenDecoder {
-  return (encoding, sampleRate) => {
-    const read = readers[encoding]();
-    if (sampleRate === liveSampleRate) return read;
-    const resampler = new Resampler(sampleRate, liveSampleRate, run);
-    return (bytes) => resampler.process(read(bytes));
-  };
-}
+/** Converts the audio of a live client to samples of 16 kHz. */
+export const openDecoder: OpenDecoder = (encoding, sampleRate) => {
+  const read = readers[encoding]();
+  if (sampleRate === liveSampleRate) return read;
+  const resampler = new Resampler(sampleRate, liveSampleRate);
+  return (bytes) => resampler.process(read(bytes));
+};
 
 const readers: Readonly<Record<AudioEncoding, () => AudioDecoder>> = {
   pcm16: pcmReader,
@@ -109,15 +102,11 @@ const writers: Readonly<Record<UpstreamFormat, (samples: Int16Array) => Uint8Arr
   pcma: (samples) => Uint8Array.from(samples, alawByte),
 };
 
-/** Returns a function that opens an encoder for a turn. */
-export async function loadUpstreamEncoder(format: UpstreamFormat): Promise<() => UpstreamEncoder> {
-  const rate = format === 'pcm' ? pcmSampleRate : g711SampleRate;
+/** Opens an encoder for a turn. */
+export function openUpstreamEncoder(format: UpstreamFormat): UpstreamEncoder {
   const write = writers[format];
-  const run = await loadFilter();
-  return () => {
-    const resampler = new Resampler(liveSampleRate, rate, run);
-    return { encode: (samples) => write(resampler.process(samples)), finish: () => write(resampler.flush()) };
-  };
+  const resampler = new Resampler(liveSampleRate, format === 'pcm' ? pcmSampleRate : g711SampleRate);
+  return { encode: (samples) => write(resampler.process(samples)), finish: () => write(resampler.flush()) };
 }
 
 export const g711SampleRate = 8_000;

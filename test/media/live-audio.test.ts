@@ -1,16 +1,13 @@
 /** Conversions between the audio of clients, live speech, and the audio of upstreams. */
 import { describe, expect, it } from 'vitest';
 import { Resampler } from '../../src/media/encoders/resample.ts';
-import { loadFilter } from '../../src/media/encoders/resample-filter.ts';
 import {
   alawByte,
-  decoderOpener,
-  loadUpstreamEncoder,
   mulawByte,
+  openDecoder,
+  openUpstreamEncoder,
   type UpstreamFormat,
 } from '../../src/media/raw-audio.ts';
-
-const openDecoder = decoderOpener(await loadFilter());
 
 function sine(hertz: number, rate: number, seconds = 1): Int16Array<ArrayBuffer> {
   const at = (index: number) => 12_000 * Math.sin((2 * Math.PI * hertz * index) / rate);
@@ -50,7 +47,7 @@ describe('the audio of an upstream', () => {
     'as %s decodes to the speech that it was',
     async (format, encoding, rate, width, within) => {
       const speech = sine(440, 16_000);
-      const bytes = await encoded(format, speech);
+      const bytes = encoded(format, speech);
       expect(bytes.length).toBe(rate * width);
       const again = openDecoder(encoding, rate)(bytes);
       const [from, to] = [1_000, 14_000];
@@ -74,8 +71,8 @@ describe('the audio of an upstream', () => {
   });
 });
 
-async function encoded(format: UpstreamFormat, speech: Int16Array<ArrayBuffer>): Promise<Uint8Array> {
-  const encoder = (await loadUpstreamEncoder(format))();
+function encoded(format: UpstreamFormat, speech: Int16Array<ArrayBuffer>): Uint8Array {
+  const encoder = openUpstreamEncoder(format);
   const parts = inParts(speech, 1_600).map((part) => encoder.encode(part));
   return Uint8Array.from(Buffer.concat([...parts, encoder.finish()]));
 }

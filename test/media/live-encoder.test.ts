@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runInJavaScript } from '../../src/media/encoders/resample-filter.ts';
-import { decoderOpener, encoderOpener } from '../../src/media/raw-audio.ts';
-
-const liveDecoder = decoderOpener(runInJavaScript);
-const liveEncoder = encoderOpener(runInJavaScript);
+import { openDecoder as liveDecoder, openEncoder as liveEncoder } from '../../src/media/raw-audio.ts';
 
 describe('speech for a live client', () => {
   it.each(['mulaw', 'alaw'] as const)(

@@ -5,7 +5,7 @@
 import { getAssetKeys, getRawAsset } from 'node:sea';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { createZstdDecompress, zstdDecompress } from 'node:zlib';
+import { createZstdDecompress, zstdDecompress, zstdDecompressSync } from 'node:zlib';
 
 /** The image is unpacked in parts of this size, so that memory never holds it twice. */
 const partBytes = 1024 ** 2;
@@ -26,11 +26,11 @@ export function readMoonshine(name: string): Promise<Uint8Array<ArrayBuffer>> {
   return promisify(zstdDecompress)(asset(`${moonshine}${name}.zst`), { chunkSize: moonshineBytesMax });
 }
 
-export { readModule as readExtra };
+export function readExtra(name: 'resampler' | 'lame'): Uint8Array<ArrayBuffer> {
+  return zstdDecompressSync(asset(`${name}.wasm.zst`), { chunkSize: moduleBytesMax });
+}
 
-export function readModule(
-  name: 'decoder' | 'recogniser' | 'resampler' | 'lame',
-): Promise<Uint8Array<ArrayBuffer>> {
+export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<ArrayBuffer>> {
   return promisify(zstdDecompress)(asset(`${name}.wasm.zst`), { chunkSize: moduleBytesMax });
 }
 

@@ -26,16 +26,12 @@ import { Reports, type SessionReport } from './reports.ts';
 import { type Answer, RequestSession } from './request-session.ts';
 import { feed, reader } from './transcribe-request.ts';
 
-interface LiveCodecs {
-  readonly openDecoder: OpenDecoder;
-  readonly openEncoder: OpenEncoder;
-}
-
 /** Media functions that sessions need. */
 export interface LiveMedia {
   openSpeaker(engine: TranscriptionEngine): LiveSpeaker;
   openDetector(): Promise<VoiceDetector>;
-  loadCodecs(): Promise<LiveCodecs>;
+  readonly openDecoder: OpenDecoder;
+  readonly openEncoder: OpenEncoder;
 }
 
 /** Maximum number of sessions of a server. One account may have half of them. */
@@ -194,7 +190,7 @@ export class RealtimeOperations {
     // Turns begin at events of the wire, outside of the session's span.
     const parent = tracer?.outgoing() ?? {};
     const { id: model, engine } = catalog.availableTranscriptionModel(true);
-    const { openDecoder, openEncoder } = await media.loadCodecs();
+    const { openDecoder, openEncoder } = media;
     const detector = await media.openDetector();
     try {
       const limitUnits = unitsPerMonth(fairUse, caller.entitlement);

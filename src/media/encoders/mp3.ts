@@ -80,17 +80,13 @@ export interface Lame {
  */
 const effort = 5;
 
-let creating: Promise<() => Promise<Lame>> | undefined;
+let module: WebAssembly.Module | undefined;
 
 /** The fastest LAME of this machine; a thread loads the module at the first use. */
 export async function createLame(): Promise<Lame> {
-  creating ??= readExtra('lame').then((bytes) => {
-    if (bytes === undefined) return createPackagedLame;
-    const module = new WebAssembly.Module(bytes);
-    return async () => new BuiltLame(module);
-  });
-  const create = await creating;
-  return create();
+  const bytes = module === undefined ? readExtra('lame') : undefined;
+  module ??= bytes && new WebAssembly.Module(bytes);
+  return module ? new BuiltLame(module) : createPackagedLame();
 }
 
 export class BuiltLame implements Lame {

@@ -24,7 +24,7 @@ const signalVoice = 3001;
 const getLookahead = 4027;
 
 /** An Ogg Opus file. Other rates than those of Opus are resampled to 24 or 48 kHz, the next higher one. */
-export function createOpusEncoder(sampleRate: number): Promise<Encoder> {
+export function createOpusEncoder(sampleRate: number): Encoder {
   const rate = codecRates.includes(sampleRate) ? sampleRate : sampleRate < 24_000 ? 24_000 : 48_000;
   return resampled(new OggOpusEncoder(rate, sampleRate), sampleRate, rate);
 }

@@ -20,18 +20,18 @@ export type RunFilter = (
   count: number,
 ) => Int16Array<ArrayBuffer>;
 
-let running: Promise<RunFilter> | undefined;
+let fastest: RunFilter | undefined;
 
 /** The fastest filter of this machine, loaded at the first use in a thread. */
-export function loadFilter(): Promise<RunFilter> {
-  running ??= readExtra('resampler').then((bytes) =>
-    bytes === undefined ? runInJavaScript : runInWebAssembly(new WebAssembly.Module(bytes)),
-  );
-  return running;
+export function fastestFilter(): RunFilter {
+  if (fastest !== undefined) return fastest;
+  const bytes = readExtra('resampler');
+  fastest = bytes === undefined ? runInJavaScript : runInWebAssembly(new WebAssembly.Module(bytes));
+  return fastest;
 }
 
 /** One instance serves all files of a thread: each call brings all that it needs. */
-export function runInWebAssembly(module: WebAssembly.Module): RunFilter {
+function runInWebAssembly(module: WebAssembly.Module): RunFilter {
   const instance = new WasmInstance(module);
   const coefficientsAt = instance.bytes.length;
   return ({ coefficients, taps, up, down }, window, phase, count) => {

@@ -4,7 +4,7 @@
  * silence.
  */
 import { type Encoder, joinBytes } from './encoder.ts';
-import { loadFilter, type PolyphaseFilter, type RunFilter, runInJavaScript } from './resample-filter.ts';
+import { fastestFilter, type PolyphaseFilter, type RunFilter } from './resample-filter.ts';
 
 /** Zero crossings of the sinc on each side. More make the filter sharper and slower. */
 const zeroCrossings = 32;
@@ -17,9 +17,9 @@ const kaiserBeta = 9;
  * Puts a resampler in front of an encoder that takes samples at `toRate`. Returns the encoder itself if both rates are
  * equal.
  */
-export async function resampled(encoder: Encoder, fromRate: number, toRate: number): Promise<Encoder> {
+export function resampled(encoder: Encoder, fromRate: number, toRate: number): Encoder {
   if (fromRate === toRate) return encoder;
-  const resampler = new Resampler(fromRate, toRate, await loadFilter());
+  const resampler = new Resampler(fromRate, toRate);
   return {
     encode: (samples) => encoder.encode(resampler.process(samples)),
     finish: () => joinBytes([encoder.encode(resampler.flush()), encoder.finish()]),
@@ -37,7 +37,7 @@ export class Resampler {
   #samplesOut = 0;
 
   /** Rates are whole numbers of hertz above zero. */
-  constructor(fromRate: number, toRate: number, run: RunFilter = runInJavaScript) {
+  constructor(fromRate: number, toRate: number, run: RunFilter = fastestFilter()) {
     this.#run = run;
     this.#filter = filterFor(fromRate, toRate);
     this.#held = new Float32Array(this.#filter.taps / 2 - 1);

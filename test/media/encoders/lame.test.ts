@@ -16,7 +16,7 @@ import { bandLevelsDb, signalToErrorDb } from '../signals.ts';
 const delaySamples = 1105;
 const text =
   'The river rose in the night, and she sells sixty-six fresh fish. Which of these boxes was yours?';
-const isBuilt = (await readExtra('lame')) !== undefined;
+const isBuilt = readExtra('lame') !== undefined;
 
 function encode(lame: Lame, samples: Int16Array, sampleRate: Mp3Rate): Buffer {
   lame.begin(sampleRate);

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Resampler } from '../../../src/media/encoders/resample.ts';
-import { loadFilter, type RunFilter, runInJavaScript } from '../../../src/media/encoders/resample-filter.ts';
+import {
+  fastestFilter,
+  type RunFilter,
+  runInJavaScript,
+} from '../../../src/media/encoders/resample-filter.ts';
 import { noise, signalToErrorDb } from '../signals.ts';
 
 const rates = [8000, 11_025, 16_000, 22_050, 44_100, 48_000];
@@ -15,7 +19,7 @@ function tone(sampleRate: number, hertz: number, samples: number): Int16Array {
 /** Where set-up has not built the one in WebAssembly, both are in JavaScript. */
 const filters: [string, RunFilter][] = [
   ['JavaScript', runInJavaScript],
-  ['WebAssembly', await loadFilter()],
+  ['WebAssembly', fastestFilter()],
 ];
 
 function resampledBy(

@@ -3,7 +3,6 @@ import type { RawData, WebSocket } from 'ws';
 import { ParleyError } from '../../../core/values/errors.ts';
 import { wellFormedJson } from '../../../core/values/json.ts';
 import { OwnSignal } from '../../../core/values/signal.ts';
-import { loadUpstreamEncoder, type UpstreamEncoder } from '../../../media/raw-audio.ts';
 import { ConnectionError, malformedResponse } from '../errors.ts';
 import type { UpstreamModel } from '../settings.ts';
 import { settingsEvent, type UpstreamEvent, type UpstreamTurnEvent, upstreamEvent } from './events.ts';
@@ -11,7 +10,7 @@ import { settingsEvent, type UpstreamEvent, type UpstreamTurnEvent, upstreamEven
 /** A turn as its connection sees it. */
 export interface RelayedTurn {
   /** Audio may be sent from now on. */
-  ready(open: () => UpstreamEncoder): void;
+  ready(): void;
   handle(event: UpstreamTurnEvent): void;
   fail(error: ParleyError): void;
 }
@@ -41,7 +40,6 @@ export class Connection {
   #bytes = 0;
   #language: string | undefined;
   #socket: WebSocket | undefined;
-  #openEncoder: (() => UpstreamEncoder) | undefined;
   #isReady = false;
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -62,7 +60,7 @@ export class Connection {
     this.#bytes = 0;
     if (!this.#isReady) return;
     clearTimeout(this.#timer);
-    if (this.#openEncoder) turn.ready(this.#openEncoder);
+    turn.ready();
   }
 
   /** Applies to the audio that follows. */
@@ -104,10 +102,8 @@ export class Connection {
 
   async #open(): Promise<void> {
     const { upstream, settings } = this.#model;
-    const openEncoder = await loadUpstreamEncoder(settings.realtimeFormat);
     const socket = await upstream.openSocket('/realtime?intent=transcription', this.#closing);
     if (this.#isClosed) return socket.terminate();
-    this.#openEncoder = openEncoder;
     this.#socket = socket;
     socket.on('message', (data, isBinary) => {
       try {
@@ -160,10 +156,10 @@ export class Connection {
   }
 
   #begin(): void {
-    if (this.#isReady || this.#openEncoder === undefined) return;
+    if (this.#isReady) return;
     this.#isReady = true;
     clearTimeout(this.#timer);
-    for (const { turn } of [...this.#entries]) turn.ready(this.#openEncoder);
+    for (const { turn } of [...this.#entries]) turn.ready();
     this.#closeWhenIdle();
   }
 

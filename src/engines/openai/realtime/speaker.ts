@@ -9,7 +9,7 @@ import {
   type Samples,
 } from '../../../core/entities/live.ts';
 import { ParleyError } from '../../../core/values/errors.ts';
-import type { UpstreamEncoder } from '../../../media/raw-audio.ts';
+import { openUpstreamEncoder, type UpstreamEncoder } from '../../../media/raw-audio.ts';
 import { KeptSpeech } from '../../kept-speech.ts';
 import { timeUp } from '../errors.ts';
 import type { UpstreamModel } from '../settings.ts';
@@ -89,9 +89,9 @@ class RelayTurn implements LiveTurn, RelayedTurn {
     this.#giveUp(new ParleyError('request_cancelled'), false);
   }
 
-  ready(open: () => UpstreamEncoder): void {
+  ready(): void {
     this.#connection.speak(this.#options.language);
-    this.#encoder = open();
+    this.#encoder = openUpstreamEncoder(this.#model.settings.realtimeFormat);
     this.#send();
   }
 
