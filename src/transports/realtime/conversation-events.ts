@@ -13,8 +13,7 @@ import {
   requiredText,
   textOf,
 } from './client-event.ts';
-import { readRequest, responsesJson } from './response-settings.ts';
-import type { Settings } from './session-settings.ts';
+import { readRequest, responsesJson, type Settings } from './session-settings.ts';
 
 /** Codes and messages for which clients look. */
 const refusals: Readonly<Record<ResponseRefusal, () => RealtimeError>> = {

@@ -5,28 +5,14 @@ import type { WebSocket } from 'ws';
 import { itemOf, userItem } from '../../core/realtime/conversation.ts';
 import type { SessionReport } from '../../core/realtime/reports.ts';
 import type { OpenSession, RealtimeOperations } from '../../core/realtime/service.ts';
-import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import { parsedObject } from '../../core/values/json.ts';
+import { invalidInput } from '../../core/values/parameters.ts';
 import type { ServedCall } from '../run-call.ts';
-import {
-  audioOf,
-  type ClientEvent,
-  describeError,
-  hasType,
-  invalid,
-  RealtimeError,
-  textOf,
-} from './client-event.ts';
+import { audioOf, type ClientEvent, describeError, hasType, RealtimeError, textOf } from './client-event.ts';
 import { addedEvents, converse, responseEvent } from './conversation-events.ts';
 import { EventSocket } from './event-socket.ts';
-import {
-  checkType,
-  configOf,
-  conversationOf,
-  readUpdate,
-  type Settings,
-  sessionOf,
-} from './session-settings.ts';
+import { checkType, configOf, readUpdate, type Settings, sessionOf } from './session-settings.ts';
 
 /** Close codes of WebSockets. OpenAI's clients connect again after 1001. */
 const closeCodes = { ended: 1000, goingAway: 1001, refused: 1008, failed: 1011 } as const;
@@ -92,7 +78,8 @@ export class OpenAiSession {
   async #read(message: string | undefined, opened: OpenSession): Promise<void> {
     const event = message === undefined ? undefined : parsedObject(message);
     try {
-      if (!hasType(event)) throw invalid(undefined, 'Send events as JSON texts with a `type`.');
+      if (!hasType(event))
+        throw new ParleyError('invalid_input', { message: 'Send events as JSON texts with a `type`.' });
       await this.#handle(event, opened);
     } catch (thrown) {
       await this.#sendError(toParleyError(thrown), event?.['event_id']);
@@ -100,8 +87,9 @@ export class OpenAiSession {
   }
 
   #configure({ session, conversation }: OpenSession, settings: Settings): void {
-    const responses = conversationOf(settings);
-    if (responses) conversation?.configure(responses);
+    const { responses: response, detection } = settings;
+    const { answers = false, interrupts = false } = detection ?? {};
+    if (response) conversation?.configure({ response, answers, interrupts });
     session.configure(configOf(settings));
     this.#settings = settings;
   }
@@ -125,11 +113,11 @@ export class OpenAiSession {
     if (events) return this.#sendAll(events);
     const isConversation = conversation === undefined && conversationEvents.test(event.type);
     throw isConversation
-      ? invalid(
+      ? invalidInput(
           'type',
           `This server transcribes, and holds no conversations: \`${event.type}\` has no effect.`,
         )
-      : invalid('type', `There is no event \`${event.type}\`.`);
+      : invalidInput('type', `There is no event \`${event.type}\`.`);
   }
 
   async #report(report: SessionReport): Promise<void> {
