@@ -34,15 +34,13 @@ export function defaultConversations(recogniser = 'pocketsphinx'): z.input<typeo
 
 const realtime = list(conversation, 'a list of conversations');
 
-const addressAllowed = 'an address such as parley@example.com';
-
 const smtp = group({
   host: text(/^[A-Za-z0-9.:_-]{1,255}$/, 'the name or address of a mail server'),
   port: optional(wholeNumber(1, 65_535)),
   tls: oneOf(['starttls', 'implicit', 'none'], 'starttls'),
   user: optional(text(/^[^\p{Cc}]{1,255}$/u, 'the name of a user')),
   passwordFile: optional(path()),
-  from: z.string({ error: addressAllowed }).refine(isMailAddress, { error: addressAllowed }),
+  from: text(isMailAddress, 'an address such as parley@example.com'),
   holdersMaySet: yesOrNo(false),
 })
   .refine(({ user, passwordFile }) => (user === undefined) === (passwordFile === undefined), {

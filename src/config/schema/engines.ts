@@ -1,30 +1,16 @@
 import { availableParallelism } from 'node:os';
 import * as z from 'zod';
-import { processEngine } from './process-engine.ts';
+import { processEngine, programSettings, word } from './process-engine.ts';
 import { engineOf, group, list, optional, text, wholeNumber, yesOrNo } from './setting-types.ts';
 import { anthropicEngine, openaiEngine, remoteEngine } from './upstream-engine.ts';
-
-const { startMs, idleMs, stopMs, memoryBytesMax, group: sharedGroup, callQueueMax } = processEngine.shape;
-const { firstByteMs, totalMs, keepAliveMs, outputLimit } = processEngine.shape;
-
-const argumentsAllowed = 'a list of texts, such as [--n-gpu-layers, "99"]';
 
 export const localEngine = group({
   ...engineOf('local'),
   threads: optional(wholeNumber(1, 1_024)),
   promptCache: yesOrNo(false),
-  arguments: list(text(/^[^\0]*$/, 'a text (in quotes if it is a number)'), argumentsAllowed),
-  startMs,
-  idleMs,
-  stopMs,
-  memoryBytesMax,
-  group: sharedGroup,
+  arguments: list(word, 'a list of texts, such as [--n-gpu-layers, "99"]'),
   callsMax: wholeNumber(1, 1_024, 2),
-  callQueueMax,
-  firstByteMs,
-  totalMs,
-  keepAliveMs,
-  outputLimit,
+  ...programSettings,
 });
 
 /** More threads for one engine speed up no single request and take cores from the others. */

@@ -4,8 +4,6 @@ import { isSafeUrl } from '../../core/entities/identity-provider.ts';
 import { group, list, oneOf, optional, path, text } from './setting-types.ts';
 
 const words = (allowed: string) => text(/^.{0,1000}\S.{0,1000}$/, allowed);
-const issuerAllowed = 'a URL that begins with https://, or with http:// for a provider on this machine';
-const originAllowed = 'a URL such as https://parley.example.com, without a path';
 const scope = text(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, 'the name of a scope');
 
 const rule = group({
@@ -20,7 +18,7 @@ const rule = group({
 
 export const oidc = group({
   name: words('a name').default('single sign-on'),
-  issuer: z.string({ error: issuerAllowed }).refine(isSafeUrl, { error: issuerAllowed }),
+  issuer: text(isSafeUrl, 'a URL that begins with https://, or with http:// for a provider on this machine'),
   clientId: words('the id of this client'),
   clientSecretFile: optional(path()),
   scopes: z
@@ -28,7 +26,7 @@ export const oidc = group({
     .refine((names) => names.includes('openid'), { error: 'a list of scopes with openid' })
     .default(['openid', 'profile', 'email']),
   consoleUrls: z
-    .array(z.string({ error: originAllowed }).refine(isOrigin, { error: originAllowed }), {
+    .array(text(isOrigin, 'a URL such as https://parley.example.com, without a path'), {
       error: 'a list of URLs such as https://parley.example.com',
     })
     .min(1, { error: 'a list of at least one URL' })

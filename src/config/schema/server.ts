@@ -1,17 +1,16 @@
 /** The port: its address, its protection, and its limits for clients. */
 import { isIP } from 'node:net';
-import * as z from 'zod';
 import { group, list, network, oneOf, optional, path, section, text, wholeNumber } from './setting-types.ts';
 
 const hour = 3_600_000;
 const mebibyte = 1_048_576;
-const hostAllowed = 'an IP address or a host name, such as 127.0.0.1, 0.0.0.0 or ::1';
 const hostName =
   /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
 
-const host = z
-  .string({ error: hostAllowed })
-  .refine((name) => isIP(name) !== 0 || hostName.test(name), { error: hostAllowed });
+const host = text(
+  (name) => isIP(name) !== 0 || hostName.test(name),
+  'an IP address or a host name, such as 127.0.0.1, 0.0.0.0 or ::1',
+);
 
 export const server = section({
   host: host.default('127.0.0.1'),

@@ -26,13 +26,15 @@ export function yesOrNo<D extends boolean | undefined = undefined>(byDefault?: D
   return defaulted(z.boolean({ error: 'true or false' }), byDefault as D);
 }
 
-/** A text that matches a pattern. `allowed` describes the pattern in words. */
+/** A text of a form, which `allowed` describes in words. */
 export function text<D extends string | undefined = undefined>(
-  pattern: RegExp,
+  form: RegExp | ((text: string) => boolean),
   allowed: string,
   byDefault?: D,
 ) {
-  return defaulted(z.string({ error: allowed }).regex(pattern, { error: allowed }), byDefault as D);
+  const [type, error] = [z.string({ error: allowed }), { error: allowed }];
+  const checked = form instanceof RegExp ? type.regex(form, error) : type.refine(form, error);
+  return defaulted(checked, byDefault as D);
 }
 
 /** A list, by default an empty one. `allowed` describes it in words. */
@@ -52,12 +54,20 @@ export function path(allowed = 'the path of a file (in quotes if it is all digit
   return text(/^[^\0]*\S[^\0]*$/, allowed);
 }
 
-const networkAllowed = 'an address or a network such as 10.0.0.0/8';
-
 /** An IP address, or a network of them in CIDR. */
-export const network = z
-  .string({ error: networkAllowed })
-  .refine((text) => readNetwork(text) !== undefined, { error: networkAllowed });
+export const network = text(
+  (written) => readNetwork(written) !== undefined,
+  'an address or a network such as 10.0.0.0/8',
+);
+
+/** A map of names to texts, by default an empty one. `allowed` describes it in words. */
+export function map<Name extends z.core.$ZodRecordKey, Value extends z.ZodType>(
+  name: Name,
+  value: Value,
+  allowed: string,
+) {
+  return z.record(name, value, { error: allowed }).default({} as never);
+}
 
 export function oneOf<
   const Words extends readonly [string, ...string[]],

@@ -1,13 +1,22 @@
 /** Settings of all engines that call another server. */
 import * as z from 'zod';
 import { ownMembers } from '../../core/chat/output-limit.ts';
-import { engineOf, group, list, oneOf, optional, path, text, wholeNumber, yesOrNo } from './setting-types.ts';
+import {
+  engineOf,
+  group,
+  list,
+  map,
+  oneOf,
+  optional,
+  path,
+  text,
+  wholeNumber,
+  yesOrNo,
+} from './setting-types.ts';
 
 const name = text(/\S/, 'a name');
 
-export const modelNames = z
-  .record(name, name, { error: 'a map of model ids to the names of that server' })
-  .default({});
+export const modelNames = map(name, name, 'a map of model ids to the names of that server');
 
 export const httpUrl = text(
   /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
@@ -23,29 +32,15 @@ export const apiKeySettings = {
 const day = 86_400_000;
 
 /** Headers that belong to the connection or to the request itself. */
-const ownHeaders = new Set([
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-const headerName = text(/^[A-Za-z0-9_-]+$/, 'the name of a header').refine(
-  (name) => !ownHeaders.has(name.toLowerCase()),
-  { error: 'the name of a header other than those of the connection and the content' },
-);
+const ownHeaders =
+  /^(connection|content-length|content-type|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+const headerName = text(/^[A-Za-z0-9_-]+$/, 'the name of a header').refine((name) => !ownHeaders.test(name), {
+  error: 'the name of a header other than those of the connection and the content',
+});
 
 const retryStatus = z.union([z.literal(429), z.literal(503)], { error: '429 or 503' });
 
-const voiceLanguages = z
-  .record(text(/\S/, 'a name'), text(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a language tag such as en-US'), {
-    error: 'a map of voices to their languages',
-  })
-  .default({});
+const language = text(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a language tag such as en-US');
 
 const memberName = text(/^\w{1,100}$/, 'the name of a member').refine((name) => !ownMembers.includes(name), {
   error: `the name of a member other than ${ownMembers.join(', ')}`,
@@ -55,7 +50,7 @@ const memberNames = list(memberName, 'a list of names', 100);
 const parameters = group({
   drop: memberNames,
   allow: memberNames,
-  set: z.record(memberName, z.unknown(), { error: 'a map of members to their values' }).default({}),
+  set: map(memberName, z.unknown(), 'a map of members to their values'),
 }).prefault({});
 
 export const openaiEngine = group({
@@ -63,11 +58,11 @@ export const openaiEngine = group({
   baseUrl: httpUrl,
   ...apiKeySettings,
   models: modelNames,
-  headers: z
-    .record(headerName, text(/^[\x20-\x7e]*$/, 'printable ASCII in quotes'), {
-      error: 'a map of header names to values',
-    })
-    .default({}),
+  headers: map(
+    headerName,
+    text(/^[\x20-\x7e]*$/, 'printable ASCII in quotes'),
+    'a map of header names to values',
+  ),
   connectMs: wholeNumber(10, day, 5_000),
   firstByteMs: wholeNumber(10, day, 60_000),
   idleMs: wholeNumber(10, day, 60_000),
@@ -85,7 +80,7 @@ export const openaiEngine = group({
   outputLimit: optional(oneOf(['max_tokens', 'max_completion_tokens', 'both'])),
   eventCharactersMax: wholeNumber(1_024, 1_073_741_824, 33_554_432),
   parameters,
-  voices: voiceLanguages,
+  voices: map(name, language, 'a map of voices to their languages'),
   voicesEveryMs: wholeNumber(1_000, day, 300_000),
 });
 
