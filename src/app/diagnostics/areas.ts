@@ -2,7 +2,7 @@
 import type * as z from 'zod';
 import type { Config, EngineConfig, ModelConfig } from '../../config/config.ts';
 import { anthropicEngine, openaiEngine, remoteEngine } from '../../config/schema/upstream-engine.ts';
-import type { CheckedEngine, CheckedEngineFindings } from '../../core/entities/server.ts';
+import type { CheckedEngine } from '../../core/entities/server.ts';
 import { type Diagnostic, graded, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { invalid } from '../../core/values/parameters.ts';
 import { toUpstream } from '../../engines/anthropic/index.ts';
@@ -195,7 +195,7 @@ const nameCharactersMax = 200;
  * Checks a server that may become an engine, by the checks of engines. Nothing of it is kept.
  * @throws `invalid_parameter` for a URL that the configuration does not allow
  */
-export async function checkNewEngine(engine: CheckedEngine): Promise<CheckedEngineFindings> {
+export async function checkNewEngine(engine: CheckedEngine) {
   const { kind, url, apiKey, models, asksChat } = engine;
   const { data: settings, error } = checkedSchemas[kind].safeParse({ kind, baseUrl: url });
   if (settings === undefined) throw invalid('url', `\`url\` must be ${error?.issues[0]?.message}.`);

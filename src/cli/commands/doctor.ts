@@ -1,4 +1,3 @@
-import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { DiagnosedArea } from '../../app/diagnostics/areas.ts';
 import type { PartialConfig } from '../../config/config.ts';
@@ -20,8 +19,10 @@ async function doctor(flags: LocalFlags): Promise<void> {
   const diagnostics = diagnosed.flatMap((area) => area.diagnostics);
   const count = (state: Diagnostic['state']) => diagnostics.filter((found) => found.state === state).length;
   const [problems, warnings] = [count('problem'), count('warning')];
-  if (flags.json) await printJson({ problems, warnings, checks: diagnosed.flatMap(toJson) });
-  else {
+  if (flags.json) {
+    const checks = diagnosed.flatMap(({ area, diagnostics }) => diagnostics.map((one) => ({ area, ...one })));
+    await printJson({ problems, warnings, checks });
+  } else {
     await printData(diagnosed.map(areaText).join('\n'));
     printStatus(summary(problems, warnings));
   }
@@ -62,12 +63,6 @@ async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea
 function toDiagnostic({ source, message, suggestion, advice = 'Correct it there.' }: Finding): Diagnostic {
   const next = suggestion === undefined ? advice : `Did you mean \`${suggestion}\`?`;
   return problem(sourceText(source), message, next);
-}
-
-function toJson({ area, diagnostics }: DiagnosedArea): JsonObject[] {
-  return diagnostics.map(({ state, subject, found, advice }) => {
-    return { area, subject, state, found, ...(advice !== undefined && { advice }) };
-  });
 }
 
 const widestState = 'problem'.length;

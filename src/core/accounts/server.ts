@@ -1,23 +1,11 @@
 /** The running server and the audit trail, as operators see them. */
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { describeModel } from '../catalog/views.ts';
 import type { AuditFilter } from '../entities/audit.ts';
 import { modelTypes } from '../entities/model.ts';
-import {
-  type CheckedEngine,
-  type ConfigurationFile,
-  checkedKinds,
-  type EngineRequests,
-  type EngineState,
-  type ModelState,
-  type ProgramState,
-  type ServerDiagnostic,
-  type ServerFacts,
-} from '../entities/server.ts';
+import { type CheckedEngine, checkedKinds, type ServerFacts } from '../entities/server.ts';
 import { bounds, matches } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
-import { present } from '../values/json.ts';
 import { invalid, nextPage, readOneOf, readPage } from '../values/parameters.ts';
 import { checkText } from './checks.ts';
 import type { AccountsDeps } from './deps.ts';
@@ -25,8 +13,6 @@ import { describeAudit } from './views.ts';
 
 /** Entries of several servers may become visible out of order, with clocks that differ. By then all of them are visible. */
 const settledMs = 60_000;
-/** Changed settings of the configuration file. */
-const changedMax = 100;
 
 function readAuditFilter({ actor, search, startTime, endTime }: pb.ListAuditEntriesRequest): AuditFilter {
   return {
@@ -56,32 +42,19 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
       return { entries: page.items.map(describeAudit), ...nextPage(page) };
     },
 
-    async getServerState() {
-      const { version, startedAtMs, engines, models, settings, configurationFile } = running(server).state();
-      return {
-        version,
-        startedAt: timestampFromMs(startedAtMs),
-        engines: engines.map(describeEngine),
-        models: models.map(describeModelState),
-        settings: settings.map(({ name, value }) => ({ name, value })),
-        ...(configurationFile && { configurationFile: describeFile(configurationFile) }),
-      };
-    },
+    getServerState: async () => running(server).state(),
 
     async loadEngine({ name }: pb.LoadEngineRequest) {
       await running(server).load(name);
-      return { engine: engineState(running(server), name) };
+      return engineState(running(server), name) ?? {};
     },
 
     async unloadEngine({ name }: pb.UnloadEngineRequest) {
       running(server).unload(name);
-      return { engine: engineState(running(server), name) };
+      return engineState(running(server), name) ?? {};
     },
 
-    async checkEngine(request: pb.CheckEngineRequest) {
-      const { diagnostics, models } = await running(server).check(readChecked(request));
-      return { diagnostics: diagnostics.map(describeDiagnostic), models: [...models] };
-    },
+    checkEngine: async (request: pb.CheckEngineRequest) => running(server).check(readChecked(request)),
 
     async listNodes() {
       const nodes = (await store.nodes.list()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
@@ -94,7 +67,7 @@ export function serverFunctions({ store, server, accessClock }: AccountsDeps) {
     },
 
     async diagnoseServer() {
-      return { diagnostics: (await running(server).diagnose()).map(describeDiagnostic) };
+      return { diagnostics: await running(server).diagnose() };
     },
   };
 }
@@ -119,51 +92,9 @@ function readChecked({ kind, url, apiKey, models, chat }: pb.CheckEngineRequest)
   };
 }
 
-function describeFile({ path, changed, problem }: ConfigurationFile) {
-  return { path, changed: changed.slice(0, changedMax), ...present({ problem }) };
-}
-
-function describeDiagnostic({ advice, ...diagnostic }: ServerDiagnostic) {
-  return { ...diagnostic, ...present({ advice }) };
-}
-
 function engineState(server: ServerFacts, name: string) {
-  const engine = server.state().engines.find((one) => one.name === name);
-  return engine && describeEngine(engine);
-}
-
-function describeEngine({ isUp, program, fileBytes, requests, ...engine }: EngineState) {
-  return {
-    ...engine,
-    up: isUp,
-    ...(fileBytes !== undefined && { fileBytes: BigInt(fileBytes) }),
-    ...(program && { program: describeProgram(program) }),
-    requests: describeRequests(requests),
-  };
-}
-
-function describeRequests({ firstOutputMs, lastFailure, ...counts }: EngineRequests) {
-  const { median = 0, p95 = 0 } = firstOutputMs ?? {};
-  const { atMs = 0, ...failure } = lastFailure ?? {};
-  return {
-    ...counts,
-    ...(firstOutputMs && { firstOutputMsMedian: Math.round(median), firstOutputMsP95: Math.round(p95) }),
-    ...(lastFailure && { lastFailure: { ...failure, at: timestampFromMs(atMs) } }),
-  };
-}
-
-function describeProgram({ memoryBytes, lastUsedAtMs, ...state }: ProgramState) {
-  const used = lastUsedAtMs !== undefined && { lastUsedAt: timestampFromMs(lastUsedAtMs) };
-  return { ...state, ...used, memoryBytes: BigInt(memoryBytes) };
-}
-
-function describeModelState({ model: catalogModel, reason, ...state }: ModelState) {
-  const model = describeModel(catalogModel);
-  const { id, type, fallback, price } = model;
-  const { input: inputPrice, output: outputPrice, cachedInput: cachedInputPrice } = price ?? {};
-  const prices = { inputPrice, outputPrice, cachedInputPrice, cacheWritePrice: price?.cacheWrite };
-  const available = reason === undefined;
-  return { ...state, model, id, type, fallback, available, ...present({ reason, ...prices }) };
+  const engine = server.state().engines?.find((one) => one.name === name);
+  return engine && { engine };
 }
 
 /** @throws `engine_unavailable` for a command on the data folder */

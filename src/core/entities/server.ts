@@ -1,3 +1,5 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { GetServerStateResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { Diagnostic } from '../values/diagnostics.ts';
 import type { ErrorCode } from '../values/errors.ts';
 import type { ConfigurationEditor } from './configuration.ts';
@@ -41,34 +43,6 @@ export interface EngineState {
   readonly disabled: boolean;
 }
 
-export interface ModelState {
-  readonly model: CatalogModel;
-  readonly engines: string[];
-  /** Why the model cannot be called; undefined if it can. */
-  readonly reason: string | undefined;
-  /** Whether its operator has disabled it, or all of its engines. */
-  readonly disabled: boolean;
-}
-
-export interface ConfigurationFile {
-  readonly path: string;
-  /** The settings that would have other values after a reload. */
-  readonly changed: readonly string[];
-  /** Why a reload would change nothing; undefined if it could. */
-  readonly problem: string | undefined;
-}
-
-export interface ServerState {
-  readonly version: string;
-  readonly startedAtMs: number;
-  readonly engines: readonly EngineState[];
-  readonly models: readonly ModelState[];
-  /** The configuration file, as it is now; undefined without one. */
-  readonly configurationFile?: ConfigurationFile;
-  /** Contains no secrets. */
-  readonly settings: readonly { readonly name: string; readonly value: string }[];
-}
-
 /** A finding, and the part of the server that it concerns. */
 export type ServerDiagnostic = Diagnostic & { readonly area: string };
 
@@ -83,23 +57,21 @@ export interface CheckedEngine {
   readonly asksChat: boolean;
 }
 
-export interface CheckedEngineFindings {
-  readonly diagnostics: readonly ServerDiagnostic[];
-  readonly models: readonly string[];
-}
-
 export interface ServerFacts {
-  state(): ServerState;
+  /** Contains no secrets. */
+  state(): MessageInitShape<typeof GetServerStateResponseSchema>;
   /** Starts the program of an engine. Resolves when it is ready. @throws `not_found`, `engine_unavailable` or `overloaded` */
   load(engine: string): Promise<void>;
   /** Ends the program of an engine after its last request. @throws `not_found` */
   unload(engine: string): void;
   /** Checks a server that is no engine. Takes at most 30 seconds. @throws `invalid_parameter` for a wrong `url` */
-  check(engine: CheckedEngine): Promise<CheckedEngineFindings>;
+  check(
+    engine: CheckedEngine,
+  ): Promise<{ readonly diagnostics: ServerDiagnostic[]; readonly models: string[] }>;
   /** Undefined if the server has no configuration file that it could read again, such as a pipe. */
   readonly editor?: ConfigurationEditor | undefined;
   /** Checks the engines, the database and the machine. Takes at most 10 seconds and costs nothing. */
-  diagnose(): Promise<readonly ServerDiagnostic[]>;
+  diagnose(): Promise<ServerDiagnostic[]>;
 }
 
 /** `refused`: for something in the request; `cancelled`: its client left. */

@@ -6,12 +6,12 @@ export interface Diagnostic {
   readonly subject: string;
   /** The finding, in a sentence. */
   readonly found: string;
-  /** The next step for the operator; undefined if there is nothing to do. */
-  readonly advice: string | undefined;
+  /** The next step for the operator, if there is something to do. */
+  readonly advice?: string;
 }
 
 export function ok(subject: string, found: string): Diagnostic {
-  return { state: 'ok', subject, found, advice: undefined };
+  return { state: 'ok', subject, found };
 }
 
 export function warning(subject: string, found: string, advice: string): Diagnostic {
