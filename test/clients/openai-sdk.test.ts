@@ -93,17 +93,6 @@ describe('the OpenAI SDK', () => {
     expect(done).toBe(text);
   });
 
-  it('leaves segments out if only words are requested', async () => {
-    const transcript = await client.audio.transcriptions.create({
-      model: 'any',
-      file: await upload(),
-      response_format: 'verbose_json',
-      timestamp_granularities: ['word'],
-    });
-    expect(transcript.segments).toBeUndefined();
-    expect(transcript.words?.length).toBeGreaterThan(3);
-  });
-
   it('chats, plain and streamed', async () => {
     const messages = [{ role: 'user' as const, content: 'My brother never listens to me.' }];
     const plain = await client.chat.completions.create({ model: 'eliza', messages });
@@ -149,30 +138,7 @@ describe('the OpenAI SDK', () => {
         400,
         'unknown_model',
       ],
-      ['no input', () => speak({ input: undefined }), OpenAI.BadRequestError, 400, 'missing_input'],
-      [
-        'a long input',
-        () => speak({ input: 'x'.repeat(4001) }),
-        OpenAI.BadRequestError,
-        400,
-        'input_too_long',
-      ],
-      [
-        'a format',
-        () => speak({ response_format: 'aac' }),
-        OpenAI.BadRequestError,
-        400,
-        'unsupported_response_format',
-      ],
-      ['a voice', () => speak({ voice: 'alloy' }), OpenAI.BadRequestError, 400, 'unknown_voice'],
       ['a bad key', () => speak({}, 'pk_x'), OpenAI.AuthenticationError, 401, 'invalid_api_key'],
-      [
-        'an unknown chat model',
-        () => chat({ model: 'gpt-4o' }),
-        OpenAI.BadRequestError,
-        400,
-        'unknown_model',
-      ],
       [
         'an unknown chat model, streamed',
         () => chat({ model: 'x', stream: true }),
@@ -180,19 +146,7 @@ describe('the OpenAI SDK', () => {
         400,
         'unknown_model',
       ],
-      ['no messages', () => chat({ messages: undefined }), OpenAI.BadRequestError, 400, 'missing_messages'],
       ['no such model', () => client.models.retrieve('nope'), OpenAI.NotFoundError, 404, 'not_found'],
-      [
-        'a file that is no audio',
-        async () =>
-          client.audio.transcriptions.create({
-            model: 'x',
-            file: await toFile(Buffer.from('hello'), 'a.mp3'),
-          }),
-        OpenAI.BadRequestError,
-        400,
-        'invalid_file',
-      ],
     ])('%s', async (_, run, type, status, code) => {
       const error = await run().then(
         () => undefined,

@@ -291,6 +291,8 @@ describe('a live session, over every face:', () => {
       const own = units.filter(({ account: name }) => name === account?.name);
       const used = own.reduce((sum, one) => sum + one.used + one.reserved, 0);
       expect(used).toBe(records.reduce((sum, [, , count = 0]) => sum + count, 0));
+      const isCancelled = records.some(([state]) => state === 'cancelled');
+      expect(ear.turns.some(({ isDropped }) => isDropped)).toBe(isCancelled);
     }
   });
 });

@@ -50,6 +50,7 @@ const restCases: readonly RawCase[] = [
     rest(`nothing to ${path}`, path, '', 'invalid_request_error'),
     rest(`null to ${path}`, path, 'null', 'invalid_request_error'),
     rest(`a list to ${path}`, path, '[{}]', 'invalid_request_error'),
+    rest(`a text to ${path}`, path, '"hello"', 'invalid_request_error'),
     rest(
       `what is not UTF-8 to ${path}`,
       path,

@@ -2,7 +2,6 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import * as keyPb from '../../../gen/parley/management/v1/management_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import type { UsageRecord } from '../../../src/core/entities/usage.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
@@ -103,56 +102,6 @@ describe('a turn', () => {
     expect(client.all('turn')).toHaveLength(1);
   });
 
-  it.each([
-    ['before any text costs nothing', false],
-    ['after some of its text costs what was heard', true],
-  ])('whose client leaves %s', async (_, hasText) => {
-    // A client that leaves may end its side first.
-    ear.goesOn = new Promise(() => undefined);
-    const client = new LiveClient(parley);
-    client.configure();
-    client.speak(seconds(3));
-    await expect.poll(() => ear.turns[0]?.seconds).toBe(3);
-    if (hasText) {
-      ear.turns[0]?.options.onPartial('heard');
-      await client.next('partial');
-    }
-    client.leave();
-    const cancelled = { state: 'cancelled', code: 'request_cancelled' };
-    const all = await records(2);
-    expect(all).toMatchObject([cancelled, cancelled]);
-    expect(all.map(({ fairUseUnits }) => fairUseUnits).toSorted()).toEqual([0, hasText ? 3 : 0]);
-    expect(await unitsUsed()).toBe(hasText ? 3 : 0);
-    expect(ear.turns[0]?.isDropped).toBe(true);
-  });
-
-  it('that is cleared costs nothing, and its end is not reported to the client', async () => {
-    const client = new LiveClient(parley);
-    client.configure();
-    client.speak(seconds(1));
-    client.clear();
-    client.speak(seconds(2));
-    await client.finish();
-    expect(client.events.map((event) => event.case)).toEqual(['turn']);
-    expect(client.all('turn')[0]).toMatchObject({ turn: 2, seconds: 2 });
-    expect(await unitsUsed()).toBe(2);
-  });
-
-  it('whose recogniser fails is a failure, and the session continues', async () => {
-    const client = new LiveClient(parley);
-    client.configure();
-    client.speak(seconds(1));
-    await expect.poll(() => ear.turns[0]?.seconds).toBe(1);
-    ear.turns[0]?.options.onFailure(new ParleyError('internal_error'));
-    expect(await client.next('failure')).toMatchObject({ turn: 1, code: 'internal_error' });
-    client.commit();
-    client.speak(seconds(1));
-    client.commit();
-    expect(await client.next('turn')).toMatchObject({ turn: 2 });
-    expect(await client.finish()).toBeUndefined();
-    expect(await unitsUsed()).toBe(1);
-  });
-
   it('for which no recogniser is free is a failure', async () => {
     ear.refusal = new ParleyError('overloaded');
     const client = new LiveClient(parley);
@@ -178,51 +127,6 @@ describe('a turn', () => {
 });
 
 describe('a session', () => {
-  it.each(['grpc', 'connect'])('gives the text of its turns over %s', async (wire) => {
-    const client = new LiveClient(parley, { wire });
-    client.configure();
-    client.speak(seconds(1));
-    client.commit();
-    expect(await client.next('turn')).toMatchObject({ text: 'heard 1 s' });
-    expect(await client.finish()).toBeUndefined();
-  });
-
-  it('needs a plan or a trial', async () => {
-    const client = new LiveClient(parley, { key: await parley.newKey() });
-    expect(await client.ended).toBe('subscription_required');
-  });
-
-  it('ends once its key is revoked, after the audio that was reserved', async () => {
-    const client = new LiveClient(parley);
-    client.configure();
-    client.speak(seconds(6));
-    await expect.poll(() => ear.turns[0]?.seconds).toBe(6);
-    const { accounts } = parley.app.services;
-    const { keys } = await accounts.listKeys(
-      create(keyPb.ListKeysRequestSchema, { accountId: parley.accountId }),
-      cliCall,
-    );
-    await accounts.revokeKey(create(keyPb.RevokeKeyRequestSchema, { keyId: keys?.[0]?.id ?? '' }), cliCall);
-    client.speak(seconds(6));
-    expect(await client.ended).toBe('invalid_api_key');
-    expect(client.all('turn')).toMatchObject([{ seconds: 10 }]);
-    expect(await unitsUsed()).toBe(10);
-  });
-
-  it('ends with the fair use, after the seconds that were left', async () => {
-    await parley.close();
-    await start(5);
-    const client = new LiveClient(parley);
-    client.configure();
-    client.speak(seconds(9));
-    expect(await client.ended).toBe('fair_use_limit_reached');
-    expect(client.all('turn')).toMatchObject([{ seconds: 5 }]);
-    expect(await unitsUsed()).toBe(5);
-    expect((await records(2)).map(shown)).toEqual(
-      expect.arrayContaining([ok(5_000), { ...session, state: 'refused', code: 'fair_use_limit_reached' }]),
-    );
-  });
-
   it('is one of the concurrent requests, and its turns are not counted', async () => {
     const limits = { concurrentRequests: 1 };
     const request = create(pb.SetAccountLimitsRequestSchema, { accountId: parley.accountId, limits });
@@ -257,16 +161,7 @@ describe('a session', () => {
 });
 
 describe('a wrong message', () => {
-  it('for a commit without a turn is a failure', async () => {
-    const client = new LiveClient(parley);
-    client.configure();
-    client.commit();
-    expect(await client.next('failure')).toMatchObject({ turn: 0, code: 'invalid_input' });
-    expect(await client.finish()).toBeUndefined();
-  });
-
   it.each([
-    ['audio before the configuration', (client: LiveClient) => client.speak(seconds(1)), 'invalid_input'],
     [
       'a rate of no microphone',
       (client: LiveClient) => client.configure({ sampleRate: 47_999 }),

@@ -3,6 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { operatorMembers } from '../../../src/engines/openai/chat/operator-members.ts';
 import { servedModel, startBehind, upstreamKey } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question, readEvents, reported } from '../../support/chat-answers.ts';
+import { errorOf } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, eventText, json, pieces } from '../../support/upstream-answers.ts';
 
@@ -119,17 +120,6 @@ describe('a request', () => {
     expect(lastRequest().stream_options).toEqual({ include_usage: true, include_obfuscation: false });
   });
 
-  it('is limited by the credits of the account', async () => {
-    const poor = await parley.newKey({ credits: '0.0002' });
-    const init = { headers: { authorization: `Bearer ${poor}` } };
-    expect((await parley.postJson(path, question, init)).status).toBe(200);
-    expect(lastRequest().max_tokens).toBeLessThan(200);
-    expect(lastRequest().max_tokens).toBeGreaterThan(50);
-    await parley.postJson(path, { ...question, max_completion_tokens: 4_000 }, init);
-    expect(lastRequest().max_tokens).toBeLessThan(200);
-    expect(lastRequest().max_completion_tokens).toBeUndefined();
-  });
-
   it.each<[string, object, number]>([
     ['null', { max_tokens: null }, 4096],
     ['0', { max_tokens: 0 }, 4096],
@@ -176,6 +166,9 @@ describe('a request', () => {
     ['invalid_messages', { messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
     ['invalid_messages', { messages: [{ role: 5, content: 'x' }] }, 'messages[0].role'],
     ['invalid_messages', { messages: 'hello' }, 'messages'],
+    ['invalid_messages', { messages: [null] }, 'messages[0]'],
+    ['missing_messages', { messages: null }, 'messages'],
+    ['invalid_parameter', { model: 1 }, 'model'],
     ['invalid_parameter', { n: '2' }, 'n'],
     ['invalid_parameter', { max_tokens: '5' }, 'max_tokens'],
     ['invalid_parameter', { max_completion_tokens: 1.5 }, 'max_completion_tokens'],
@@ -184,6 +177,13 @@ describe('a request', () => {
     const response = await ask(members);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { code, param } });
+  });
+
+  it('may have 100 levels, and no more', async () => {
+    const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+    expect((await ask({ own: nested(99) })).status).toBe(200);
+    const { status, message } = await errorOf(await ask({ own: nested(100) }));
+    expect([status, message]).toEqual([400, expect.stringContaining('100 levels')]);
   });
 
   it('leaves room for the prompt in the context, and fills small contexts only by half', async () => {
@@ -451,22 +451,6 @@ describe('a streamed answer', () => {
       choices.flatMap(({ delta }: { delta: { tool_calls?: object[] } }) => delta.tool_calls ?? []),
     );
     expect(calls).toEqual(pieces.map((piece, at) => ({ ...piece, index: indexes[at] })));
-  });
-
-  it('is counted by Parley, with reasoning, if its usage is missing', async () => {
-    const sent = [
-      chunk({ reasoning_content: 'well then' }),
-      chunk({ content: ' hello there' }),
-      chunk({}, { finish_reason: 'stop' }),
-    ];
-    upstream.answer(path, events(sent));
-    const response = await stream();
-    const { events: got } = await readEvents(response);
-    expect(got.at(-1).usage.completion_tokens).toBe(4);
-    expect((await parley.recordOf(response)).tokens).toMatchObject({
-      source: 'estimated',
-      completionTokens: 4,
-    });
   });
 
   const whole = (content: string, more: object = {}) => ({

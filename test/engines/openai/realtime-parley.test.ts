@@ -75,20 +75,6 @@ describe.skipIf(missing)(`a relay to another Parley${missing ? `: ${missing}` : 
     await other.close();
   });
 
-  it('fails a turn if the other does not accept its key, and says that the operator must act', async () => {
-    const stranger = await relayTo({ ...inner, apiKey: 'pk_of_nobody' });
-    const client = new LiveClient(stranger);
-    client.configure();
-    client.speak(spoken);
-    client.commit();
-    expect(await client.next('failure')).toMatchObject({
-      code: 'upstream_error',
-      message: expect.stringMatching(/does not accept the key of this server/),
-    });
-    client.leave();
-    await stranger.close();
-  });
-
   it('ends the session of the other with its own', async () => {
     const client = new LiveClient(outer);
     client.configure();

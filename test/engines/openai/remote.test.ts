@@ -9,7 +9,7 @@ import type { TranscriptionEvent } from '../../../src/core/entities/engine.ts';
 import { type ErrorCode, errorTable, ParleyError } from '../../../src/core/values/errors.ts';
 import { play, playingEngines, recording, secret } from '../../conformance/play.ts';
 import { partBytes, Watch, watchedEngines } from '../../conformance/watched-engines.ts';
-import { fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
+import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { openRemote, type RemoteEngine, saying } from '../../support/remote-engine.ts';
 
@@ -111,24 +111,6 @@ describe('an error of a remote', () => {
       expect(String(failure.cause)).toContain(code);
     },
   );
-
-  it('from its own upstream keeps that upstream’s status and Retry-After', async () => {
-    const failure = await failureOf(remote.chat.complete(saying(play('fail upstream_error 429 30')), never));
-    expect(failure).toMatchObject({ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 30 });
-  });
-
-  it('in the middle of a stream ends the stream, after everything before it', async () => {
-    const script = play('say one', 'say two', 'fail upstream_error 503 9');
-    const texts: string[] = [];
-    const reading = (async () => {
-      for await (const { choices } of remote.chat.stream(saying(script), never)) {
-        texts.push(choices[0]?.delta?.content ?? '');
-      }
-    })();
-    // An error within a stream of server-sent events has no status.
-    expect(await failureOf(reading)).toMatchObject({ code: 'upstream_error', httpStatus: 502 });
-    expect(texts.join('')).toBe('onetwo');
-  });
 });
 
 describe('a client that leaves', () => {
@@ -168,17 +150,6 @@ describe('a client that leaves', () => {
     watch = new Watch('endless');
     for await (const _ of remote.chat.stream(saying('x'), never)) break;
     await watch.stopped;
-  });
-
-  it('makes no call if it has already left', async () => {
-    watch = new Watch('silent');
-    const reason = new ParleyError('request_cancelled');
-    for (const run of Object.values(operations)) {
-      expect(await failureOf(run(AbortSignal.abort(reason)))).toBe(reason);
-    }
-    await expect(
-      Promise.race([watch.begun.then(() => 'begun'), new Promise((then) => setTimeout(then, 100, 'not'))]),
-    ).resolves.toBe('not');
   });
 
   it('but first reads slowly slows the inner engine', async () => {
@@ -311,13 +282,11 @@ describe('transcription by a remote', () => {
   ];
   let inner: Parley;
   let remote: RemoteEngine;
-  let calls = 0;
   let hints: unknown;
 
   beforeAll(async () => {
     const transcription = fakeTranscription({
       async *transcribe({ prompt, temperature, languages, keywords }) {
-        calls++;
         hints = { prompt, temperature, languages, keywords };
         for (const segment of segments) yield { kind: 'segment', segment };
         yield { kind: 'done', durationMs: 1_000, language: 'german', text: 'One two: three.' };
@@ -357,30 +326,6 @@ describe('transcription by a remote', () => {
     const given = { prompt: 'Curie', temperature: 0.5, languages: ['de', 'pl'], keywords: ['Pasteur'] };
     await all(remote.transcription.transcribe({ ...request, ...given }));
     expect(hints).toEqual(given);
-  });
-
-  it('is not called for an account without enough allowance', async () => {
-    const outer = await startBefore(inner, { fairUse: { trialUnitsPerMonth: 100 } });
-    calls = 0;
-    const response = await upload(outer, recording('hear 3600000'));
-    expect(await errorOf(response)).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
-    expect(calls).toBe(0);
-    await outer.close();
-  });
-
-  it('serves a node with its own chat', async () => {
-    const outer = await startBefore(inner, {});
-    const transcript = await upload(outer, recording('hear 900'));
-    expect(await transcript.json()).toMatchObject({ text: 'One two: three.' });
-    const messages = [{ role: 'user', content: 'I am sad.' }];
-    const chat = await outer.postJson('/chat/completions', { model: 'eliza', messages });
-    expect(chat.status).toBe(200);
-    expect(await outer.recordOf(transcript)).toMatchObject({ state: 'ok', fairUseUnits: 15 });
-    await inner.close();
-    const failed = await upload(outer, recording('hear 900'));
-    expect(await errorOf(failed)).toMatchObject({ status: 502, code: 'upstream_error' });
-    expect((await outer.postJson('/chat/completions', { model: 'eliza', messages })).status).toBe(200);
-    await outer.close();
   });
 });
 
@@ -437,26 +382,3 @@ async function startBefore(inner: Parley, settings: object): Promise<Parley> {
   rmSync(folder, { recursive: true });
   return outer;
 }
-
-describe('speech by a remote', () => {
-  it('arrives while it is produced, in the voice of the model, with its length if known', async () => {
-    const asked: unknown[] = [];
-    const speech = fakeSpeech({
-      synthesize: (request) => {
-        asked.push(request);
-        return { audio: parts(), durationMs: () => undefined };
-      },
-    });
-    async function* parts() {
-      yield Buffer.alloc(4_800);
-      yield Buffer.alloc(4_800);
-    }
-    const inner = await startParley({ engines: withFakes({ speech }) });
-    const remote = openRemote({ baseUrl: inner.baseUrl, apiKey: inner.apiKey });
-    const output = remote.speech.synthesize(speechOf('Hello.'), never);
-    expect(Buffer.concat(await all(output.audio))).toHaveLength(9_600);
-    expect(output.durationMs()).toBe(200);
-    expect(asked).toMatchObject([{ input: 'Hello.', voice: 'one', format: 'pcm' }]);
-    await Promise.all([remote.close(), inner.close()]);
-  });
-});

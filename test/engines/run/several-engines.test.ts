@@ -271,13 +271,6 @@ describe('a model with several engines', () => {
     await expect(stream.next()).rejects.toMatchObject({ code: 'request_cancelled' });
     expect(tries).toBe(1);
   });
-
-  it('behaves as with a single engine if the list has one', async () => {
-    b.failure = unreachable('b');
-    const response = await parley.postJson('/chat/completions', { model: 'chat-one', messages });
-    expect(await errorOf(response)).toMatchObject({ status: 502, message: 'b is not there.' });
-    expect(asked).toEqual(['b']);
-  });
 });
 
 describe('a speech model with several engines', () => {

@@ -91,19 +91,6 @@ describe('a request is refused as JSON, with its status,', () => {
   });
 });
 
-it.each<[string, number, RequestInit]>([
-  ['with GET', 405, {}],
-  ['with another type', 415, { method: 'POST', headers: { 'content-type': 'text/plain' } }],
-])('an RPC that is called %s is recorded with the status of its answer', async (_, status, init) => {
-  const { origin } = new URL(parley.baseUrl);
-  const headers = { authorization: `Bearer ${parley.apiKey}`, ...init.headers };
-  const response = await fetch(`${origin}/parley.catalog.v1.CatalogService/ListModels`, { ...init, headers });
-  expect(response.status).toBe(status);
-  await response.arrayBuffer();
-  const expected = { state: 'refused', httpStatus: status, code: 'invalid_request_error' };
-  expect(await parley.recordOf(response)).toMatchObject(expected);
-});
-
 it.each<[string, number, string, Record<string, string>]>([
   ['an expectation', 417, 'invalid_request_error', { ':path': models, expect: 'foo' }],
   ['CONNECT', 404, 'not_found', { ':method': 'CONNECT', ':authority': 'a:1' }],

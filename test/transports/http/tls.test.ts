@@ -6,23 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
-import { fromBinary } from '@bufbuild/protobuf';
-import { createClient, type Transport } from '@connectrpc/connect';
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from '@connectrpc/connect-node';
-import { credentials, Metadata, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ListModelsResponseSchema } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { type Certificate, makeCertificate } from '../../support/certificates.ts';
-import { parleyProcess as runParley } from '../../support/command-line.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -127,23 +115,10 @@ describe('TLS', () => {
         headers: { authorization },
         ...(body && { method: 'POST' as const, body: JSON.stringify(body) }),
       });
-    const messages = [{ role: 'user', content: 'hello' }];
-
-    it('REST', async () => {
-      const { statusCode, body } = await call('/models');
-      expect(statusCode).toBe(200);
-      expect(await body.text()).toContain('"eliza"');
-    });
-
     it('audio as it is made', async () => {
       const { statusCode, body } = await call('/audio/speech', { model: 'flite', input: 'Good morning.' });
       expect(statusCode).toBe(200);
       expect((await body.arrayBuffer()).byteLength).toBeGreaterThan(5000);
-    });
-
-    it('chat as server-sent events, to the end', async () => {
-      const { body } = await call('/chat/completions', { model: 'eliza', stream: true, messages });
-      expect(await body.text()).toMatch(/data: \[DONE\]\n\n$/);
     });
 
     it('an upload of a megabyte', async () => {
@@ -153,72 +128,6 @@ describe('TLS', () => {
       expect(statusCode).toBe(200);
       expect(JSON.parse(await body.text()).usage.completion_tokens).toBeGreaterThan(0);
     });
-  });
-
-  const nodeOptions = { ca };
-  const transports: Record<string, () => Transport> = {
-    'Connect over HTTP/1.1': () =>
-      createConnectTransport({ baseUrl: origin, httpVersion: '1.1', nodeOptions }),
-    'Connect over HTTP/2': () => createConnectTransport({ baseUrl: origin, httpVersion: '2', nodeOptions }),
-    'gRPC-Web over HTTP/1.1': () =>
-      createGrpcWebTransport({ baseUrl: origin, httpVersion: '1.1', nodeOptions }),
-    'gRPC-Web over HTTP/2': () => createGrpcWebTransport({ baseUrl: origin, httpVersion: '2', nodeOptions }),
-    'gRPC by connect-node': () => createGrpcTransport({ baseUrl: origin, nodeOptions }),
-  };
-  it.each(Object.entries(transports))('carries %s', async (_, transport) => {
-    const headers = { authorization };
-    const { data } = await createClient(CatalogService, transport()).listModels({}, { headers });
-    expect(data.map(({ id }) => id)).toContain('eliza');
-    const content = { value: { case: 'text' as const, value: 'hello' } };
-    const params = { model: 'eliza', messages: [{ role: 'user', content }] };
-    const chunks = [];
-    for await (const { chunk } of createClient(ChatService, transport()).streamChatCompletion(
-      { params },
-      { headers },
-    )) {
-      chunks.push(chunk);
-    }
-    expect(chunks.at(-1)?.usage?.totalTokens).toBeGreaterThan(0);
-  });
-
-  it('carries gRPC by grpc-js', async () => {
-    const path = '/parley.catalog.v1.CatalogService/ListModels';
-    const Client = makeGenericClientConstructor({}, 'parley.catalog.v1.CatalogService');
-    const client = new Client(new URL(origin).host, credentials.createSsl(Buffer.from(ca)));
-    const metadata = new Metadata();
-    metadata.set('authorization', authorization);
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    client.makeUnaryRequest(
-      path,
-      (message: Buffer) => message,
-      (bytes) => bytes,
-      Buffer.alloc(0),
-      metadata,
-      (error, response) => (error ? reject(error) : resolve(response ?? Buffer.alloc(0))),
-    );
-    const { data } = fromBinary(ListModelsResponseSchema, await promise);
-    expect(data.map(({ id }) => id)).toContain('eliza');
-    client.close();
-  });
-
-  it('carries the commands, which trust the certificates of NODE_EXTRA_CA_CERTS', async () => {
-    const args = ['models', '--base-url', parley.baseUrl, '--api-key', parley.apiKey, '--json'];
-    const authority = join(folder, 'ca.pem');
-    writeFileSync(authority, ca);
-    const trusting = await runParley(args, { cwd: folder, env: { NODE_EXTRA_CA_CERTS: authority } });
-    expect(trusting).toMatchObject({ code: 0, stdout: expect.stringContaining('eliza') });
-    const doubting = await runParley(args, { cwd: folder });
-    expect(doubting.code).toBe(1);
-    expect(doubting.stderr).toMatch(
-      /^The certificate of https:\S+ is not accepted \([A-Z_]+\)\. Name the server by --base-url .*NODE_EXTRA_CA_CERTS.*\n$/,
-    );
-  });
-
-  it('does not answer HTTP without TLS, and continues to serve', async () => {
-    const socket = connectTcp(Number(new URL(origin).port), '127.0.0.1');
-    socket.write('GET /api/v1/models HTTP/1.1\r\nhost: x\r\n\r\n');
-    expect(await text(socket).catch(() => '')).not.toContain('HTTP/1.1 200');
-    expect(await issuedTo()).toBe('first');
   });
 
   describe('closes in time', () => {

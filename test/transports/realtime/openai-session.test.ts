@@ -176,26 +176,6 @@ describe('a session', () => {
     expect(client.events.map(({ type }) => type)).toEqual(['session.created', 'session.updated', 'error']);
   });
 
-  it('is dropped, and pays nothing, if its client leaves before any text', async () => {
-    const client = new Client();
-    await client.configure(manually);
-    client.speak(0.5);
-    await expect.poll(() => ear.turns.length).toBe(1);
-    client.socket.terminate();
-    const states = async () => {
-      const { items } = await parley.app.store.usage.list({}, { size: 2, after: undefined });
-      return items.map(({ state, wire, fairUseUnits }) => [state, wire, fairUseUnits]);
-    };
-    const cancelled = ['cancelled', 'websocket', 0];
-    await expect.poll(states).toEqual([cancelled, cancelled]);
-  });
-
-  it('needs a plan', async () => {
-    const client = new Client('', bearer(await parley.newKey()));
-    const [, response] = await once(client.socket, 'unexpected-response');
-    expect(response.statusCode).toBe(402);
-  });
-
   it('closes with 1008 once its key is revoked, after the audio that was reserved', async () => {
     const { accounts } = parley.app.services;
     const name = { accountId: parley.accountId, name: 'short' };

@@ -113,44 +113,6 @@ describe('GET /models', () => {
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json');
   });
-
-  it('is not_found under another method', async () => {
-    for (const method of ['POST', 'DELETE', 'OPTIONS']) {
-      expect(await errorOf(await parley.call('/models', { method }))).toMatchObject({
-        status: 404,
-        code: 'not_found',
-      });
-    }
-  });
-
-  it('needs a key, and leaves a record', async () => {
-    const refused = await parley.call('/models', { headers: { authorization: '' } });
-    expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
-    const response = await parley.call('/models');
-    expect(await parley.recordOf(response)).toMatchObject({
-      operation: 'catalog',
-      state: 'ok',
-      httpStatus: 200,
-    });
-  });
-
-  describe('GET /models/{id}', () => {
-    it('gives one model, as in the list', async () => {
-      const [flite] = await modelsOf(parley, '?type=speech');
-      expect(await (await parley.call('/models/flite')).json()).toEqual(flite);
-    });
-
-    it('is not_found for a model that the key cannot call', async () => {
-      const key = await parley.newKey();
-      const hidden = await parley.call('/models/flite', bearer(key));
-      expect(await errorOf(hidden)).toMatchObject({ status: 404, code: 'not_found' });
-      expect(await errorOf(await parley.call('/models/nope'))).toMatchObject({
-        status: 404,
-        code: 'not_found',
-      });
-      expect(await errorOf(await parley.call('/models/'))).toMatchObject({ status: 404, code: 'not_found' });
-    });
-  });
 });
 
 describe('the paths that clients with a choice of voices ask for', () => {
@@ -194,14 +156,6 @@ describe('the paths that clients with a choice of voices ask for', () => {
     expect(ids(models)).toEqual(['tts-1', 'tts-2']);
   });
 
-  it('list nothing for a key without a plan, and need a key', async () => {
-    const key = await parley.newKey();
-    expect(await get('/audio/voices', key)).toEqual({ voices: [] });
-    expect(await get('/audio/models', key)).toEqual({ models: [] });
-    const refused = await parley.call('/audio/voices', { headers: { authorization: '' } });
-    expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
-  });
-
   it('are open to everybody if the operator says so, except to wrong keys', async () => {
     const open = await startParley({ file, settings: { voices: { access: 'open' } } });
     try {
@@ -217,13 +171,6 @@ describe('the paths that clients with a choice of voices ask for', () => {
       expect(await errorOf(await bare('/audio/voices?model=x'))).toMatchObject({ code: 'unknown_model' });
     } finally {
       await open.close();
-    }
-  });
-
-  it('leave a record', async () => {
-    for (const path of ['/audio/voices', '/audio/models']) {
-      const response = await parley.call(path);
-      expect(await parley.recordOf(response)).toMatchObject({ operation: 'catalog', state: 'ok' });
     }
   });
 });

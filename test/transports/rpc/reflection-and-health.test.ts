@@ -12,14 +12,11 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
-import { Client, credentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as v1 from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import * as v1alpha from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import {
   Health,
-  HealthCheckRequestSchema,
-  HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
@@ -213,23 +210,6 @@ describe.each(Object.keys(healthTransports))('health over %s', (wire) => {
     }
     await closed;
     expect(statuses).toEqual([ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
-  });
-});
-
-describe('health over gRPC by grpc-js', () => {
-  it('serves', async () => {
-    const client = new Client(new URL(origin).host, credentials.createInsecure());
-    const status = await new Promise((resolve, reject) => {
-      client.makeUnaryRequest(
-        '/grpc.health.v1.Health/Check',
-        () => Buffer.from(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))),
-        (bytes) => fromBinary(HealthCheckResponseSchema, bytes),
-        {},
-        (error, response) => (error ? reject(error) : resolve(response?.status)),
-      );
-    });
-    client.close();
-    expect(status).toBe(ServingStatus.SERVING);
   });
 });
 
