@@ -7,6 +7,7 @@ import { timeOfId } from '../../core/values/ids.ts';
 import type { Signal } from '../../core/values/signal.ts';
 import type { Dialect } from '../sql/dialect.ts';
 import { type Executor, pageOf, type Queries } from '../sql/executor.ts';
+import { afterAll } from '../sql/schema.ts';
 import { query, type Statement, statement } from '../sql/statement.ts';
 import { toRecord } from './usage-records.ts';
 import { firstRecordMs, idLeadMs, idsBetween, lastRecordMs } from './usage-steps.ts';
@@ -17,10 +18,10 @@ const firstStep = 500;
 const stepMax = 16_000;
 const stepGrowth = 4;
 
-/** A range of ids, the upper bound excluded. Undefined: no bound. */
+/** A range of ids, the upper bound excluded. */
 interface Range {
-  readonly since: string | undefined;
-  readonly until: string | undefined;
+  readonly since: string;
+  readonly until: string;
 }
 
 export interface RecordsWanted extends Omit<RecordFilter, 'signal'>, Range {
@@ -30,7 +31,7 @@ export interface RecordsWanted extends Omit<RecordFilter, 'signal'>, Range {
 export function usageLists(executor: Executor): Pick<UsageStore, 'list'> {
   return {
     list: ({ signal, ...filter }, page) =>
-      pageOf(page, ({ size, after }) => {
+      pageOf(page, ({ size, after = afterAll }) => {
         const { since, until } = idsBetween(filter.fromMs, filter.untilMs);
         const wanted = { ...filter, since, until: earlier(until, after), size };
         return isSelective(filter)
@@ -41,15 +42,8 @@ export function usageLists(executor: Executor): Pick<UsageStore, 'list'> {
 }
 
 /** Without their prefixes, as a page token may have another one. */
-function earlier(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return one.slice(4) < other.slice(4) ? one : other;
-}
-
-function later(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return earlier(one, other) === one ? other : one;
-}
+const earlier = (one: string, other: string) => (one.slice(4) < other.slice(4) ? one : other);
+const later = (one: string, other: string) => (earlier(one, other) === one ? other : one);
 
 /** Whether many records may have to be read to find a few, as no index leads to them. */
 function isSelective({ id, ...filter }: RecordFilter): boolean {
@@ -95,7 +89,11 @@ async function* rangesOf(
   const [oldestMs, newestMs] = [await snapshot.get(firstRecordMs, {}), await snapshot.get(lastRecordMs, {})];
   if (oldestMs === undefined || newestMs === undefined) return;
   const firstMs = Math.max(wanted.fromMs ?? 0, oldestMs - idLeadMs);
-  const untilMs = Math.min(wanted.untilMs ?? Infinity, lastStartMs(wanted.until), newestMs + idLeadMs);
+  const untilMs = Math.min(
+    wanted.untilMs ?? Infinity,
+    timeOfId(wanted.until) + idLeadMs,
+    newestMs + idLeadMs,
+  );
   for (let day = Math.ceil(untilMs / dayMs) - 1; (day + 1) * dayMs > firstMs; day--) {
     const ofDay = { ...wanted, day: dayText(day * dayMs) };
     if (unsummed.includes(day) || (await snapshot.get(dayWith(ofDay), ofDay)) !== undefined) {
@@ -114,12 +112,7 @@ const unsummedDays = statement((_: object, dialect) =>
     .where(dialect.isUnsummed),
 ).map(({ number }) => Number(number));
 
-/** The latest start of a request whose id is below this one. */
-function lastStartMs(until: string | undefined): number {
-  return until === undefined ? Infinity : timeOfId(until) + idLeadMs;
-}
-
-function clipped({ since: first, until: last }: Range, fromMs: number, untilMs: number | undefined): Range {
+function clipped({ since: first, until: last }: Range, fromMs: number, untilMs: number): Range {
   const { since, until } = idsBetween(fromMs, untilMs);
   return { since: later(first, since), until: earlier(last, until) };
 }
@@ -197,9 +190,7 @@ function inRange(given: ReadonlySet<string>, p: Given<RecordsWanted>, dialect: D
   if (given.has('accountId') || given.has('keyId')) {
     rows = rows.where('account_id', '=', accountOf(given, p));
   }
-  if (given.has('since')) rows = rows.where(id, '>=', dialect.idBound(p.since));
-  if (given.has('until')) rows = rows.where(id, '<', dialect.idBound(p.until));
-  return rows;
+  return rows.where(id, '>=', dialect.idBound(p.since)).where(id, '<', dialect.idBound(p.until));
 }
 
 /** The last record of a step, if the range has so many. */

@@ -1,6 +1,7 @@
 /** Reads usage and ledgers in small steps: the process serves requests between them. */
 import { firstRequestId } from '../../core/values/ids.ts';
 import type { Queries } from '../sql/executor.ts';
+import { afterAll } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
 /** Rows that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
@@ -52,10 +53,10 @@ export async function* steps(
 /** A record id is created at most this long before its request starts, with a generous margin. */
 export const idLeadMs = 3_600_000;
 
-/** The ids of requests that started in a span of time, so that reading skips all others. */
-export function idsBetween(fromMs: number | undefined, untilMs: number | undefined) {
+/** The ids of requests that started in a span of time, so that reading skips all others. The upper bound is excluded. */
+export function idsBetween(fromMs = idLeadMs, untilMs?: number) {
   return {
-    since: fromMs === undefined ? undefined : firstRequestId(Math.max(0, fromMs - idLeadMs)),
-    until: untilMs === undefined ? undefined : firstRequestId(Math.max(0, untilMs + idLeadMs)),
+    since: firstRequestId(Math.max(0, fromMs - idLeadMs)),
+    until: untilMs === undefined ? afterAll : firstRequestId(Math.max(0, untilMs + idLeadMs)),
   };
 }

@@ -123,7 +123,7 @@ async function* recordTotals(snapshot: Queries, wanted: Pass, which: 'summed' | 
     const known = { ...dimensions, ...dimensionsOfTime(dialect), ...dimensionsOfCause };
     return totalsOf(records, wanted, { ...known, ...dimensionOfOwners(wanted, known, p, dialect) });
   });
-  const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
+  const { since: after, until } = idsBetween(fromMs, untilMs);
   const inSteps =
     which === 'unsummed'
       ? [{ after, last: until }]
