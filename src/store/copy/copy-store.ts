@@ -47,25 +47,28 @@ export async function copyStore(
   await checkEmpty(target);
   await checkBooks(source);
   const kept = (text: string) => target.kept(source.kept(text));
-  const copied: TableFacts[] = [];
+  const copied = new Map<Table, TableFacts>();
   for (const step of ['copy', 'verify'] as const) {
     for (const table of tables) {
-      const digest = new TableDigest(kept);
+      const hash = createHash('sha256');
+      let count = 0;
       const rowsTotal = await countOf(source, table);
       for await (const rows of rowsOf(step === 'copy' ? source : target, table)) {
         signal.throwIfAborted();
-        digest.add(rows);
+        for (const row of rows) hash.update(hashed(row, kept));
+        count += rows.length;
         if (step === 'copy') await target.insert(table, rows);
-        onProgress({ step, table: table.name, rows: digest.rows, rowsTotal });
+        onProgress({ step, table: table.name, rows: count, rowsTotal });
       }
-      if (step === 'copy') copied.push(digest.facts(table.name));
-      else checkSame(copied, digest.facts(table.name));
+      const facts = { table: table.name, rows: count, sha256: hash.digest('hex') };
+      if (step === 'copy') copied.set(table, facts);
+      else checkSame(copied.get(table), facts);
     }
   }
   await checkBooks(target);
   signal.throwIfAborted();
   await target.commit();
-  return copied;
+  return [...copied.values()];
 }
 
 async function countOf(side: Side, { count }: Table): Promise<number> {
@@ -100,11 +103,11 @@ async function checkBooks(side: Side): Promise<void> {
   if (found.length > 0) throw new StoreError(`${side.name} cannot be copied. ${found.join(' ')}`);
 }
 
-function checkSame(copied: readonly TableFacts[], found: TableFacts): void {
-  const before = copied.find(({ table }) => table === found.table);
-  const difference = before && differenceOf(before, found);
-  if (difference === undefined) return;
-  throw new StoreError(`The copy of the table ${found.table} is not exact: ${difference}. Nothing was kept.`);
+function checkSame(copied: TableFacts | undefined, { table, rows, sha256 }: TableFacts): void {
+  if (copied?.rows === rows && copied.sha256 === sha256) return;
+  const difference =
+    copied?.rows === rows ? 'the values of the rows differ' : `${copied?.rows} rows became ${rows}`;
+  throw new StoreError(`The copy of the table ${table} is not exact: ${difference}. Nothing was kept.`);
 }
 
 /** Facts that are equal for equal tables. */
@@ -115,40 +118,13 @@ export interface TableFacts {
   readonly sha256: string;
 }
 
-/** Adds up the rows of a table. */
-class TableDigest {
-  readonly #kept: (text: string) => string;
-  readonly #hash = createHash('sha256');
-  rows = 0;
-
-  /** @param kept converts a text to the form that both databases store */
-  constructor(kept: (text: string) => string) {
-    this.#kept = kept;
-  }
-
-  add(rows: readonly Row[]): void {
-    for (const row of rows) {
-      const values = Object.values(row).map((value) => this.#encoded(value));
-      this.#hash.update(`${JSON.stringify(values)}\n`);
-    }
-    this.rows += rows.length;
-  }
-
-  facts(table: string): TableFacts {
-    return { table, rows: this.rows, sha256: this.#hash.digest('hex') };
-  }
-
-  /** Values of different types never have the same form. */
-  #encoded(value: Value): string | null {
+/** A line for a row. Values of different types never have the same form. @param kept a text as both databases store it */
+function hashed(row: Row, kept: (text: string) => string): string {
+  const encoded = (value: Value): string | null => {
     if (value === null) return null;
     if (typeof value === 'bigint') return `i${value}`;
-    if (typeof value === 'string') return `t${this.#kept(value)}`;
+    if (typeof value === 'string') return `t${kept(value)}`;
     return `b${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')}`;
-  }
-}
-
-/** The first difference, in words; undefined for equal tables. */
-function differenceOf(one: TableFacts, other: TableFacts): string | undefined {
-  if (one.rows !== other.rows) return `${one.rows} rows became ${other.rows}`;
-  return one.sha256 === other.sha256 ? undefined : 'the values of the rows differ';
+  };
+  return `${JSON.stringify(Object.values(row).map(encoded))}\n`;
 }
