@@ -116,7 +116,17 @@ export function accountStore(
       return account && withCredits(account);
     },
 
-    ...accountLists(executor, withCredits),
+    list: (page, filter, order) =>
+      pageOf(page, async ({ size, after = '' }) => {
+        const place = { isFirst: after === '' ? 'yes' : 'no', after, size } as const;
+        const accounts = await executor.all(pages[order], { ...toParameters(filter), ...place });
+        return accounts.map(withCredits);
+      }),
+
+    async totals(filter) {
+      const { accounts = 0n, balance = 0n } = (await executor.get(totals, toParameters(filter))) ?? {};
+      return { accounts, balance: nanoCredits(balance) };
+    },
 
     names: (ids) => executor.all(namesByIds, { ids: idList(ids) }),
 
@@ -214,31 +224,6 @@ function isKept({ pattern, state, nowMs }: Filter) {
     else ${state} = case when ${isOf('plan')} then 'active' when ${isOf('trial')} then 'trial'
       when ${hadAny} then 'ended' else 'none' end
     end`;
-}
-
-/** @param withCredits adds the holds in the memory of this process */
-function accountLists(
-  executor: Executor,
-  withCredits: (account: Account) => Account,
-): Pick<AccountStore, 'list' | 'totals'> {
-  return {
-    list: (page, filter, order) =>
-      pageOf(page, async ({ size, after = '' }) => {
-        const parameters = {
-          ...toParameters(filter),
-          isFirst: after === '' ? 'yes' : 'no',
-          after,
-          size,
-        } as const;
-        const accounts = await executor.all(pages[order], parameters);
-        return accounts.map(withCredits);
-      }),
-
-    async totals(filter) {
-      const { accounts = 0n, balance = 0n } = (await executor.get(totals, toParameters(filter))) ?? {};
-      return { accounts, balance: nanoCredits(balance) };
-    },
-  };
 }
 
 function toParameters({ nameContains = '', state, nowMs }: AccountFilter): Filter {
