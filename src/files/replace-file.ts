@@ -24,14 +24,22 @@ export function replaceFile(path: string, text: string): void {
     writeFileSync(unfinished, text, { flush: true, mode: 0o600 });
     const mode = statSync(file, { throwIfNoEntry: false })?.mode;
     if (mode !== undefined) chmodSync(unfinished, mode);
-    renameSync(unfinished, file);
+    renameDurably(unfinished, file);
   } catch (error) {
     rmSync(unfinished, { force: true });
     throw error;
   }
-  const folder = openSync(dirname(file), 'r');
-  fsyncSync(folder);
-  closeSync(folder);
+}
+
+/** Renames a synced file; afterwards its new name is on disk. */
+export function renameDurably(from: string, to: string): void {
+  renameSync(from, to);
+  const folder = openSync(dirname(to), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 /** Why `replaceFile` cannot replace or create the file, in words; undefined if it can. Tries it with an empty file beside it. */

@@ -3,13 +3,13 @@
 import { createRemoteJWKSet, customFetch, type errors, type JWTPayload, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import { providerId } from '../core/access/people.ts';
-import type {
-  Claims,
-  IdentityProvider,
-  ProviderLogout,
-  SignInAttempt,
+import {
+  type Claims,
+  type IdentityProvider,
+  isSafeUrl,
+  type ProviderLogout,
+  type SignInAttempt,
 } from '../core/entities/identity-provider.ts';
-import { isSafeUrl } from '../core/entities/identity-provider.ts';
 import { CollectedBytes } from '../core/values/collected-bytes.ts';
 import { ParleyError } from '../core/values/errors.ts';
 

@@ -1,11 +1,8 @@
 /** Changes of the local models. Only one runs at a time in a data folder. */
 
 import {
-  closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -19,7 +16,7 @@ import Sqlite from 'better-sqlite3';
 import * as z from 'zod';
 import { freeBytes, hasSpace, makeFolder } from '../files/folders.ts';
 import { systemCode } from '../files/reason.ts';
-import { replaceFile } from '../files/replace-file.ts';
+import { renameDurably, replaceFile } from '../files/replace-file.ts';
 import { remember } from './checked-files.ts';
 import { type DownloadOptions, download, hashOf } from './download.ts';
 import { ModelError, type ModelFile, type ModelManifest } from './manifest.ts';
@@ -85,7 +82,7 @@ export async function pull(
     const partial = partialOf(store, file);
     const urls = file.urls.map((url) => derived(store, manifest, url));
     await download({ ...file, urls }, partial, { ...options, archives });
-    moveDurably(partial, store.blob(file));
+    renameDurably(partial, store.blob(file));
     remember(store, file);
   }
   link(store, manifest);
@@ -264,15 +261,4 @@ function readAnswers(file: string): z.output<typeof answers> {
 
 function writeDocument(path: string, document: unknown): void {
   replaceFile(path, `${JSON.stringify(document, null, 2)}\n`);
-}
-
-/** Renames a synced file; afterwards its new name is on disk. */
-function moveDurably(from: string, to: string): void {
-  renameSync(from, to);
-  const folder = openSync(dirname(to), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

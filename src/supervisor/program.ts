@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgramState } from '../core/entities/server.ts';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
-import type { Signal } from '../core/values/signal.ts';
-import { untilAborted } from '../core/values/signal.ts';
+import { type Signal, untilAborted } from '../core/values/signal.ts';
 import { socketPath } from '../files/socket-path.ts';
 import { type Address, Child } from './child.ts';
 

@@ -17,8 +17,7 @@ import {
 } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine, TokenCounter } from '../../core/entities/engine.ts';
 import { invalid } from '../../core/values/parameters.ts';
-import type { Signal } from '../../core/values/signal.ts';
-import { untilAborted } from '../../core/values/signal.ts';
+import { type Signal, untilAborted } from '../../core/values/signal.ts';
 import { answersTo, textsOf } from './eliza/answer.ts';
 
 export interface BuiltinChatOptions {

@@ -2,8 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { liveSampleRate } from '../../../core/entities/live.ts';
 import { readMoonshine } from '../../../media/hearing-files.ts';
-import type { ModelSession, Runtime, Tensor, Tensors } from './runtime-file.ts';
-import { loadRuntime } from './runtime-file.ts';
+import { loadRuntime, type ModelSession, type Runtime, type Tensor, type Tensors } from './runtime-file.ts';
 
 /** Nobody speaks faster. Shorter speech may have `tokensMin` tokens. */
 const tokensPerSecond = 6.5;
