@@ -88,18 +88,13 @@ function noteRecord(span: Span, start: RecordStart, end: RecordEnd): void {
     'parley.wire': start.wire,
     'parley.state': end.state,
     'http.response.status_code': end.httpStatus,
-    ...(start.model !== undefined && { 'gen_ai.request.model': start.model }),
-    ...(end.code !== undefined && { 'error.type': end.code }),
-    ...(end.tokens && {
-      'gen_ai.usage.input_tokens': end.tokens.promptTokens,
-      'gen_ai.usage.output_tokens': end.tokens.completionTokens,
-    }),
-    ...(end.tokens?.cachedTokens !== undefined && {
-      'gen_ai.usage.cache_read.input_tokens': end.tokens.cachedTokens,
-    }),
-    ...(end.tokens?.cacheWriteTokens !== undefined && {
-      'gen_ai.usage.cache_creation.input_tokens': end.tokens.cacheWriteTokens,
-    }),
+    // Attributes without a value are left out.
+    'gen_ai.request.model': start.model,
+    'error.type': end.code,
+    'gen_ai.usage.input_tokens': end.tokens?.promptTokens,
+    'gen_ai.usage.output_tokens': end.tokens?.completionTokens,
+    'gen_ai.usage.cache_read.input_tokens': end.tokens?.cachedTokens,
+    'gen_ai.usage.cache_creation.input_tokens': end.tokens?.cacheWriteTokens,
   });
   if (end.state === 'failed') span.setStatus({ code: SpanStatusCode.ERROR, message: end.code ?? '' });
 }
