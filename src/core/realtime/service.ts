@@ -191,15 +191,10 @@ export class RealtimeOperations {
     const parent = tracer?.outgoing() ?? {};
     const { id: model, engine } = catalog.availableTranscriptionModel(true);
     const { openDecoder, openEncoder } = media;
+    metering.noteModel(model);
+    const limitUnits = unitsPerMonth(fairUse, caller.entitlement);
+    await metering.reserve({ fairUse: { units: 0, limitUnits }, audioSeconds: 0 });
     const detector = await media.openDetector();
-    try {
-      const limitUnits = unitsPerMonth(fairUse, caller.entitlement);
-      metering.noteModel(model);
-      await metering.reserve({ fairUse: { units: 0, limitUnits }, audioSeconds: 0 });
-    } catch (error) {
-      detector.close();
-      throw error;
-    }
     const speaker = media.openSpeaker(engine);
     const reports = new Reports();
     const conversation =

@@ -114,7 +114,7 @@ export function next(state: SessionState, event: SessionEvent): Step {
     case 'speech':
       return begin(state, event);
     case 'audio':
-      return hear(state, event);
+      return addAudio(state, event);
     case 'silence':
       return state.open && !state.open.isManual ? stop(state, state.open, event.atMs) : [state, nothing];
     case 'commit':
@@ -159,7 +159,7 @@ function begin(state: SessionState, { atMs, isManual }: { atMs: number; isManual
   return [{ ...state, open, turns: turn }, effects];
 }
 
-function hear(state: SessionState, { ms, atMs }: { ms: number; atMs: number }): Step {
+function addAudio(state: SessionState, { ms, atMs }: { ms: number; atMs: number }): Step {
   if (state.open === undefined) return [state, nothing];
   const open = { ...state.open, audioMs: state.open.audioMs + ms };
   const taken = { ...state, open };

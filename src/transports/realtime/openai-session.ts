@@ -149,7 +149,7 @@ export class OpenAiSession {
         });
       case 'failed':
         this.#sent.delete(report.turn);
-        if (!this.#added.delete(report.turn)) return this.#tell(report.error);
+        if (!this.#added.delete(report.turn)) return this.#sendTurnError(report.error);
         return this.#sendOf(report.turn, `${transcription}.failed`, {
           content_index: 0,
           error: describeError(report.error),
@@ -188,7 +188,7 @@ export class OpenAiSession {
   }
 
   /** Reports a turn that failed before it became an item. Its error may also end the session. */
-  #tell(error: ParleyError): Promise<void> {
+  #sendTurnError(error: ParleyError): Promise<void> {
     this.#sentError = error;
     return this.#sendError(error, undefined);
   }
