@@ -5,7 +5,6 @@ import type { KeyStore } from '../../core/entities/key.ts';
 import type { LedgerStore } from '../../core/entities/ledger.ts';
 import { type EndedSession, endedSessionsMax, type SessionStore } from '../../core/entities/session.ts';
 import type { Store } from '../../core/entities/store.ts';
-import type { UsageStore } from '../../core/entities/usage.ts';
 import { type Executor, reporting } from '../sql/executor.ts';
 import { hasChanged, step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
@@ -48,7 +47,13 @@ export function entityStores(executor: Executor, own: OwnOperations): EntityStor
     keys: keyStore(policies, own.findKey),
     sessions: sessionStore(executor),
     ledger: ledgerStore(executor, own.credits),
-    usage: usageStore(executor),
+    usage: {
+      ...usageLists(executor),
+      totals: (wanted) => readTotals(executor, wanted),
+      countPrunable: (cut) => countPrunable(executor, cut),
+      prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
+      pruneEndUsers: (cut) => pruneEndUsers(executor, cut),
+    },
     idempotency: idempotencyStore(executor, own.claim),
     audit: auditStore(executor),
     alerts: alertStore(executor),
@@ -58,16 +63,6 @@ export function entityStores(executor: Executor, own: OwnOperations): EntityStor
       return secret;
     },
     isEmpty: async () => (await executor.get(anything, {})) === undefined,
-  };
-}
-
-function usageStore(executor: Executor): UsageStore {
-  return {
-    ...usageLists(executor),
-    totals: (wanted) => readTotals(executor, wanted),
-    countPrunable: (cut) => countPrunable(executor, cut),
-    prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
-    pruneEndUsers: (cut) => pruneEndUsers(executor, cut),
   };
 }
 

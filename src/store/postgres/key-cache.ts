@@ -14,36 +14,6 @@ interface Known {
   readonly readAtMs: number;
 }
 
-/** Keys with their accounts, in memory for a second. Keys of administrators are read each time. */
-export class KeyCache {
-  readonly #keyReads: KeyReads;
-  #known = new Map<string, Known>();
-
-  constructor(executor: Executor) {
-    this.#keyReads = new KeyReads(executor);
-  }
-
-  async find(hash: string): Promise<KeyHolder | undefined> {
-    const readAtMs = performance.now();
-    const known = this.#known.get(hash);
-    if (known && readAtMs - known.readAtMs < lifeMs) return known.holder;
-    const before = this.#known;
-    const holder = await soon(this.#keyReads.find(hash));
-    if (holder?.account !== undefined && before === this.#known) this.#keep(hash, { holder, readAtMs });
-    return holder;
-  }
-
-  /** Drops all keys. Reads that have begun are not kept. */
-  clear(): void {
-    this.#known = new Map();
-  }
-
-  #keep(hash: string, known: Known): void {
-    if (this.#known.size >= holdersMax) this.#known.clear();
-    this.#known.set(hash, known);
-  }
-}
-
 interface Wanted {
   readonly hash: string;
   readonly resolve: (holder: KeyHolder | undefined) => void;
@@ -53,9 +23,13 @@ interface Wanted {
 /** Concurrent reads. */
 const readsMax = 2;
 
-/** Reads the keys of concurrent requests together: reading them one by one would cost more than the requests. */
-class KeyReads {
+/**
+ * Keys with their accounts, in memory for a second. Keys of administrators are read each time. The keys of concurrent requests are read
+ * together: reading them one by one would cost more than the requests.
+ */
+export class KeyCache {
   readonly #executor: Executor;
+  #known = new Map<string, Known>();
   #waiting: Wanted[] = [];
   #reading = 0;
 
@@ -63,22 +37,39 @@ class KeyReads {
     this.#executor = executor;
   }
 
-  find(hash: string): Promise<KeyHolder | undefined> {
+  async find(hash: string): Promise<KeyHolder | undefined> {
+    const readAtMs = performance.now();
+    const known = this.#known.get(hash);
+    if (known && readAtMs - known.readAtMs < lifeMs) return known.holder;
+    const before = this.#known;
+    const holder = await soon(this.#read(hash));
+    if (holder?.account === undefined || before !== this.#known) return holder;
+    if (before.size >= holdersMax) before.clear();
+    before.set(hash, { holder, readAtMs });
+    return holder;
+  }
+
+  /** Drops all keys. Reads that have begun are not kept. */
+  clear(): void {
+    this.#known = new Map();
+  }
+
+  #read(hash: string): Promise<KeyHolder | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ hash, resolve, reject });
       // Runs at the end of this turn, so that all its requests share the read.
-      if (this.#waiting.length === 1) setImmediate(() => void this.#readAll());
+      if (this.#waiting.length === 1) setImmediate(() => void this.#readWaiting());
     });
   }
 
-  async #readAll(): Promise<void> {
+  async #readWaiting(): Promise<void> {
     if (this.#reading >= readsMax) return;
     this.#reading++;
     while (this.#waiting.length > 0) {
       const wanted = this.#waiting;
       this.#waiting = [];
       try {
-        const holders = await this.#read(wanted.map(({ hash }) => hash));
+        const holders = await this.#holders(wanted.map(({ hash }) => hash));
         for (const { hash, resolve } of wanted) resolve(holders.get(hash));
       } catch (error) {
         for (const { reject } of wanted) reject(error);
@@ -88,7 +79,7 @@ class KeyReads {
   }
 
   /** The holders by the hashes of their keys. */
-  #read(hashes: readonly string[]): Promise<Map<string, KeyHolder>> {
+  #holders(hashes: readonly string[]): Promise<Map<string, KeyHolder>> {
     return this.#executor.readSnapshot(async (snapshot) => {
       const [keys, policies] = await Promise.all([
         snapshot.all(keysByHashes, { hashes }),

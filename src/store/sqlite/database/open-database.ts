@@ -27,16 +27,14 @@ const ownerRetryMs = 50;
  * @throws DataInUseError if another process owns it
  * @throws StoreError, and changes nothing, if the schema is newer or too old, or it or a small table is damaged
  */
-export async function openDatabase(
-  dataDir: string,
-  { as = 'owner', waitMs = 0, onMigration }: DatabaseUse = {},
-): Promise<Connection> {
+export async function openDatabase(dataDir: string, use: DatabaseUse = {}): Promise<Connection> {
+  const { waitMs = 0 } = use;
   const path = privateFile(dataDir, databaseName);
   for (let waitedMs = 0; ; waitedMs += ownerRetryMs) {
     // Opens the database again each time, as an open connection would keep another process from owning it.
     const connection = new Sqlite(path);
     try {
-      await setUp(connection, dataDir, as, onMigration);
+      await setUp(connection, dataDir, use);
       return connection;
     } catch (error) {
       connection.close();
@@ -54,8 +52,7 @@ function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteErr
 async function setUp(
   connection: Connection,
   dataDir: string,
-  as: DatabaseUse['as'],
-  onMigration: OnMigration | undefined,
+  { as = 'owner', onMigration }: DatabaseUse,
 ): Promise<void> {
   connection.pragma(`busy_timeout = ${openingBusyMs}`);
   checkKnown(connection);
@@ -66,15 +63,10 @@ async function setUp(
   }
   prepareToWrite(connection);
   if (as === 'owner') await migrate(connection, onMigration);
-  else checkNewest(connection, dataDir);
+  // The owner may be of an older version.
+  else if (schemaState(connection).pending.length > 0) throw new DataInUseError(dataDir);
   connection.pragma('busy_timeout = 0');
   connection.defaultSafeIntegers(true);
-}
-
-/** The owner may be of an older version. */
-function checkNewest(connection: Connection, dataDir: string): void {
-  if (schemaState(connection).pending.length === 0) return;
-  throw new DataInUseError(dataDir);
 }
 
 /** All or nothing. */
