@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { newAccountId, newKeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
+import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { liveBytes } from '../support/live-bytes.ts';
-import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { addAccount } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const requests = 100_000;
@@ -20,10 +20,7 @@ it(`is the same as before ${requests} requests`, { timeout: 600_000 }, async () 
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-heap-'));
   const store = await openStore(dataDir);
   const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
-  const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
-  await store.ledger.enter({ ...load, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await addAccount(store, accountId, [keyId], 10n ** 15n);
   const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   const hold = { amount: nanoCredits(50n), price };
   const end = recordEnd('ok', { cost: nanoCredits(10n) });

@@ -12,7 +12,7 @@ import {
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { type Books, BooksModel } from '../support/books-model.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
-import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { addAccount, auditEntry } from '../support/stored-key.ts';
 
 /** A step on PostgreSQL takes a few milliseconds. */
 const steps = testsPostgres ? 1_000 : 3_000;
@@ -31,8 +31,7 @@ beforeEach(async () => {
   if (testsPostgres) await folder.execute(withoutSync);
   store = await folder.open();
   for (const [id, keyId] of keys) {
-    await store.accounts.create({ id, name: id, createdAtMs: 1 }, auditEntry());
-    await store.keys.create({ ...storedKey(keyId, id), hash: id }, auditEntry());
+    await addAccount(store, id, [keyId]);
   }
 });
 afterEach(async () => {

@@ -7,14 +7,13 @@ import {
   type KeyId,
   newAccountId,
   newKeyId,
-  newLedgerEntryId,
   newRequestId,
 } from '../../src/core/values/ids.ts';
 import { endUserId } from '../../src/core/values/labels.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { outcomeOf } from '../support/reservations.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
-import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { addAccount } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
@@ -29,10 +28,7 @@ beforeEach(async () => {
   store = await folder.open();
   accountId = newAccountId(1);
   keyId = newKeyId(1);
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
-  const load = { id: newLedgerEntryId(1), accountId, kind: 'load', amount: nanoCredits(1000n) } as const;
-  await store.ledger.enter({ ...load, reason: 'r', reference: 'k', createdAtMs: 1 }, auditEntry());
+  await addAccount(store, accountId, [keyId], 1000n);
 });
 afterEach(async () => {
   await store.close();

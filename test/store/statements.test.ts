@@ -14,7 +14,7 @@ import { inGroups } from '../support/in-groups.ts';
 import { Random } from '../support/random.ts';
 import { seed } from '../support/seed.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
-import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { addAccount, auditEntry } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const hourMs = 3_600_000;
@@ -43,13 +43,10 @@ afterEach(async () => {
   await folder.remove();
 });
 
-async function openAccount(name: string): Promise<[AccountId, KeyId, KeyId]> {
+async function openAccount(): Promise<[AccountId, KeyId, KeyId]> {
   const accountId = newAccountId(1);
-  await store.accounts.create({ id: accountId, name, createdAtMs: 1 }, auditEntry());
   const keys: [KeyId, KeyId] = [newKeyId(1), newKeyId(1)];
-  for (const keyId of keys) {
-    await store.keys.create(storedKey(keyId, accountId, { hash: keyId }), auditEntry());
-  }
+  await addAccount(store, accountId, keys);
   return [accountId, ...keys];
 }
 
@@ -115,8 +112,8 @@ async function compare(accountId: AccountId, entries: readonly Entered[]): Promi
 
 it('a statement has the sums of the ledger, to the nano-credit', async () => {
   const random = new Random(seed);
-  const [accountId, ...keys] = await openAccount('a');
-  const [otherId, otherKey] = await openAccount('b');
+  const [accountId, ...keys] = await openAccount();
+  const [otherId, otherKey] = await openAccount();
   const first = months[0] ?? 0;
   const entries: Entered[] = [await enter(accountId, 'load', 10n ** 16n, first - 40 * 24 * hourMs)];
   await enter(otherId, 'load', 10n ** 12n, first);

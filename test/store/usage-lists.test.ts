@@ -14,7 +14,7 @@ import { inGroups } from '../support/in-groups.ts';
 import { Random } from '../support/random.ts';
 import { seed } from '../support/seed.ts';
 import { newStoreFolder, testsPostgres } from '../support/store-folder.ts';
-import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { addAccount, auditEntry } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const dayMs = 86_400_000;
@@ -54,14 +54,10 @@ it('have the records of any filters, newest first, on pages of any size', async 
   const random = new Random(seed);
   const { store } = await openFolder();
   const owners: Pick<RecordStart, 'accountId' | 'keyId'>[] = [];
-  for (const name of ['a', 'b']) {
-    const accountId = newAccountId(1);
-    await store.accounts.create({ id: accountId, name, createdAtMs: 1 }, auditEntry());
-    for (const hash of [`${name}1`, `${name}2`]) {
-      const keyId = newKeyId(1);
-      await store.keys.create(storedKey(keyId, accountId, { hash }), auditEntry());
-      owners.push({ accountId, keyId });
-    }
+  for (const accountId of [newAccountId(1), newAccountId(1)]) {
+    const keyIds = [newKeyId(1), newKeyId(1)];
+    await addAccount(store, accountId, keyIds);
+    for (const keyId of keyIds) owners.push({ accountId, keyId });
   }
   const newRecord = async (): Promise<Ended> => {
     const startedAtMs =
@@ -120,8 +116,7 @@ it('have the records of any filters, newest first, on pages of any size', async 
 it('and totals end once their client has left', async () => {
   const { store } = await openFolder();
   const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
+  await addAccount(store, accountId, [keyId]);
   await store.requests.record(recordStart({ accountId, keyId }), recordEnd('ok'));
   const signal = AbortSignal.abort(new Error('the client has left'));
   const page = { size: 10, after: undefined };

@@ -14,7 +14,7 @@ import { inGroups } from '../support/in-groups.ts';
 import { Random } from '../support/random.ts';
 import { seed } from '../support/seed.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
-import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { addAccount, auditEntry } from '../support/stored-key.ts';
 import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -160,14 +160,10 @@ function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[], t
 it('totals are the sums of the records, for any filter and group, also with late records and after pruning', async () => {
   const random = new Random(seed);
   const owners: (readonly [AccountId, KeyId])[] = [];
-  for (const name of ['a', 'b']) {
-    const accountId = newAccountId(1);
-    await store.accounts.create({ id: accountId, name, createdAtMs: 1 }, auditEntry());
-    for (const hash of [`${name}1`, `${name}2`]) {
-      const keyId = newKeyId(1);
-      await store.keys.create(storedKey(keyId, accountId, { hash }), auditEntry());
-      owners.push([accountId, keyId]);
-    }
+  for (const accountId of [newAccountId(1), newAccountId(1)]) {
+    const keyIds = [newKeyId(1), newKeyId(1)];
+    await addAccount(store, accountId, keyIds);
+    for (const keyId of keyIds) owners.push([accountId, keyId]);
   }
   const records = Array.from({ length: 1_500 }, () => randomRecord(random, owners));
   await inGroups(records, ({ start, end }) => store.requests.record(start, end));

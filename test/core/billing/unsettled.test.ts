@@ -7,7 +7,7 @@ import { Unsettled } from '../../../src/core/billing/unsettled.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
@@ -26,8 +26,7 @@ beforeEach(async () => {
   logged.length = 0;
   folder = mkdtempSync(join(tmpdir(), 'parley-unsettled-'));
   store = await openStore(data());
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
+  await addAccount(store, accountId, [keyId]);
   unsettled = new Unsettled(store, { info: note, warn: note, error: note }, refusedMax);
 });
 afterEach(async () => {

@@ -17,7 +17,6 @@ import {
   newAccountId,
   newAuditId,
   newKeyId,
-  newLedgerEntryId,
   newRequestId,
   type RequestId,
 } from '../../../src/core/values/ids.ts';
@@ -25,7 +24,7 @@ import { nanoCredits } from '../../../src/core/values/money.ts';
 import { inGroups } from '../../support/in-groups.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 import { newStoreFolder, type StoreFolder } from '../../support/store-folder.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount, auditEntry } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const day = 86_400_000;
@@ -72,14 +71,7 @@ class Archive {
 
   async open(): Promise<this> {
     for (const [at, id] of this.accounts.entries()) {
-      await this.store.accounts.create({ id, name: `account ${at}`, createdAtMs: 1 }, auditEntry());
-      const key = storedKey(this.#keys[at] ?? newKeyId(1), id, { hash: `hash ${at}` });
-      await this.store.keys.create(key, auditEntry());
-      const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
-      await this.store.ledger.enter(
-        { id: newLedgerEntryId(1), accountId: id, createdAtMs: 1, ...load },
-        auditEntry(),
-      );
+      await addAccount(this.store, id, [this.#keys[at] ?? newKeyId(1)], 10n ** 15n);
     }
     return this;
   }

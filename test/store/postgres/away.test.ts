@@ -9,7 +9,7 @@ import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { withClient } from '../../support/postgres/client.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { DatabaseProxy } from '../../support/postgres/proxy.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount, auditEntry } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
@@ -34,10 +34,7 @@ beforeEach(async () => {
   database = await newDatabase();
   proxy = await DatabaseProxy.open(database.url);
   store = await open(600);
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
-  const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
-  await store.ledger.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await addAccount(store, accountId, [keyId], 100n);
   await store.requests.recover(Date.now());
 });
 afterEach(async () => {
@@ -63,7 +60,7 @@ describe('while the database is unreachable', () => {
     const id = await reserved();
     await proxy.refuse();
     await expect(store.requests.reserve(start(), { hold })).rejects.toMatchObject(overloaded);
-    await expect(store.keys.find('hash')).rejects.toMatchObject(overloaded);
+    await expect(store.keys.find(keyId)).rejects.toMatchObject(overloaded);
     await expect(store.requests.settle(id, end('ok', 30n))).rejects.toMatchObject(overloaded);
     expect(told).toEqual(['unreachable']);
     await proxy.restore();
@@ -102,11 +99,11 @@ describe('a server whose event loop was blocked for longer than the database may
     store = await open(60_000);
     await reserved();
     const record = start();
-    const outcomes = Promise.all([store.requests.reserve(record, { hold }), store.keys.find('hash')]);
+    const outcomes = Promise.all([store.requests.reserve(record, { hold }), store.keys.find(keyId)]);
     // The requests are sent at the end of this turn.
     await new Promise((resolve) => setImmediate(resolve));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
-    expect(await outcomes).toMatchObject([{ kind: 'reserved' }, { account: { name: 'a' } }]);
+    expect(await outcomes).toMatchObject([{ kind: 'reserved' }, { account: { name: accountId } }]);
     expect(told).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { DatabaseProxy } from '../../support/postgres/proxy.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount, auditEntry } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
@@ -27,8 +27,7 @@ beforeEach(async () => {
   proxy = await DatabaseProxy.open(database.url);
   store = await openPostgresStore({ url: proxy.url, leaseMs: 60_000 });
   other = await openPostgresStore({ url: database.url, leaseMs: 60_000 });
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
+  await addAccount(store, accountId, [keyId]);
   await load(store, 1_000n);
   for (let n = 0; n < 3; n++) await spend(10n);
   Object.assign(groups, { reading: 0, knowing: 0 });
@@ -115,7 +114,7 @@ describe('when another node uses the account too', () => {
   });
 
   it('a changed policy is refused', async () => {
-    const policyVersion = (await store.keys.find('hash'))?.policyVersion;
+    const policyVersion = (await store.keys.find(keyId))?.policyVersion;
     await database.query('update accounts set policy_version = policy_version + 1');
     const start = recordStart({ accountId, keyId });
     expect(await store.requests.reserve(start, { policyVersion })).toEqual({ kind: 'policy_changed' });

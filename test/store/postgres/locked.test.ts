@@ -1,12 +1,12 @@
 /** Another program locks the row of an account: only requests of that account wait. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import { type AccountId, newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/values/ids.ts';
+import { type AccountId, newAccountId, newKeyId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { withClient } from '../../support/postgres/client.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
@@ -20,11 +20,7 @@ beforeEach(async () => {
   database = await newDatabase();
   store = await openPostgresStore({ url: database.url });
   for (const [id, keyId] of keys) {
-    await store.accounts.create({ id, name: id, createdAtMs: 1 }, auditEntry());
-    await store.keys.create({ ...storedKey(keyId, id), hash: id }, auditEntry());
-    const entry = { kind: 'load', amount: nanoCredits(1000n), reason: 'r', reference: 'k' } as const;
-    const loaded = { ...entry, id: newLedgerEntryId(1), accountId: id, createdAtMs: 1 };
-    await store.ledger.enter(loaded, auditEntry());
+    await addAccount(store, id, [keyId], 1000n);
   }
 });
 afterEach(async () => {

@@ -5,12 +5,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/values/ids.ts';
+import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount } from '../../support/stored-key.ts';
 import { recordStart } from '../../support/usage-record.ts';
 
 const program = fileURLToPath(new URL('../../support/postgres/node-process.ts', import.meta.url));
@@ -26,10 +26,7 @@ const processes: ChildProcess[] = [];
 beforeEach(async () => {
   database = await newDatabase();
   const store = await open();
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
-  const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
-  await store.ledger.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await addAccount(store, accountId, [keyId], 100n);
 });
 afterEach(async () => {
   for (const child of processes.splice(0)) {

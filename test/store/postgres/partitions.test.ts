@@ -3,7 +3,7 @@ import type { Store } from '../../../src/core/entities/store.ts';
 import { newAccountId, newKeyId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount, auditEntry } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
@@ -19,8 +19,7 @@ beforeEach(async () => {
   nowMs = november;
   store = await openPostgresStore({ url: database.url, now: () => nowMs, leaseMs: 200 });
   await store.requests.recover(nowMs);
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
+  await addAccount(store, accountId, [keyId]);
 });
 afterEach(async () => {
   await store.close();

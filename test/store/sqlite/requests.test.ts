@@ -17,7 +17,7 @@ import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messa
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
 import { readBooks } from '../../support/books.ts';
 import { fairUse } from '../../support/reservations.ts';
-import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { addAccount, auditEntry } from '../../support/stored-key.ts';
 import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 /** An executor whose batches wait until a test releases them or makes them fail. */
@@ -81,10 +81,7 @@ beforeEach(async () => {
   health = new WriteHealth({ files, observer, probe: () => writer.run({ steps: [] }) });
   const writer: Writer = new Writer(gate, health);
   store = sqliteStore({ connection, writer, health, close: () => writer.close() });
-  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.keys.create(storedKey(keyId, accountId), auditEntry());
-  const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
-  await store.ledger.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await addAccount(store, accountId, [keyId], 100n);
   gate.jobs = 0;
 });
 afterEach(async () => {
@@ -103,7 +100,7 @@ const end = (cost: bigint | undefined, fairUseUnits?: number) =>
     cost: cost === undefined ? undefined : nanoCredits(cost),
   });
 const funds = async () => {
-  const account = await store.accounts.find('a');
+  const account = await store.accounts.find(accountId);
   return account && [account.balance, account.held];
 };
 const reserved = async (reservation: Reservation = { hold }) => {
@@ -126,7 +123,7 @@ describe('a request', () => {
     expect(await funds()).toEqual([70n, 0n]);
     const { faults, accounts, records } = booked();
     expect(faults).toEqual([]);
-    expect(accounts).toEqual([{ name: 'a', balance: 70n, held: 0n }]);
+    expect(accounts).toEqual([{ name: accountId, balance: 70n, held: 0n }]);
     expect(records).toMatchObject([{ id, state: 'ok', cost: 30n }]);
   });
 
