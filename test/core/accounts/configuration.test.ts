@@ -173,7 +173,8 @@ it('takes the last change back, and makes it again', async () => {
 
 it('loses nothing if two people save at once', async () => {
   const { version } = await read();
-  const second = edit('models', 'other', 'id: other\ntype: chat\nengine: builtin\nmodel: eliza\n');
+  const yaml = 'id: eliza\ntype: chat\nengine: builtin\nprice: { input: 1, output: 1 }\n';
+  const second = edit('models', 'eliza', yaml);
   const answers = await Promise.all(
     [[engine(), model], [second]].map((edits) => parley.admin('/configuration', { version, edits })),
   );
