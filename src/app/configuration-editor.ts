@@ -16,12 +16,12 @@ import { ConfigFile } from '../config/reader/config-file.ts';
 import { ConfigError, findingWords } from '../config/reader/finding.ts';
 import type {
   ConfigurationEditor,
-  EditableFile,
   EntryEdit,
   FileChange,
   FileChangeResult,
 } from '../core/entities/configuration.ts';
 import { ParleyError } from '../core/values/errors.ts';
+import { present } from '../core/values/json.ts';
 import { invalid } from '../core/values/parameters.ts';
 import { makeFolder } from '../files/folders.ts';
 import { fileReason, systemCode } from '../files/reason.ts';
@@ -55,15 +55,15 @@ export class FileEditor implements ConfigurationEditor {
     return this.#source.path;
   }
 
-  read(): EditableFile {
+  read() {
     const text = this.#text();
     return {
       path: this.path,
       version: versionOf(text),
       entries: this.#entries(text).map((entry) =>
-        isOpenEntry(entry) ? { ...entry, isReadOnly: false } : { ...entry, isReadOnly: true, yaml: '' },
+        isOpenEntry(entry) ? { ...entry, readOnly: false } : { ...entry, readOnly: true, yaml: '' },
       ),
-      problem: this.#problem(),
+      ...present({ problem: this.#problem() }),
       canUndo: this.#previous(text) !== undefined,
     };
   }
@@ -134,7 +134,7 @@ export class FileEditor implements ConfigurationEditor {
           setting: finding.setting,
           message: findingWords(finding),
         }));
-      return [{ setting: undefined, message: error instanceof Error ? error.message : String(error) }];
+      return [{ message: error instanceof Error ? error.message : String(error) }];
     }
   }
 

@@ -20,22 +20,13 @@ import { running } from './server.ts';
 const [auditedLines, auditedCharacters] = [200, 300];
 
 export function configurationFunctions(deps: AccountsDeps) {
-  async function change(action: string, { version, isTried, edits }: FileChange, call: AdminCall) {
+  async function change(action: string, wanted: FileChange, call: AdminCall) {
     const editor = editorOf(deps);
-    if (!isTried) await refuseShared();
-    const {
-      diff,
-      findings,
-      version: after,
-    } = await editor.change({ version, isTried, edits }, (lines) => {
+    if (!wanted.isTried) await refuseShared();
+    return editor.change(wanted, (lines) => {
       const kept = lines.slice(0, auditedLines).map((line) => line.slice(0, auditedCharacters));
       return deps.store.audit.add(audit(deps, call, action, editor.path, { diff: kept }));
     });
-    return {
-      version: after,
-      diff: [...diff],
-      findings: findings.map(({ setting, message }) => present({ setting, message })),
-    };
   }
 
   /** Each of several servers reads a file of its own. */
@@ -53,12 +44,8 @@ export function configurationFunctions(deps: AccountsDeps) {
     async getConfiguration() {
       const { editor } = running(deps.server);
       if (editor === undefined) return { problem: fromPipe };
-      const { entries, problem, ...file } = editor.read();
-      return {
-        ...file,
-        ...present({ problem: problem ?? (await sharedProblem()) }),
-        entries: entries.map(({ isReadOnly, ...entry }) => ({ ...entry, readOnly: isReadOnly })),
-      };
+      const file = editor.read();
+      return { ...file, ...present({ problem: file.problem ?? (await sharedProblem()) }) };
     },
 
     changeConfiguration(

@@ -1,4 +1,7 @@
 /** The configuration file of the running server, as operators change it. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { GetConfigurationResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
+
 export const entrySections = ['engines', 'models', 'realtime'] as const;
 
 export interface FileEntry {
@@ -7,17 +10,6 @@ export interface FileEntry {
   readonly name: string;
   /** Its settings, with their comments. The name of an engine is not among them. */
   readonly yaml: string;
-}
-
-export interface EditableFile {
-  readonly path: string;
-  /** Differs with every other content. */
-  readonly version: string;
-  /** A read-only entry has no `yaml`, as it may hold secrets. */
-  readonly entries: readonly (FileEntry & { readonly isReadOnly: boolean })[];
-  /** Why nothing can be changed here, with what to do; undefined if it can. */
-  readonly problem: string | undefined;
-  readonly canUndo: boolean;
 }
 
 export interface EntryEdit extends FileEntry {
@@ -36,24 +28,17 @@ export interface FileChange {
   readonly edits: readonly EntryEdit[] | 'undo';
 }
 
-export interface FileFinding {
-  /** The setting, such as `models[0].price`; undefined if the finding concerns no single one. */
-  readonly setting: string | undefined;
-  readonly message: string;
-}
-
+/** A ChangeConfigurationResponse. */
 export interface FileChangeResult {
-  /** The version of the content after the change. */
   readonly version: string;
-  /** Removed and added lines, after `- ` and `+ `. */
-  readonly diff: readonly string[];
-  /** Why the change is refused; empty if it can be made, or was. */
-  readonly findings: readonly FileFinding[];
+  readonly diff: string[];
+  readonly findings: { readonly setting?: string; readonly message: string }[];
 }
 
 export interface ConfigurationEditor {
   readonly path: string;
-  read(): EditableFile;
+  /** A read-only entry has no `yaml`, as it may hold secrets. */
+  read(): MessageInitShape<typeof GetConfigurationResponseSchema>;
   /**
    * Makes one change after the other, completely or not at all.
    * @param record writes the audit entry
