@@ -5,7 +5,7 @@
  */
 import { diff } from 'node:util';
 import { type Document, isMap, isSeq, type Node, parseDocument, stringify } from 'yaml';
-import { entrySections, type FileEntry } from '../core/entities/configuration.ts';
+import { type EntryEdit, entrySections, type FileEntry } from '../core/entities/configuration.ts';
 import { checkedKinds } from '../core/entities/server.ts';
 import { defaultConversations } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
@@ -137,19 +137,17 @@ export function entriesOf(text: string, recogniser: string): readonly FileEntry[
   });
 }
 
-export interface EntryChange extends FileEntry {
-  /** Whether to add the entry even if another has its id, so that the check refuses it. Default: the other is replaced. */
-  readonly mustBeNew?: boolean;
-}
-
-/** @param changes the `yaml` of each is a map; an empty one takes the entry out */
-export function withEntries(text: string, changes: readonly EntryChange[], recogniser: string): string {
+/**
+ * @param changes the `yaml` of each is a map; an empty one takes the entry out. One that must be new is added even if another has its id,
+ * so that the check refuses it.
+ */
+export function withEntries(text: string, changes: readonly EntryEdit[], recogniser: string): string {
   const file = withDefaults(text, recogniser);
   for (const change of changes) apply(file, change);
   return write(file, text);
 }
 
-function apply(file: Document, { section, name, yaml, mustBeNew = false }: EntryChange): void {
+function apply(file: Document, { section, name, yaml, mustBeNew }: EntryEdit): void {
   const at = itemsOf(file, section).findIndex((item) => item.name === name);
   const key = section === 'engines' ? name : at;
   if (yaml.trim() === '') {
