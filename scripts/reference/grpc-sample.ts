@@ -15,9 +15,10 @@ export function grpcSample(
   const { body } = httpRule(method);
   const isNested = body !== '' && body !== '*';
   const members = { ...(isNested ? { [body]: example.body } : example.body), ...example.path };
-  const { message, error } = jsonCodec(method.input).decode(members);
-  if (message === undefined) throw new Error(`the example of ${method} is not a request: ${error.message}`);
-  const request = toJson(method.input, message, { registry, useProtoFieldName: true });
+  const request = toJson(method.input, jsonCodec(method.input).decode(members), {
+    registry,
+    useProtoFieldName: true,
+  });
   return { rpc, ...(isEmpty(request) ? {} : { request }) };
 }
 

@@ -8,36 +8,25 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type ErrorCode, ParleyError } from '../core/values/errors.ts';
 import { isObject } from '../core/values/json.ts';
 import { withDoubles } from '../core/values/long-integers.ts';
 import { formOf, isAlwaysPresent, objectShape, onlyField, setMember } from './shape.ts';
 
-/** A member of a JSON document with a value of the wrong type. */
-export class FieldError extends Error {
-  /** Path such as `messages[0].role`. Empty for the document itself. */
-  readonly path: string;
-  /** Type in words, such as `a string`. */
-  readonly expected: string;
-
-  constructor(path: string, expected: string) {
-    super(`${path} must be ${expected}`);
-    this.name = 'FieldError';
-    this.path = path;
-    this.expected = expected;
-  }
-}
+/**
+ * The code of the error for a value of the wrong type at a path, such as `messages[0].role`; empty for the document itself.
+ * Undefined: the value is kept with the unknown members.
+ */
+export type CodeOf = (path: string) => ErrorCode | undefined;
 
 /** The decoder's place in a document. One object serves the whole document, so that a member costs no memory of its own. */
 export interface Place {
   /** Names of members and indexes of elements, from the outside in. */
   readonly path: (string | number)[];
-  /** Whether a value of the wrong type at a path is an error. Otherwise it is kept with the unknown members. */
-  readonly isStrict: (path: string) => boolean;
-  /** Whether `isStrict` is true nowhere, somewhere or everywhere. */
-  readonly isLenient: boolean;
+  readonly codeOf: CodeOf;
 }
 
-/** Returns a value of the schema. For JSON of another type, returns undefined, or throws a FieldError if the place is strict. */
+/** Returns a value of the schema. For JSON of another type, returns undefined, or throws the error of the place. */
 type Decoder<T = unknown> = (json: JsonValue, place: Place) => T | undefined;
 type Decodable = Record<string, unknown>;
 
@@ -87,7 +76,7 @@ function objectDecoder(message: DescMessage): Decoder {
       const member = members.get(name);
       const decoded = member && value !== null ? within(place, name, value, member.decode) : undefined;
       if (member && decoded !== undefined) assign(result, member.field, decoded);
-      else if (other && (!member || isKept(value, place))) {
+      else if (other) {
         rest ??= {};
         setMember(rest, name, value);
       }
@@ -95,15 +84,6 @@ function objectDecoder(message: DescMessage): Decoder {
     if (other && rest) result[other.localName] = rest;
     return result;
   };
-}
-
-/** Whether a value that does not fit its field is kept with the unknown members: an empty one, or any in lenient mode. */
-function isKept(value: JsonValue, { isLenient }: Place): boolean {
-  return value === null || isLenient || isEmpty(value);
-}
-
-function isEmpty(value: JsonValue): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 function assign(result: Decodable, field: DescField, value: unknown): void {
@@ -252,9 +232,10 @@ function isDay(time: string): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day);
 }
 
-function wrong({ path, isStrict }: Place, expected: string): undefined {
-  const text = pathText(path);
-  if (isStrict(text)) throw new FieldError(text, expected);
+function wrong({ path, codeOf }: Place, expected: string): undefined {
+  const param = pathText(path);
+  const code = codeOf(param);
+  if (code) throw new ParleyError(code, { message: `\`${param}\` must be ${expected}.`, param });
   return undefined;
 }
 

@@ -1,3 +1,5 @@
+import { ParleyError } from '../../src/core/values/errors.ts';
+
 /** A parser of Parley that gets random inputs. */
 export interface FuzzTarget {
   /** The first inputs. */
@@ -12,4 +14,13 @@ export interface OpenTarget {
   /** @throws if the parser fails in a forbidden way */
   read(input: Buffer): void | Promise<void>;
   close?(): Promise<void>;
+}
+
+/** Runs a parser that may refuse its input. */
+export function refusable(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+  }
 }

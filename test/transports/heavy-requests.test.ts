@@ -221,9 +221,8 @@ describe.each<[string, JsonObject]>([
     },
   ],
 ])('a request of %s', (_, params) => {
-  const { message = create(ChatCompletionParamsSchema) } =
-    jsonCodec(ChatCompletionParamsSchema).decode(params);
-  const request = create(CreateChatCompletionRequestSchema, { params: message });
+  const decoded = jsonCodec(ChatCompletionParamsSchema).decode(params);
+  const request = create(CreateChatCompletionRequestSchema, { params: decoded });
   const bytes = toBinary(CreateChatCompletionRequestSchema, request);
 
   it.each<readonly [string, Send, Uint8Array]>([

@@ -245,9 +245,7 @@ function readTools({ tools = null, tool_choice = null }: JsonObject): ResponsePa
   if (isLong || Buffer.byteLength(JSON.stringify(tools)) > toolBytesMax) {
     throw invalidInput('tools', `\`tools\` has at most ${toolsMax} tools and ${toolBytesMax} bytes.`);
   }
-  const { message, error } = params.decode({ tools, tool_choice });
-  if (error) throw invalidInput(error.path, `\`${error.path}\` must be ${error.expected}.`);
-  return message;
+  return params.decode({ tools, tool_choice }, () => 'invalid_input');
 }
 
 function readLimit(given: JsonObject, settings: ResponseSettings): number | undefined {

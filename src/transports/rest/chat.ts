@@ -10,7 +10,7 @@ import type { ChatAnswer, ChatChunk } from '../../core/entities/chat-answer.ts';
 import type { ErrorCode } from '../../core/values/errors.ts';
 import { withDoubles } from '../../core/values/long-integers.ts';
 import type { RestDialect } from './dialect.ts';
-import { accept, requireMembers } from './request.ts';
+import { requireMembers } from './request.ts';
 import { sendChunks } from './response.ts';
 
 /**
@@ -34,10 +34,7 @@ function readParams(body: JsonObject): ChatCompletionParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
   // Parley computes with these values.
   for (const name of numberNames) if (name in body) body[name] = withDoubles(body[name] ?? null);
-  return accept(
-    paramsCodec.decode(body, (path) => reliedMembers.test(path)),
-    codeOf,
-  );
+  return paramsCodec.decode(body, (path) => (reliedMembers.test(path) ? codeOf(path) : undefined));
 }
 
 function codeOf(path: string): ErrorCode {

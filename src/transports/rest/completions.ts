@@ -9,7 +9,7 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { isObject } from '../../core/values/json.ts';
 import { type RestDialect, required } from './dialect.ts';
-import { accept, requireMembers } from './request.ts';
+import { requireMembers } from './request.ts';
 import { sendChunks } from './response.ts';
 
 const paramsCodec = jsonCodec(CompletionParamsSchema);
@@ -24,7 +24,7 @@ export const completions: RestDialect<CompletionParams, CreateCompletionResponse
 
 function readParams(body: JsonObject): CompletionParams {
   requireMembers(body, { model: 'missing_model' });
-  return accept(paramsCodec.decode(body), (path) =>
+  return paramsCodec.decode(body, (path) =>
     path.startsWith('prompt') ? 'invalid_input' : 'invalid_parameter',
   );
 }

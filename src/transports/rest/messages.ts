@@ -11,11 +11,11 @@ import {
 } from '../../../gen/parley/messages/v1/messages_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
-import type { ParleyError } from '../../core/values/errors.ts';
+import type { ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import { type RestDialect, readStreamable, required } from './dialect.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
-import { accept, type RestLimits, requireMembers } from './request.ts';
+import { type RestLimits, requireMembers } from './request.ts';
 import { sendNamedEvents, sseEvent } from './response.ts';
 
 const paramsCodec = jsonCodec(MessageParamsSchema);
@@ -48,12 +48,14 @@ const freeMembers = /^messages\[\d+\](\.content\[\d+\]){1,2}\.(source|content)$/
 
 function readParams(body: JsonObject, exchange: Exchange): MessageParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
-  const params = accept(
-    paramsCodec.decode(body, (path) => !freeMembers.test(path)),
-    (path) => (/^messages(\[|$)/.test(path) ? 'invalid_messages' : 'invalid_parameter'),
-  );
+  const params = paramsCodec.decode(body, codeOf);
   params.betas.push(...betasOf(exchange));
   return params;
+}
+
+function codeOf(path: string): ErrorCode | undefined {
+  if (freeMembers.test(path)) return undefined;
+  return /^messages(\[|$)/.test(path) ? 'invalid_messages' : 'invalid_parameter';
 }
 
 function eventForm(exchange: Exchange) {

@@ -1,6 +1,5 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { Decoded } from '../../codec/codec.ts';
 import { type ElementLimits, JsonScan } from '../../codec/json-scan.ts';
 import { parseJson } from '../../codec/parse-json.ts';
 import type { Call } from '../../core/access/call.ts';
@@ -176,11 +175,4 @@ export function requireMembers(body: JsonObject, codes: Readonly<Record<string, 
   for (const [member, code] of Object.entries(codes)) {
     if (body[member] === undefined || body[member] === null) throw new ParleyError(code, { param: member });
   }
-}
-
-/** Returns the decoded message, or throws for its first member of the wrong type. */
-export function accept<T>({ message, error }: Decoded<T>, codeOf: (path: string) => ErrorCode): T {
-  if (error === undefined) return message;
-  const { path, expected } = error;
-  throw new ParleyError(codeOf(path), { message: `\`${path}\` must be ${expected}.`, param: path });
 }

@@ -13,7 +13,7 @@ import type { ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { isObject } from '../../core/values/json.ts';
 import { type RestDialect, required } from './dialect.ts';
 import { errorBody } from './errors.ts';
-import { accept, requireMembers } from './request.ts';
+import { requireMembers } from './request.ts';
 import { sendNamedEvents, sseEvent } from './response.ts';
 
 const lastEvents: ReadonlySet<string> = new Set([
@@ -35,7 +35,7 @@ function readParams(body: JsonObject): ResponseParams {
   requireMembers(body, { model: 'missing_model' });
   for (const item of objectsOf(body['input'])) asTexts(item);
   dropNoTools(body['tools']);
-  return accept(paramsCodec.decode(body), codeOf);
+  return paramsCodec.decode(body, codeOf);
 }
 
 /** The answer repeats the tools, whose own `tools` are a list there. */

@@ -6,7 +6,7 @@ import { jsonCodec } from '../../codec/codec.ts';
 import type { Call } from '../../core/access/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readJson, requireMembers } from './request.ts';
+import { type RestLimits, readJson, requireMembers } from './request.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
 /** The contract's four fields. Any other has no effect. */
@@ -43,5 +43,5 @@ async function readSpeech(
   // A wrong type counts as a wrong format, which is refused in its own place in the order of checks.
   const { response_format: format = null } = json;
   if (format !== null && typeof format !== 'string') json['response_format'] = '';
-  return accept(codec.decode(json), () => 'invalid_input');
+  return codec.decode(json, () => 'invalid_input');
 }

@@ -21,7 +21,7 @@ import { invalid } from '../../core/values/parameters.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { refuseNonFinite } from '../refusals.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
-import { accept, readOptionalJson } from './request.ts';
+import { readOptionalJson } from './request.ts';
 
 /** Another shape of an answer, for clients that expect it. */
 export interface AnswerShape {
@@ -71,7 +71,7 @@ function requestReader<I extends DescMessage>(
     const members = hasBody ? await readOptionalJson(exchange) : readQuery(exchange.query, input);
     if (refusesUnknown && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
     Object.assign(members, pathMembers(rule, parameters));
-    const request = accept(codec.decode(members), () => 'invalid_parameter');
+    const request = codec.decode(members);
     refuseNonFinite(pathOfNonFinite(members), 'invalid_parameter');
     return request;
   };

@@ -5,7 +5,7 @@ import {
   ChatCompletionSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { jsonCodec } from '../../../src/codec/codec.ts';
-import type { FuzzTarget } from '../target.ts';
+import { type FuzzTarget, refusable } from '../target.ts';
 
 const codecs = [
   jsonCodec(ChatCompletionParamsSchema),
@@ -44,7 +44,7 @@ export const chatJson: FuzzTarget = {
       const codec = codecs[(input[0] ?? 0) % codecs.length];
       const json = parsed(input.toString('utf8', 1));
       if (codec === undefined || json === undefined) return;
-      codec.decode(json);
+      refusable(() => codec.decode(json));
       const once = codec.encode(codec.decodeLeniently(json) as never);
       const twice = codec.encode(codec.decodeLeniently(once) as never);
       if (JSON.stringify(once) !== JSON.stringify(twice))

@@ -8,10 +8,9 @@ import { jsonCodec } from '../../../src/codec/codec.ts';
 import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
 import { toChatParams } from '../../../src/core/messages/chat-params.ts';
 import { MessageAnswer } from '../../../src/core/messages/dialect.ts';
-import { ParleyError } from '../../../src/core/values/errors.ts';
 import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
 import { encodeMessage, encodeMessageEvent } from '../../../src/transports/rest/messages.ts';
-import type { FuzzTarget } from '../target.ts';
+import { type FuzzTarget, refusable } from '../target.ts';
 
 const seal = new ReasoningSeal('secret');
 const paramsCodec = jsonCodec(MessageParamsSchema);
@@ -39,9 +38,7 @@ export const messages: FuzzTarget = {
 };
 
 function readRequest(json: JsonValue): void {
-  const { message } = paramsCodec.decode(json);
-  if (message === undefined) return;
-  refusable(() => JSON.stringify(chatCodec.encode(toChatParams(message))));
+  refusable(() => JSON.stringify(chatCodec.encode(toChatParams(paramsCodec.decode(json)))));
 }
 
 function readAnswer(chunks: readonly JsonValue[]): void {
@@ -64,14 +61,6 @@ function readAnswer(chunks: readonly JsonValue[]): void {
       const { message } = begin().whole(chunk);
       if (message) JSON.stringify(encodeMessage(message));
     });
-  }
-}
-
-function refusable(run: () => void): void {
-  try {
-    run();
-  } catch (error) {
-    if (!(error instanceof ParleyError)) throw error;
   }
 }
 

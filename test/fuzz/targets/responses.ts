@@ -8,10 +8,9 @@ import { jsonCodec } from '../../../src/codec/codec.ts';
 import { AnswerReasoning, ReasoningSeal } from '../../../src/core/chat/reasoning.ts';
 import { toChatParams } from '../../../src/core/responses/chat-params.ts';
 import { ResponseAnswer } from '../../../src/core/responses/dialect.ts';
-import { ParleyError } from '../../../src/core/values/errors.ts';
 import { newAccountId, newRequestId } from '../../../src/core/values/ids.ts';
 import { encodeEvent } from '../../../src/transports/rest/responses.ts';
-import type { FuzzTarget } from '../target.ts';
+import { type FuzzTarget, refusable } from '../target.ts';
 
 const paramsCodec = jsonCodec(ResponseParamsSchema);
 const chatCodec = jsonCodec(ChatCompletionParamsSchema);
@@ -48,13 +47,7 @@ export const responses: FuzzTarget = {
 };
 
 function readRequest(json: JsonValue): void {
-  const { message } = paramsCodec.decode(json);
-  if (message === undefined) return;
-  try {
-    JSON.stringify(chatCodec.encode(toChatParams(message)));
-  } catch (error) {
-    if (!(error instanceof ParleyError)) throw error;
-  }
+  refusable(() => JSON.stringify(chatCodec.encode(toChatParams(paramsCodec.decode(json)))));
 }
 
 function eventsOf(chunks: readonly JsonValue[]): ResponseEvent[] {
