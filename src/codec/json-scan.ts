@@ -19,7 +19,6 @@ export interface RequestLimits extends ElementLimits {
   readonly isStrict: boolean;
 }
 
-/** The limit that a document exceeds. */
 export type Excess = keyof ElementLimits;
 
 const ascii = {

@@ -4,16 +4,13 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { ElementLimits, Excess, RequestLimits } from './json-scan.ts';
 import { unknownNumber } from './unknown-fields.ts';
 
-/** The valid encodings of a field. */
 interface Encoding {
   readonly wireType: WireType;
-  /** The type of the message in the field. */
   readonly message: MessageForm | undefined;
   /** Minimum bytes of a list element if the list may be packed; else undefined. */
   readonly packedBytes: number | undefined;
   /** A single value costs a fraction of a message or an element, and JSON in a message has three of them for each member. */
   readonly elements: number;
-  /** Whether the message is an entry of a map. */
   readonly isEntry?: boolean;
 }
 
@@ -41,7 +38,6 @@ export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: Scan
 class MessageScan {
   readonly #reader: BinaryReader;
   readonly #limits: ScanLimits;
-  /** The names of the fields that contain the message. */
   readonly #path: string[] = [];
   #elements = 0;
   #levels = 0;

@@ -33,7 +33,6 @@ function hasManyDigits(text: string): boolean {
   return false;
 }
 
-/** The text with marked strings in place of long integers. */
 function withMarks(text: string): string {
   let result = '';
   let copied = 0;

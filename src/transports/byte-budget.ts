@@ -47,7 +47,6 @@ export class ByteBudget {
   }
 }
 
-/** The part of one request in the budget. */
 export class BufferedBody {
   readonly #budget: ByteBudget;
   readonly #network: string;

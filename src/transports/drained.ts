@@ -1,7 +1,6 @@
 import { ParleyError } from '../core/values/errors.ts';
 import type { Signal } from '../core/values/signal.ts';
 
-/** The events of a writable stream. */
 interface Writable {
   readonly destroyed: boolean;
   once(event: 'drain' | 'close', listener: () => void): unknown;

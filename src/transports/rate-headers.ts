@@ -16,7 +16,6 @@ const namesOf = (unit: string) => ({
 });
 const names = { requests: namesOf('requests'), tokens: namesOf('tokens') };
 
-/** All their names, for browsers. */
 export const rateHeaderNames: readonly string[] = [
   ...units.flatMap((unit) => Object.values(names[unit])),
   'ratelimit-policy',

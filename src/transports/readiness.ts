@@ -3,6 +3,5 @@ export interface Readiness {
   /** Undefined when ready. */
   whyNot(): string | undefined;
   readonly isStopping: boolean;
-  /** Calls `listener` at every change. */
   onChange(listener: () => void): void;
 }

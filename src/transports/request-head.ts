@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Client } from '../core/access/gate.ts';
 import type { Wire } from '../core/entities/usage.ts';
 
-/** A request before its body is read. */
 export interface RequestHead {
   readonly wire: Wire;
   readonly client: Client;

@@ -26,17 +26,14 @@ export interface CallDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
-  /** Undefined if nothing is traced. */
   readonly tracer: Tracer | undefined;
   /** The bytes of request bodies that may be in memory. */
   readonly bytes: ByteBudget;
-  /** The time a whole request may take. */
   readonly timeLimit: TimeLimit;
   /** The same for a session, which ends by itself before. */
   readonly sessionTimeLimit: TimeLimit;
 }
 
-/** The function of an RPC. */
 interface Runs<Request, C extends AnyCall, Answer> {
   run(request: Request, call: C): Answer;
 }
@@ -95,7 +92,6 @@ export class ServedCall {
     return { ...(isReplay && { 'idempotent-replayed': 'true' }), ...(model && { 'x-parley-model': model }) };
   }
 
-  /** Headers of the answer with the remaining limits of the minute. */
   get rateHeaders(): Headers {
     return this.limits === undefined ? noHeaders : rateHeaders(this.limits.rates);
   }
@@ -209,7 +205,6 @@ export class ServedCall {
     return this.#trace ? this.#trace.stream(batches) : batches;
   }
 
-  /** Runs an admin RPC. */
   administer<Request, Answer>(
     rpc: Runs<Request, AdminCall, Promise<Answer>> & Pick<AdminRpc, 'scope'>,
     request: Request,

@@ -1,4 +1,3 @@
-/** Builds and joins messages of a chat. */
 import { create } from '@bufbuild/protobuf';
 import {
   type ChatMessage,

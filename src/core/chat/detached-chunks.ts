@@ -116,7 +116,6 @@ export class DetachableChunks {
   }
 }
 
-/** Interrupts waits that take long. */
 class Pings {
   readonly #everyMs: number;
   #isFirst = true;

@@ -54,9 +54,7 @@ export interface AnswerBuilder<Answer> {
   whole(chunk: ChatCompletionChunk): Answer;
 }
 
-/** Parameters of any dialect. */
 type Asked = { readonly model?: string | undefined };
-/** The request of an RPC. */
 type Asks<Params> = Message & { readonly params?: Params | undefined };
 
 interface DialectDeps {

@@ -210,7 +210,6 @@ export interface PromptRequest {
  */
 export class PromptFacts {
   readonly model: ChatModel;
-  /** The price that the client pays. */
   readonly price: Price;
   /** The price of its dearest tokens. */
   readonly highest: Price;

@@ -78,7 +78,6 @@ export class ChatJob {
     return isAlone ? this.model.engine.stream(this.params, signal) : this.#streamFirst(signal);
   }
 
-  /** The stream of the first model that begins one. */
   async *#streamFirst(signal: Signal): AsyncGenerator<readonly ChatChunk[]> {
     let hasOutput = false;
     for (;;) {

@@ -68,7 +68,6 @@ export class AnswerReasoning {
   readonly #accountId: AccountId;
   #members: JsonObject = {};
   readonly #calls = new Map<string, JsonObject>();
-  /** The model that answers. */
   model = '';
 
   constructor(seal: ReasoningSeal, accountId: AccountId) {
@@ -105,7 +104,6 @@ export class EarlierReasoning {
   #members: JsonObject = {};
   readonly #calls = new Map<string, JsonObject>();
 
-  /** @param open Default: there is none */
   constructor(open: OpenReasoning | undefined) {
     this.#open = open;
   }
@@ -133,7 +131,6 @@ export class EarlierReasoning {
   }
 }
 
-/** Adds the reasoning in a later piece of a message. */
 function joinMembers(target: JsonObject, members: JsonObject): void {
   for (const [name, value] of Object.entries(members)) {
     if (!carriedMembers.has(name) || value === null || (Array.isArray(value) && value.length === 0)) continue;

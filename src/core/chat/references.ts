@@ -147,7 +147,6 @@ function sizeOf(head: Buffer): Size | undefined {
   return /^RIFF.{4}WEBP/s.test(form) ? sizeOfWebp(head, form.slice(12)) : undefined;
 }
 
-/** Reads the first start of a frame. */
 function sizeOfJpeg(head: Buffer): Size | undefined {
   for (let at = 2; at + 9 <= head.length; ) {
     if (head[at] !== 0xff) return undefined;

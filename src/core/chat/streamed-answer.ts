@@ -20,7 +20,6 @@ export class StreamedAnswer implements ChatOutput {
   readonly #choices = new StreamChoices();
   usage: Usage | undefined;
   hasOutput = false;
-  /** Whether some output cannot be counted. */
   isOpaque = false;
 
   /** @param headOf returns the head for chunks without one, once the first of them is there */

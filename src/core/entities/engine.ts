@@ -160,7 +160,6 @@ export interface ChatEngine extends Engine {
 }
 
 export interface CountBounds {
-  /** Ends the count. */
   readonly signal?: Signal;
   /** The text is not counted beyond this many tokens; the result is then some larger number. */
   readonly tokensMax?: number;

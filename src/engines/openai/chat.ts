@@ -73,7 +73,6 @@ interface StreamReading {
   readonly eventCharactersMax: number;
   readonly bytesMax: number;
   readonly toChunk: ToChunk;
-  /** Whether this event ends the answer. */
   readonly isEnd: (event: SseEvent) => boolean;
   /** The chunk that ends the choices which are open at `[DONE]`. */
   readonly end: () => ChatChunk | undefined;
@@ -171,7 +170,6 @@ const chunksWorth = 4;
 /** Reads the chunks of one stream. Parses those with a new layout, and only compares the others with a known one. */
 export class ChunkReader {
   readonly #report: Report;
-  /** Layouts, the newest first. */
   readonly #layouts: ChunkLayout[] = [];
   readonly #numbers = new CallNumbers();
   readonly #messages = new MessageChunks();

@@ -119,7 +119,6 @@ async function diagnoseVoices(model: DiagnosedModel, examined: Examined): Promis
   return problem(`voices of ${model.id}`, noVoicesReason(name, error), advice);
 }
 
-/** Asks a chat model for one token. */
 async function diagnoseChat({ id }: DiagnosedModel, examined: Examined): Promise<Diagnostic> {
   const { upstream, settings, signal } = examined;
   const path = settings.chatPath ?? '/chat/completions';

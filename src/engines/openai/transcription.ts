@@ -127,7 +127,6 @@ function toForm(
   });
 }
 
-/** Bytes of the file in a piece. */
 const sliceBytes = 64 * 1024;
 
 interface FormFile {

@@ -59,7 +59,6 @@ export class ModelEngines<E extends Engine> {
     return first === undefined ? [this.#all[0]] : [first, ...others];
   }
 
-  /** The order for a request of this account. */
   orderFor(account: string | undefined): Candidates<E> {
     const available = this.available();
     if (this.#balance === 'in-order' || available.length === 1) return available;

@@ -11,7 +11,6 @@ import { type RestLimits, readJson } from './request.ts';
 export interface RestDialect<Params, Answer, Part> {
   read(body: JsonObject, exchange: Exchange): Params;
   encode(answer: Answer): JsonValue;
-  /** Sends the events of a stream. */
   send(exchange: Exchange, parts: Batches<Part>, params: Params): Promise<unknown>;
 }
 

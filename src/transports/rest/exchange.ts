@@ -16,7 +16,6 @@ const messagesPath = `${basePath}/messages`;
 /** Flush threshold, in characters. */
 const gatheredCharactersMax = 16_384;
 
-/** A request of HTTP/1.1 or HTTP/2. */
 export interface HttpRequest extends Readable {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -25,7 +24,6 @@ export interface HttpRequest extends Readable {
   readonly complete: boolean;
 }
 
-/** A response of HTTP/1.1 or HTTP/2. */
 interface HttpResponse extends Writable {
   readonly headersSent: boolean;
   /** @param headers names and values in turn */
@@ -35,14 +33,12 @@ interface HttpResponse extends Writable {
 
 /** Path parameters by their names in the router: `account_id`, or `*` for the rest of a path. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
-/** Reads a request and answers it. */
 export type RestHandler = (exchange: Exchange, parameters: PathParameters) => Promise<void>;
 
 /** One HTTP request with its response. */
 export class Exchange {
   readonly served: ServedCall;
   readonly request: HttpRequest;
-  /** The path without the query. */
   readonly path: string;
   readonly #query: string;
   readonly #response: HttpResponse;
@@ -96,7 +92,6 @@ export class Exchange {
     drainBody(this.request);
   }
 
-  /** Begins an answer in parts. */
   begin(headers: Record<string, string>): void {
     this.#response.writeHead(200, this.#head(headers));
   }

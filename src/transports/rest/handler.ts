@@ -76,7 +76,6 @@ function readablePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}').replace('*', '{id}');
 }
 
-/** The verbs of the REST paths. */
 const verbs = ['GET', 'POST'] as const;
 /** Prefixes that clients send in place of the base path, or twice. */
 const prefixPattern = /^(?:\/(?:api|v1))+(?=\/|$)/;
@@ -86,7 +85,6 @@ const listedPathsMax = 16;
 const comparedCharactersMax = 100;
 
 interface ServedPaths {
-  /** Whether there is a route for the verb and path. */
   isServed(verb: HTTPMethod, path: string): boolean;
   /** Verb and path of each route of the API and of each probe, such as `GET /api/v1/models/{id}`. */
   readonly listed: readonly string[];

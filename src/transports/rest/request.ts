@@ -13,7 +13,6 @@ import { decompression } from '../content-encoding.ts';
 import { refuseExcess } from '../refusals.ts';
 import type { Exchange } from './exchange.ts';
 
-/** The largest bodies, in bytes. */
 export interface RestLimits {
   readonly speechBodyBytesMax: number;
   readonly chatBodyBytesMax: number;
@@ -21,7 +20,6 @@ export interface RestLimits {
   readonly requestElementsMax: number;
 }
 
-/** Limits of a JSON body. */
 interface JsonLimits extends ElementLimits {
   readonly bytesMax: number;
 }

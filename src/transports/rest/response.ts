@@ -18,7 +18,6 @@ const sseDone = 'data: [DONE]\n\n';
 /** A comment, which parsers of events skip. */
 const waitingComment = ': waiting\n\n';
 
-/** Events as text. */
 interface EventForm<T> {
   toEvent(part: T): string;
   /** Says that the stream lives, so that proxies and clients do not give up. Default: a comment. */

@@ -69,7 +69,6 @@ export async function openFirst(sessions: Sessions, tokens: readonly string[]) {
 /** Browsers accept a cookie with this prefix only from this host, over TLS. */
 const securePrefix = '__Host-';
 
-/** The value of `Set-Cookie`. */
 export function sessionCookie(
   name: string,
   { token, isSecure, secondsMax }: SealedSession,

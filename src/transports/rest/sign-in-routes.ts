@@ -93,7 +93,6 @@ function originOf({ request: { headers } }: Exchange, origins: readonly string[]
   });
 }
 
-/** The attempt of this browser that the provider answers. */
 function attemptOf({ request, query }: Exchange): SignInAttempt {
   const state = query.get('state');
   const attempt = cookieValues(request, attemptCookie)

@@ -86,7 +86,6 @@ function queryNames({ fields }: DescMessage, { pathFields }: HttpRule): readonly
   return fields.map(({ jsonName }) => jsonName).filter((name) => !inPath.includes(name));
 }
 
-/** The query's parameters as JSON members. */
 function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
   const members: JsonObject = {};
   for (const field of input.fields) {

@@ -31,7 +31,6 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
   readonly #leave = () => this.#abort(this.#signal.reason);
   #controller: Dispatcher.DispatchController | undefined;
   #pieces: Buffer[] = [];
-  /** Those of `#pieces`. */
   #bytes = 0;
   #bytesRead = 0;
   /** Reads a body that is compressed although none was asked for. */
@@ -143,13 +142,14 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     const { 'content-length': length, 'content-encoding': encoding } = this.headers;
     const announced = encoding === undefined ? Number(length ?? bytesMax) : bytesMax;
     const body = new CollectedBytes(Math.min(announced, bytesMax));
-    const scan = new JsonScan(answerLimits);
+    let scan: JsonScan | undefined;
     let scanned = 0;
     try {
       for (;;) {
         for (let piece = this.#take(bytesMax); piece; piece = this.#take(bytesMax)) {
           body.add(piece);
           if (body.length <= harmlessBytes) continue;
+          scan ??= new JsonScan(answerLimits);
           refuseExcess(scan.read(body.bytes.subarray(scanned)));
           scanned = body.length;
         }

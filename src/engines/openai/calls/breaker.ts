@@ -2,7 +2,6 @@ import { briefError, type Log } from '../../../core/values/log.ts';
 import { ConnectionError } from '../errors.ts';
 
 interface BreakerOptions {
-  /** The engine's name, for the log. */
   readonly name: string;
   readonly log: Log;
   readonly failuresMax: number;

@@ -4,7 +4,6 @@ import type { Signal } from '../../../core/values/signal.ts';
 /** Retry-After for clients that find the queue full. */
 const retryAfterSeconds = 1;
 
-/** Limits how many calls run at once and how many wait. */
 export class CallSlots {
   readonly #callsMax: number;
   readonly #queueMax: number;

@@ -7,7 +7,6 @@ import { systemCode } from '../../../files/reason.ts';
 export interface ServingProgram {
   /** The Unix socket on which it listens; undefined if it listens on a port. */
   readonly socketPath: string | undefined;
-  /** The port on which it listens now. */
   readonly port: number | undefined;
   /** Resolves when the program runs. Release the lease exactly once. */
   acquire(signal: Signal): Promise<ProgramLease>;

@@ -59,7 +59,6 @@ interface UpstreamCall {
   readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>);
   /** The body, if it is JSON whose fields may be named to the client that sent them. Default: none are. */
   readonly sent?: Uint8Array;
-  /** Aborts the call at every stage. */
   readonly signal: Signal;
 }
 
@@ -138,7 +137,6 @@ export class Upstream {
     this.#pool.on('connect', () => this.#breaker.connected());
   }
 
-  /** Up while the breaker is closed. */
   reading(): EngineReading {
     const { state } = this.#breaker;
     return { isUp: state === 'closed', breaker: state, ...this.#slots.counts };

@@ -18,7 +18,6 @@ interface SocketOptions {
   /** Milliseconds for the connection, and for the answer after it. */
   readonly connectMs: number;
   readonly firstByteMs: number;
-  /** Called when there is a connection. */
   readonly onConnect: () => void;
 }
 

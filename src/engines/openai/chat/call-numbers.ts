@@ -17,7 +17,6 @@ export class CallNumbers {
     return this.#areNeeded;
   }
 
-  /** Whether a choice has a call. */
   has(choice: number): boolean {
     return this.#calls.has(choice);
   }

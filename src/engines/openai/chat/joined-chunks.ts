@@ -48,7 +48,6 @@ export function joinEvents(
   return { ...answer, object: 'chat.completion', choices: joined };
 }
 
-/** A choice of a whole answer, from its pieces. */
 export class JoinedChoice {
   readonly #members: JsonObject = {};
   readonly #message: JsonObject = { role: 'assistant', content: null };

@@ -1,7 +1,6 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { malformedResponse } from '../errors.ts';
 
-/** The data that ends a stream of chunks. */
 export const doneData = '[DONE]';
 /** Enough to tell events from JSON. */
 const beginningLength = 1_024;

@@ -44,7 +44,6 @@ export class Connection {
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Connects at once. */
   constructor(model: UpstreamModel) {
     this.#model = model;
     this.#open().catch((error: unknown) => this.#end(error));

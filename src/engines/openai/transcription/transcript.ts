@@ -48,7 +48,6 @@ function readReportedMs({ duration, usage }: Readonly<Record<string, unknown>>):
 
 /** Recognisers may put an end in the padding after the audio. */
 const paddingMs = 60_000;
-/** Tolerance for rounding. */
 const jitterMs = 1_000;
 
 interface Span {
@@ -80,7 +79,6 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** From the answer, or from its segments. */
 function wordsOf(
   answer: Readonly<Record<string, unknown>>,
   segments: readonly unknown[],
@@ -118,7 +116,6 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
   );
 }
 
-/** Ignores impossible values. */
 function readDetails(entry: Readonly<Record<string, unknown>>): SegmentDetails {
   const probability = numberOf(entry['no_speech_prob']);
   return {
