@@ -51,30 +51,20 @@ const stageMessages = {
 };
 
 /** A request that ended without a whole answer. */
-export class ConnectionError extends Error {
+export class ConnectionError extends ParleyError {
   readonly stage: keyof typeof stageMessages;
 
   constructor(stage: keyof typeof stageMessages, cause: unknown) {
-    super(`the connection failed while ${stage}`, { cause });
-    this.name = 'ConnectionError';
-    this.stage = stage;
-  }
-
-  toParleyError(): ParleyError {
-    const { cause, stage } = this;
-    return new ParleyError('upstream_error', {
+    super('upstream_error', {
       message: stageMessages[stage],
       hasNotRun: stage === 'connecting',
       hasRun: stage === 'late' || stage === 'reading' || stage === 'idle',
       isLate: stage === 'late' || stage === 'idle',
-      cause:
-        stage === 'waiting' && cause instanceof Error ? new LostCallError(cause.message, { cause }) : cause,
+      cause,
     });
+    this.stage = stage;
   }
 }
-
-/** The connection of a call closed before its answer began, for the log. */
-export class LostCallError extends Error {}
 
 /** @param reason for the operator's log */
 export function malformedResponse(reason: string, cause?: unknown): ParleyError {

@@ -185,7 +185,7 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     if (error === undefined) return undefined;
     if (this.#signal.aborted) throw this.#signal.reason;
     const stage = error instanceof errors.BodyTimeoutError ? 'idle' : 'reading';
-    throw new ConnectionError(stage, error).toParleyError();
+    throw new ConnectionError(stage, error);
   }
 
   #skipRest(): void {

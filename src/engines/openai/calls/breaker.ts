@@ -32,7 +32,7 @@ export class Breaker {
 
   /**
    * Sends a request. Calls during a trial fail at once instead of waiting for it.
-   * @throws the errors of `send`, for the client; `upstream_error` with the cause BrokenCircuitError while the breaker is open
+   * @throws the errors of `send`; `upstream_error` with the cause BrokenCircuitError while the breaker is open
    */
   async run<T>(send: () => Promise<T>): Promise<T> {
     const isTrial = this.#state !== 'closed';
@@ -43,10 +43,9 @@ export class Breaker {
       if (isTrial) this.connected();
       return answer;
     } catch (error) {
-      const isOfConnection = error instanceof ConnectionError;
-      if (isOfConnection && error.stage === 'connecting') this.#failed(error);
+      if (error instanceof ConnectionError && error.stage === 'connecting') this.#failed(error);
       else if (isTrial) this.connected();
-      throw isOfConnection ? error.toParleyError() : error;
+      throw error;
     }
   }
 
@@ -63,7 +62,7 @@ export class Breaker {
     const { name, log, openMs } = this.#options;
     const isEarly = performance.now() < this.#openedAtMs + openMs;
     if (isEarly || this.#state === 'half_open') {
-      throw new ConnectionError('connecting', new BrokenCircuitError('the breaker is open')).toParleyError();
+      throw new ConnectionError('connecting', new BrokenCircuitError('the breaker is open'));
     }
     this.#state = 'half_open';
     log.info({ engine: name }, 'trying the upstream again');

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import { untilAborted } from '../../../core/values/signal.ts';
-import { LostCallError, StatusError } from '../errors.ts';
+import { ConnectionError, StatusError } from '../errors.ts';
 import { BrokenCircuitError } from './breaker.ts';
 
 /** Maximum wait before a retry. A request with a longer Retry-After is not retried. */
@@ -44,8 +44,8 @@ function isRetryable(error: unknown): error is ParleyError {
   return !isHopeless && retryAfterMs(error) <= delayMsMax;
 }
 
-function isLost(error: unknown): error is ParleyError {
-  return error instanceof ParleyError && error.cause instanceof LostCallError;
+function isLost(error: unknown): error is ConnectionError {
+  return error instanceof ConnectionError && error.stage === 'waiting';
 }
 
 function retryAfterMs({ retryAfterSeconds = 0 }: ParleyError): number {

@@ -92,7 +92,7 @@ export class Connection {
 
   /** Fails the turns that have no end: the upstream does not go on. */
   late(stage: 'late' | 'idle', ms: number): void {
-    this.#break(new ConnectionError(stage, new Error(`no event within ${ms} ms`)).toParleyError());
+    this.#break(new ConnectionError(stage, new Error(`no event within ${ms} ms`)));
   }
 
   close(): void {
@@ -122,7 +122,7 @@ export class Connection {
     // Frames that break the rules of WebSockets.
     const isMalformed = 'code' in cause && String(cause.code).startsWith('WS_ERR');
     // Before the settings are confirmed, no audio was sent.
-    const error = new ConnectionError(this.#isReady ? 'reading' : 'connecting', cause).toParleyError();
+    const error = new ConnectionError(this.#isReady ? 'reading' : 'connecting', cause);
     this.#break(isMalformed ? malformedResponse('wrong frames', cause) : error);
   }
 
