@@ -7,7 +7,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type BufferedBody, ByteBudget, type ByteLimits } from '../../src/transports/byte-budget.ts';
 import { withFakes } from '../support/fake-engines.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -114,6 +114,17 @@ describe('the budget', () => {
     expect(outcomes.sort()).toEqual(['large: request_cancelled', 'small']);
     first.keep(0);
     expect(budget.bytes).toBe(100_000);
+  });
+
+  it('forgets an address once its bodies are closed', () => {
+    const budget = open();
+    const [first, second] = [budget.bodyOf(one, never), budget.bodyOf(one, never)];
+    first.tryAdmit(1);
+    first.close();
+    first.close();
+    expect(budget.shares.size).toBe(1);
+    second.close();
+    expect(budget.shares.size).toBe(0);
   });
 
   it('limits waiting requests by their received bytes', async () => {
@@ -273,6 +284,20 @@ describe.each(wires)('over $name, a body', ({ name, headers, start }) => {
     next.stream.end();
     expect((await next.answer).status).toBe(isRead);
     await expect.poll(buffered).toBe(0);
+  });
+
+  it('is forgotten with its address once it has ended, also at a path that is not served', async () => {
+    const budgets = vi.spyOn(ByteBudget.prototype, 'bodyOf');
+    await startWith(120_000);
+    const session = connect(new URL(parley.baseUrl).origin);
+    sessions.push(session);
+    const { 'content-length': _, ...empty } = headers(bytes);
+    for (const path of [empty[':path'], '/parley.chat.v1.ChatService/Nothing'])
+      await new Sent(session.request({ ...empty, ':path': path }, { endStream: true })).answer;
+    const [budget] = budgets.mock.contexts as ByteBudget[];
+    await expect.poll(() => budget?.shares.size).toBe(0);
+    expect(budgets).toHaveBeenCalledTimes(2);
+    budgets.mockRestore();
   });
 
   it('counts nothing and is not read without a valid key', async () => {

@@ -46,7 +46,7 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: RpcLimits, de
     const served = new ServedCall(head, deps, route?.rpc.kind);
     if (route === undefined) {
       served.refuseUnserved(noSuchMethod()).catch((error: unknown) => refuse(stream, error, served));
-      return served.finish();
+      return served.close(false);
     }
     const { rpc, encode } = route;
     let isRunning = false;
