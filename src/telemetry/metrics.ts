@@ -147,19 +147,10 @@ function observeEngines(metrics: Instruments): (ended: EndedEngineRequest) => vo
     'Time from a request to an engine to the end of its whole answer.',
     durationBuckets,
   );
-  const known = new Map<string, { requests: Cell; firstOutputs?: Distribution; durations?: Distribution }>();
   return ({ engine, model, outcome, firstOutputMs, durationMs }) => {
-    const key = `${engine}\n${model}\n${outcome}`;
-    const ended = known.get(key) ?? { requests: requests.cell({ engine, model, outcome }) };
-    known.set(key, ended);
-    ended.requests.value++;
-    if (firstOutputMs !== undefined) {
-      ended.firstOutputs ??= firstOutputs.cell({ engine, model });
-      ended.firstOutputs.observe(firstOutputMs / 1000);
-    }
-    if (outcome !== 'ok') return;
-    ended.durations ??= durations.cell({ engine, model });
-    ended.durations.observe(durationMs / 1000);
+    requests.cell({ engine, model, outcome }).value++;
+    if (firstOutputMs !== undefined) firstOutputs.cell({ engine, model }).observe(firstOutputMs / 1000);
+    if (outcome === 'ok') durations.cell({ engine, model }).observe(durationMs / 1000);
   };
 }
 
@@ -237,26 +228,38 @@ interface Cell {
   value: number;
 }
 
+/** Values by one label after the other: a chat finds nine, and a key of all labels would be made and hashed for each. */
+class Level<Value> {
+  readonly next = new Map<string, Level<Value>>();
+  cell: Value | undefined;
+}
+
 /** The values of a metric, one for each set of labels. */
 abstract class Cells<Label extends string, Value> {
   readonly #create: () => Value;
-  readonly #cells = new Map<string, { readonly labels: Record<Label, string>; readonly cell: Value }>();
+  readonly #first = new Level<Value>();
+  protected readonly all: { readonly labels: Record<Label, string>; readonly cell: Value }[] = [];
 
   constructor(create: () => Value) {
     this.#create = create;
   }
 
+  /** @param labels always in the same order */
   cell(labels: Record<Label, string>): Value {
-    const key = Object.values(labels).join('\n');
-    const known = this.#cells.get(key);
-    if (known) return known.cell;
-    const cell = this.#create();
-    this.#cells.set(key, { labels, cell });
-    return cell;
-  }
-
-  protected get all() {
-    return [...this.#cells.values()];
+    let level = this.#first;
+    for (const name in labels) {
+      let next = level.next.get(labels[name]);
+      if (next === undefined) {
+        next = new Level();
+        level.next.set(labels[name], next);
+      }
+      level = next;
+    }
+    if (level.cell === undefined) {
+      level.cell = this.#create();
+      this.all.push({ labels, cell: level.cell });
+    }
+    return level.cell;
   }
 }
 
@@ -348,16 +351,6 @@ function observeRunning(metrics: Instruments) {
   };
 }
 
-/** The metrics that requests with the same outcome share. */
-interface Ended {
-  readonly requests: Cell;
-  durations?: Distribution;
-  firstOutputs?: Distribution;
-  readonly prompt: Cell | undefined;
-  readonly completion: Cell | undefined;
-  credits?: Cell;
-}
-
 /** Counts ended requests, and the tokens, audio, characters, credits and units that they use. */
 function countEnded(metrics: Instruments) {
   const requests = metrics.counter(
@@ -384,42 +377,21 @@ function countEnded(metrics: Instruments) {
     'model',
   ]);
   const countAudio = countAudioUse(metrics);
-  const known = new Map<string, Ended>();
-  const cellsOf = (
-    model: string,
-    { operation, wire }: RecordStart,
-    { state, code = '', tokens: used }: RecordEnd,
-  ) => {
-    const source = used?.source;
-    // The other parts are fixed words, so a model with spaces in its id is still one part.
-    const key = `${operation} ${wire} ${model} ${state} ${code} ${source}`;
-    const cells: Ended = known.get(key) ?? {
-      requests: requests.cell({ operation, wire, model, state, code }),
-      prompt: source && tokens.cell({ model, kind: 'prompt', source }),
-      completion: source && tokens.cell({ model, kind: 'completion', source }),
-    };
-    known.set(key, cells);
-    return cells;
-  };
   return (model: string, start: RecordStart, end: RecordEnd): void => {
-    const ended = cellsOf(model, start, end);
-    ended.requests.value++;
+    const { operation, wire, live } = start;
+    const { state, code = '', tokens: used, cost, durationMs, firstOutputMs } = end;
+    requests.cell({ operation, wire, model, state, code }).value++;
     // The requests of a session last as long as people speak.
-    if (start.live === undefined) {
-      const { operation, wire } = start;
-      ended.durations ??= durations.cell({ operation, wire });
-      ended.durations.observe(end.durationMs / 1000);
-      if (end.firstOutputMs !== undefined) {
-        ended.firstOutputs ??= firstOutputs.cell({ operation, wire });
-        ended.firstOutputs.observe(end.firstOutputMs / 1000);
-      }
+    if (live === undefined) {
+      durations.cell({ operation, wire }).observe(durationMs / 1000);
+      if (firstOutputMs !== undefined) firstOutputs.cell({ operation, wire }).observe(firstOutputMs / 1000);
     }
-    if (ended.prompt) ended.prompt.value += end.tokens?.promptTokens ?? 0;
-    if (ended.completion) ended.completion.value += end.tokens?.completionTokens ?? 0;
-    if (end.cost) {
-      ended.credits ??= credits.cell({ model });
-      ended.credits.value += Number(end.cost) / nanoPerCredit;
+    if (used) {
+      const { source, promptTokens, completionTokens } = used;
+      tokens.cell({ model, kind: 'prompt', source }).value += promptTokens;
+      tokens.cell({ model, kind: 'completion', source }).value += completionTokens;
     }
+    if (cost) credits.cell({ model }).value += Number(cost) / nanoPerCredit;
     countAudio(model, start, end);
   };
 }
