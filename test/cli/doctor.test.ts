@@ -281,10 +281,6 @@ describe('the data folder', () => {
 
   it('must be private', async () => {
     chmodSync(folder.file('data'), 0o755);
-    expect(about(await doctor(config), 'privacy')).toMatchObject({
-      state: 'warning',
-      advice: 'chmod 700 ./data',
-    });
     chmodSync(database(), 0o644);
     expect(about(await doctor(config), 'privacy')).toMatchObject({
       state: 'problem',

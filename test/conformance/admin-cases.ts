@@ -362,6 +362,12 @@ const usageByAdmin: Case[] = [
     answer: [{ complete: true }],
   }),
   adminRefused(
+    'records are removed before a time only',
+    calling(admin.pruneUsageRecords, {}),
+    'invalid_parameter',
+    'before',
+  ),
+  adminRefused(
     'what is to come cannot be removed',
     calling(admin.pruneUsageRecords, { before: inTheFuture, dryRun: true }),
     'invalid_parameter',

@@ -51,19 +51,6 @@ describe('the store', () => {
   const start = () => recordStart({ accountId, keyId }, { ...speech, id: newRequestId(Date.now()) });
   const end = (fairUseUnits: number | undefined) => recordEnd('ok', { audioMsOut: 7.4, fairUseUnits });
   const reservation = (units: number, limit: number) => fairUse(accountId, units, limit);
-  const used = async () => Number((await store.requests.taken([reservation(0, 0)]))[0]);
-
-  it('reserves for exactly as many of a thousand concurrent requests as the limit allows', async () => {
-    const outcomes = await Promise.all(
-      Array.from({ length: 1000 }, () =>
-        store.requests.reserve(start(), { counted: [reservation(10, 999)] }),
-      ),
-    );
-    expect(outcomes.filter((outcome) => outcome.kind === 'reserved').length).toBe(99);
-    expect(await used()).toBe(990);
-    const records = async () => (await store.usage.list({}, { size: 1000, after: undefined })).items.length;
-    await expect.poll(records).toBe(99);
-  });
 
   it.skipIf(testsPostgres)('debits a request once: the entry has the id of the request', async () => {
     const record = start();
