@@ -1,19 +1,18 @@
 /** A running server applies a new configuration completely or not at all. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkReload, loadConfig } from '../../src/config/config.ts';
 import { newKeySecret } from '../../src/core/values/key-secret.ts';
 import { chunk, chunks, completion, question, readEvents } from '../support/chat-answers.ts';
 import { type Parley, startParley } from '../support/parley.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { events, json } from '../support/upstream-answers.ts';
 
 const path = '/chat/completions';
-const folder = mkdtempSync(join(tmpdir(), 'parley-reload-'));
+const folder = scratchPath('reload');
 const file = join(folder, 'parley.yaml');
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('a reload', () => {
   let one: ScriptedUpstream;

@@ -1,10 +1,10 @@
 /** The scripts of `parley completion`, in the shells that are installed. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { printed, serve, shellCommand } from '../support/command-line.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -34,8 +34,7 @@ const shells = (Object.keys(questions) as Shell[]).map((shell) => ({
   missing: spawnSync(shell, ['-c', 'true']).status === 0 ? undefined : `${shell} is not installed`,
 }));
 
-const folder = mkdtempSync(join(tmpdir(), 'parley-completion-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = scratchPath('completion');
 
 /** The words that a shell offers after others. The last word may be incomplete. */
 function offered(shell: Shell, ...words: string[]): string[] {

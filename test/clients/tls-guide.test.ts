@@ -1,24 +1,23 @@
 /** The guide to TLS: certificate, configurations and proxies are used as the page shows them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { missingPrograms } from '../support/audio-files.ts';
 import { freePort } from '../support/http-server.ts';
 import { type Parley, startParley } from '../support/parley.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 import { readPage } from './page.ts';
 import { mustRun, shell } from './shell.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const command = `${process.execPath} ${join(root, 'src/main.ts')}`;
 const page = readPage('../tls');
-const folder = mkdtempSync(join(tmpdir(), 'parley-tls-'));
+const folder = scratchPath('tls');
 const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
 
 beforeAll(() => mustRun(page.command('certificate'), { cwd: folder }));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A file of the page, with the certificate that the page makes. */
 const withCertificate = (name: string) =>

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { configJsonSchema } from '../../scripts/config-schema.ts';
 import {
   ConfigError,
@@ -10,10 +10,10 @@ import {
   loadConfigWithSources,
   sourceText,
 } from '../../src/config/config.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
 const project = (name: string) => new URL(`../../${name}`, import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'parley-config-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = scratchPath('config');
 
 const file = join(folder, 'test.yaml');
 

@@ -1,12 +1,11 @@
 /** Settings of earlier versions: the file is still valid, and a warning names each with its place. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { loadConfigWithSources } from '../../src/config/config.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'parley-dropped-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = scratchPath('dropped');
 
 it('of programs have no effect any more', () => {
   const file = join(folder, 'parley.yaml');

@@ -1,6 +1,5 @@
 /** The files under examples are valid, start without their servers, and fit the responses of those servers. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, loadConfig } from '../../src/config/config.ts';
@@ -10,6 +9,7 @@ import { completion, readEvents } from '../support/chat-answers.ts';
 import { servers, wav } from '../support/example-servers.ts';
 import type { ModelList } from '../support/model-list.ts';
 import { errorOf, type Parley, startParley } from '../support/parley.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { json } from '../support/upstream-answers.ts';
 
@@ -17,10 +17,9 @@ const examples = new URL('../../examples/', import.meta.url).pathname;
 const files = readdirSync(examples).filter((file) => file.endsWith('.yaml'));
 const names = files.map((file) => file.replace('.yaml', ''));
 
-const folder = mkdtempSync(join(tmpdir(), 'parley-examples-'));
+const folder = scratchPath('examples');
 const keyFile = join(folder, 'llama.key');
 writeFileSync(keyFile, 'sk-of-the-upstream\n');
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The variables of API keys in the text. */
 function keysIn(text: string): Record<string, string> {

@@ -1,13 +1,12 @@
 /** The sources of hearing, and the result of building them. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { areTested, sourceLists, sourcesIn } from '../../scripts/hearing/sources.mjs';
 import { hearingFolder, missingHearing } from '../../src/media/hearing-files.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'parley-hearing-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = scratchPath('hearing');
 
 describe('the sources', () => {
   it('come from the package sources of the system, with the same keys', () => {

@@ -1,16 +1,15 @@
 /** How set-up gets Moonshine: from a folder or a URL that the operator names, by the hash of each file. */
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { isMoonshineFetched, moonshineCache } from '../../scripts/setup/moonshine.mjs';
 import { startHttp } from '../support/http-server.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const scratch = mkdtempSync(join(tmpdir(), 'parley-moonshine-'));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchPath('moonshine');
 const names = ['encoder_model.ort', 'decoder_model_merged.ort', 'tokenizer.bin', 'ort.mjs', 'ort.wasm'];
 const clone = join(scratch, 'clone');
 const cache = join(scratch, 'cache');

@@ -1,26 +1,15 @@
 /** Set-up installs packages in steps: those of a running server stay as they are while those of the tests are added. */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { scratchPath } from '../support/scratch-path.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const scratch = mkdtempSync(join(tmpdir(), 'parley-packages-'));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchPath('packages');
 const clone = join(scratch, 'clone');
 const inClone = (name: string) => join(clone, name);
 

@@ -4,26 +4,24 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cacheFolder, isHearingBuilt } from '../../scripts/setup/hearing.mjs';
 import { isMoonshineFetched, moonshineCache } from '../../scripts/setup/moonshine.mjs';
 import { explainNpmFailure, isInstalled, isNewEnough, requiredVersion } from '../../scripts/setup/npm.mjs';
 import { explainAptFailure, explainMissing, packages } from '../../scripts/setup/programs.mjs';
 import { until } from '../support/command-line.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const scratch = mkdtempSync(join(tmpdir(), 'parley-setup-'));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = scratchPath('setup');
 
 /** The files, besides programs on PATH, that show set-up an installed compiler. */
 const hasCompiler = Object.values(packages.compiler).every(

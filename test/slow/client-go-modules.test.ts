@@ -1,18 +1,14 @@
 /** The Go page with modules from Go's module proxy, which are years newer than the packages of Debian 12. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { readPage } from '../clients/page.ts';
 import { describeClientProgram, generateCode } from '../clients/program.ts';
 import { mustRun, shell } from '../clients/shell.ts';
 import { missingPrograms } from '../support/audio-files.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 import { installMsMax } from './clients/cache.ts';
 
 const { command } = readPage('go');
-const generatorsHome = mkdtempSync(join(tmpdir(), 'parley-go-generators-'));
-afterAll(() => rmSync(generatorsHome, { recursive: true }));
+const generatorsHome = scratchPath('go-generators');
 
 /** Go keeps what it has fetched and compiled below the home of whoever runs the tests, not below that of the page. */
 function goCaches() {

@@ -1,19 +1,18 @@
 /** The Java page with libraries from Maven Central, which are years newer than those of Debian 12. */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { schemaArchive } from '../../scripts/console/files.mjs';
 import { readPage } from '../clients/page.ts';
 import { mustRun, shell } from '../clients/shell.ts';
 import { play, playingEngines } from '../conformance/play.ts';
 import { missingPrograms } from '../support/audio-files.ts';
 import { startParley } from '../support/parley.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 import { installClient, installMsMax } from './clients/cache.ts';
 
 const { command, file } = readPage('java');
-const home = mkdtempSync(join(tmpdir(), 'parley-maven-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = scratchPath('maven');
 
 async function installLibraries() {
   const missing = missingPrograms('mvn', 'javac', 'protoc', 'grpc_java_plugin');

@@ -1,6 +1,5 @@
 /** The playground shows its requests as code. Each sample is run as it is shown. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import { play, playingEngines, recording } from '../conformance/play.ts';
 import { missingPrograms } from '../support/audio-files.ts';
 import { launchBrowser, missingBrowser, openConsole, openSignedIn } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 import { installPython } from './clients/install-python.ts';
 
 const sdks = await installPython('python', 10);
@@ -55,7 +55,7 @@ const models = [
 let browser: Browser;
 let parley: Parley;
 let page: Page;
-const home = mkdtempSync(join(tmpdir(), 'parley-code-'));
+const home = scratchPath('code');
 
 beforeAll(async () => {
   if (missingBrowser !== undefined) return;
@@ -71,7 +71,6 @@ beforeAll(async () => {
     await mustRun(readPage('python').command(step), { env: { HOME: home } });
 });
 afterAll(async () => {
-  rmSync(home, { recursive: true });
   if (missingBrowser !== undefined) return;
   await browser.close();
   await parley.close();

@@ -1,6 +1,5 @@
 /** The playground transcribes a microphone live. Chromium plays a recording as its microphone. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,13 +13,14 @@ import { launchBrowser, missingMicrophone, openSignedIn, untrustedHost } from '.
 import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
 import { Ear } from '../support/live-ear.ts';
 import { type Parley, startParley } from '../support/parley.ts';
+import { scratchPath } from '../support/scratch-path.ts';
 
 const missing = missingMicrophone ?? missingHearing() ?? missingPrograms('flite');
 /** The recogniser understands every word of them. */
 const sentences = ['please turn on the light', 'thank you very much'] as const;
 const path = '/console/playground/live';
 const conversation = '/console/playground/conversation';
-const folder = mkdtempSync(join(tmpdir(), 'parley-live-'));
+const folder = scratchPath('live');
 
 let browser: Browser;
 let parley: Parley;
@@ -50,7 +50,6 @@ beforeAll(async () => {
   scripted = await startParley({ pages, engines: withFakes({ transcription }) });
 });
 afterAll(async () => {
-  rmSync(folder, { recursive: true });
   if (missing !== undefined) return;
   await browser.close();
   await Promise.all([parley.close(), scripted.close(), silent.close()]);

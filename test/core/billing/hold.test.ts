@@ -1,6 +1,5 @@
 /** The hold of a chat, from its reservation to its settlement. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import Sqlite from 'better-sqlite3';
@@ -18,6 +17,7 @@ import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '../../support/parley.ts';
 import { withRequests } from '../../support/reservations.ts';
+import { scratchPath } from '../../support/scratch-path.ts';
 
 /** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
@@ -38,10 +38,9 @@ models:
   - {id: flite, type: speech, engine: builtin}
   - {id: pocketsphinx, type: transcription, engine: builtin}
 `;
-const folder = mkdtempSync(join(tmpdir(), 'parley-hold-'));
+const folder = scratchPath('hold');
 const file = join(folder, 'parley.yaml');
 writeFileSync(file, settings);
-afterAll(() => rmSync(folder, { recursive: true }));
 
 type Json = Record<string, unknown>;
 interface Reported {

@@ -1,15 +1,15 @@
 /** The credits that a chat with images holds, and pays. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { completion } from '../../support/chat-answers.ts';
 import { bearer, errorOf, startParley } from '../../support/parley.ts';
+import { scratchPath } from '../../support/scratch-path.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json } from '../../support/upstream-answers.ts';
 
 const upstream = await startScriptedUpstream();
-const folder = mkdtempSync(join(tmpdir(), 'parley-images-'));
+const folder = scratchPath('images');
 const file = join(folder, 'parley.yaml');
 const contextTokens = 100_000;
 const usage = { prompt_tokens: 900, completion_tokens: 1, total_tokens: 901 };
@@ -36,7 +36,6 @@ const parley = await startParley({ file });
 afterAll(async () => {
   await parley.close();
   await upstream.stop();
-  rmSync(folder, { recursive: true });
 });
 
 const urlOf = (bytes: readonly number[], type = 'png') =>

@@ -1,17 +1,17 @@
 /** A Parley in front of another over REST: speech and transcripts of the inner one arrive unchanged. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../../src/media/hearing-files.ts';
 import { missingPrograms, speak, wavFile } from '../../support/audio-files.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
+import { scratchPath } from '../../support/scratch-path.ts';
 
 const missing = missingHearing() ?? missingPrograms('flite');
 if (missing !== undefined) process.stderr.write(`upstream-parley.test.ts is skipped in part: ${missing}\n`);
 
-const folder = mkdtempSync(join(tmpdir(), 'parley-inner-key-'));
+const folder = scratchPath('inner-key');
 const apiKeyFile = join(folder, 'key');
 const inner = await startParley();
 writeFileSync(apiKeyFile, inner.apiKey);
@@ -25,7 +25,6 @@ const outer = await startBehind(inner.baseUrl, {
 afterAll(async () => {
   await outer.close();
   await inner.close();
-  rmSync(folder, { recursive: true });
 });
 
 interface SpeechModel {

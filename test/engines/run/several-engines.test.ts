@@ -1,6 +1,5 @@
 /** Failover: the engines that a request tries, their order, and the result for client and usage record. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -23,6 +22,7 @@ import { fakeTranscription } from '../../support/fake-engines.ts';
 import { toEngine } from '../../support/message-chat.ts';
 import type { ModelList } from '../../support/model-list.ts';
 import { errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { scratchPath } from '../../support/scratch-path.ts';
 
 const unreachable = (name: string) =>
   new ParleyError('upstream_error', { hasNotRun: true, message: `${name} is not there.` });
@@ -138,7 +138,7 @@ models:
   - {id: whisper, type: transcription, engine: [a, b, c], balance: ${transcription}}
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'parley-several-'));
+const folder = scratchPath('several');
 let parley: Parley;
 /** The same with the other balance for its one transcription model. */
 let sticky: Parley;
@@ -156,7 +156,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await parley.close();
   await sticky.close();
-  rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
   for (const actor of [a, b, c]) actor.reset();

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
@@ -12,10 +11,10 @@ import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { type Certificate, makeCertificate } from '../../support/certificates.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
+import { scratchPath } from '../../support/scratch-path.ts';
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const folder = mkdtempSync(join(tmpdir(), 'parley-tls-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = scratchPath('tls');
 const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
 
 function write({ cert, key }: Certificate): void {
