@@ -5,7 +5,7 @@
 import { getHeapStatistics } from 'node:v8';
 import Sqlite from 'better-sqlite3';
 import type { RequestCounts } from '../telemetry/metrics.ts';
-import { collectGarbage, collectStart } from '../threads/collect-garbage.ts';
+import { collectGarbage } from '../threads/collect-garbage.ts';
 
 /**
  * A collection blocks the process for some 100 ms, and V8 drops optimized code with it, so that the next 20,000
@@ -63,12 +63,12 @@ export class IdleMemory {
 
   /** Running requests delay it: the first quiet time collects then, however little the heap has grown. */
   #settle(): void {
-    if (this.#requests().running === 0) this.#collect(collectStart);
+    if (this.#requests().running === 0) this.#collect();
     else this.#collectedBytes = 0;
   }
 
-  #collect(collect = collectGarbage): void {
-    collect();
+  #collect(): void {
+    collectGarbage();
     returnFreedMemory();
     this.#collectedBytes = heapBytes();
   }

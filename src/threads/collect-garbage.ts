@@ -11,15 +11,3 @@ export function collectGarbage(): void {
   if (typeof collect !== 'function') throw new Error('V8 exposes no garbage collection');
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
-
-/** Collects the garbage of the start of this thread. Code that has run once goes as well: V8 would keep it for six collections. */
-export function collectStart(): void {
-  const flags = (flush: string, age: number) => {
-    setFlagsFromString(`--${flush}flush-baseline-code`);
-    setFlagsFromString(`--bytecode-old-age=${age}`);
-  };
-  flags('', 1);
-  collectGarbage();
-  // V8's defaults.
-  flags('no-', 6);
-}

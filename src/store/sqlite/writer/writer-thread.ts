@@ -1,7 +1,7 @@
 /** The entry of the writer thread, which has the only writing connection. */
 import { receiveMessageOnPort, threadId, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import { collectStart } from '../../../threads/collect-garbage.ts';
+import { collectGarbage } from '../../../threads/collect-garbage.ts';
 import { prepareToWrite } from '../database/connection.ts';
 import { OpenFiles } from '../database/data-folder.ts';
 import { BatchRunner } from './batch-runner.ts';
@@ -10,10 +10,8 @@ import type { Batch, WriterSettings } from './messages.ts';
 /** How long a batch waits for another writing program. */
 const busyMsMax = 5_000;
 
-/** The build of the executable runs this code on the main thread, and keeps what it has compiled. */
-const isAlone = threadId !== 0;
-/** Then the event loop of the thread may do its own work. */
-const sleepMsMax = isAlone ? 1_000 : 0;
+/** Then the event loop of the thread may do its own work. The build of the executable runs this code on the main thread. */
+const sleepMsMax = threadId === 0 ? 0 : 1_000;
 
 /** Then the thread frees the memory of its start, some 3 MB: before the server returns what is free. */
 const settleMs = 1_000;
@@ -25,7 +23,7 @@ const connection = new Sqlite(path, { fileMustExist: true, timeout: busyMsMax })
 prepareToWrite(connection);
 const batches = new BatchRunner(connection, new OpenFiles(files));
 let received = 0;
-if (isAlone) setTimeout(collectStart, settleMs).unref();
+setTimeout(collectGarbage, settleMs).unref();
 // Sleeps until the next batch, as waking the thread's event loop takes longer and costs both threads more.
 port.on('message', (first: Message) => {
   for (let message: Message | undefined = first; message; message = receiveMessageOnPort(port)?.message) {
