@@ -510,3 +510,14 @@ describe('a read-only data folder', () => {
     }
   });
 });
+
+describe('a disk without room for a new database', () => {
+  it.skipIf(cannotMount)('is the reason that the start names', async () => {
+    const disk = smallDisk('100k');
+    try {
+      await expect(openStore(disk.folder)).rejects.toThrow('database or disk is full');
+    } finally {
+      disk.release();
+    }
+  });
+});

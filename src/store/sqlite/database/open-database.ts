@@ -78,7 +78,8 @@ async function migrate(connection: Connection, onMigration: OnMigration | undefi
     await applyPending(async (text) => connection.exec(text), 'sqlite', state, onMigration);
     connection.exec('commit');
   } catch (error) {
-    connection.exec('rollback');
+    // After a full disk, SQLite has rolled back by itself.
+    if (connection.inTransaction) connection.exec('rollback');
     throw error;
   }
 }
