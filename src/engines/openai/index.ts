@@ -21,7 +21,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
   const listedVoices = new Map<string, ReportedValue<VoiceList>>();
   const openVoices = (model: string): Known<VoiceList> => {
     const { voices, voicesEveryMs } = settings;
-    if (Object.keys(voices).length > 0) return configuredVoices(voices);
+    if (voicesEveryMs === Infinity || Object.keys(voices).length > 0) return configuredVoices(voices);
     return kept(listedVoices, model, {
       read: (signal) => readListedVoices(upstream, model, signal),
       pending: 'The voices of this model are still being read. Try again in a moment.',

@@ -22,6 +22,7 @@ export interface OpenAiSettings extends UpstreamSettings {
   readonly parameters?: ChatParameters | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
   readonly voices: Readonly<Record<string, string>>;
+  /** Infinity: the upstream is never asked. */
   readonly voicesEveryMs: number;
 }
 

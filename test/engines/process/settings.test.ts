@@ -1,7 +1,9 @@
 /** Settings of programs that cannot work are refused, or found by `parley doctor`. */
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+import { processEngine } from '../../../src/config/schema/process-engine.ts';
 import { diagnoseProcess } from '../../../src/engines/process/diagnostics.ts';
+import { createProcessEngine } from '../../../src/engines/process/index.ts';
 import { tinyEngine, tinyModel } from '../../support/tiny-program.ts';
 
 function findings(engine: object, model: object = {}): string[] {
@@ -41,6 +43,32 @@ describe('the configuration', () => {
     const speech = { type: 'speech', price: undefined, contextTokens: undefined };
     expect(findings(tinyEngine(), speech)).toContainEqual(expect.stringContaining('needs `voices`'));
   });
+});
+
+it('does not start a program to ask for the voices of a speech model', async () => {
+  let isStarted = false;
+  const acquire = async () => {
+    isStarted = true;
+    throw new Error('it was started');
+  };
+  const nothing = () => undefined;
+  const program = { socketPath: undefined, port: 1, acquire, unload: nothing, retire: nothing };
+  const engine = createProcessEngine(
+    { ...processEngine.parse(tinyEngine()), contextTokens: undefined, outputTokensMax: undefined },
+    {
+      name: 'tiny',
+      log: { info: nothing, warn: nothing, error: nothing },
+      program: {
+        ...program,
+        stop: async () => undefined,
+        state: () => ({ state: 'stopped', waiting: 0, starts: 0, memoryBytes: 0 }),
+      },
+    },
+  );
+  expect(engine.speech?.('voice').availability()).toEqual({ available: true });
+  await new Promise(setImmediate);
+  expect(isStarted).toBe(false);
+  await engine.close();
 });
 
 describe('parley doctor', () => {
