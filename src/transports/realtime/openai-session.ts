@@ -110,7 +110,11 @@ export class OpenAiSession {
         return session.clear();
     }
     const events = conversation && converse(event, conversation, this.#settings);
-    if (events) return this.#sendAll(events);
+    if (events) {
+      await this.#sendAll(events);
+      // Those of a response hold all that the client sent for it.
+      return opened.reports.whenRoom();
+    }
     const isConversation = conversation === undefined && conversationEvents.test(event.type);
     throw isConversation
       ? invalidInput(

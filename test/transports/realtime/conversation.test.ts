@@ -1,6 +1,8 @@
 /** Conversations in OpenAI's Realtime protocol, with engines that a test controls. */
 import { once } from 'node:events';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Reports } from '../../../src/core/realtime/reports.ts';
 import {
   errorOf,
   heldNothing,
@@ -74,6 +76,31 @@ describe('a conversation', () => {
     };
     await expect.poll(states).toContainEqual(['transcription', 'ok']);
     expect((await states()).flat()).not.toContain('cancelled');
+  });
+
+  it('takes no more responses from a client that reads none', async () => {
+    const client = await openTalk(parley, manually);
+    talk.ear.goesOn = new Promise(() => undefined);
+    client.speak(0.5);
+    client.send({ type: 'input_audio_buffer.commit' });
+    await client.next('input_audio_buffer.committed');
+    const added = vi.spyOn(Reports.prototype, 'add');
+    client.socket.pause();
+    const response = { metadata: { text: 'x'.repeat(16_000) } };
+    for (let pair = 0; pair < 2_000; pair++) {
+      client.send({ type: 'response.create', response });
+      client.send({ type: 'response.cancel' });
+    }
+    let reports = -1;
+    // What the system keeps for the client is some 10 MB.
+    while (reports < added.mock.calls.length) {
+      reports = added.mock.calls.length;
+      await sleep(500);
+    }
+    expect(reports).toBeLessThan(2_000);
+    added.mockRestore();
+    client.socket.terminate();
+    await heldNothing(parley);
   });
 
   it('hears what its client sends at once', async () => {
