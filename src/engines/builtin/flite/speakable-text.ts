@@ -43,7 +43,7 @@ const greek =
 const symbols = table(`© copyright, ® registered, ° degrees, ± plus or minus, × times, ÷ divided by, ≈ about,
   ≠ is not equal to, ≤ is at most, ≥ is at least, ∞ infinity, √ square root of, ∑ sum of, ∫ integral of, ∈ in, → to,
   ⇒ implies, ← left arrow, ↑ up arrow, ↓ down arrow, ↔ both ways, ‰ per thousand, § section, ¶ paragraph, ★ star,
-  ☆ star, ✓ check, ✗ cross, ♪ music, ♫ music, € euros, £ pounds, ¥ yen, ₹ rupees, ¢ cents`);
+  ☆ star, ✓ check, ✗ cross, ♪ music, ♫ music`);
 const operators = table(
   '-> to, => to, <= is at most, >= is at least, !== is not equal to, != is not equal to',
 );
@@ -133,6 +133,7 @@ const words: readonly Rule[] = [
     pattern`([${signs}])\s?(${amount}|\.\d+)(?:\s?(?i:(thousand|million|billion|trillion|k|m|bn|b))(?![\p{L}\p{N}]))?`,
     amountInWords,
   ],
+  [pattern`[${signs.replace('$', '')}]`, (sign) => ` ${counted('', currencies[sign])} `],
   [/(?<!\d)(\d{1,2})'\s?(\d{1,2})(?:"|'')/g, '$1 feet $2 inches'],
   [
     pattern`(?<![\d.,])(\d[\d.,]*)\s?(${anyOf(units)})(?![\p{L}\p{N}/])`,
@@ -177,6 +178,7 @@ const asciiWords: readonly Rule[] = [
   // The brackets of a tag are not a comparison.
   [/<(\/?[a-z][^<>\n]{0,200})>/gi, ' $1 '],
   [/(?<=[A-Z])#(?![A-Za-z0-9])/g, ' sharp '],
+  [/#(?=[A-Za-z])/g, ' hashtag '],
   [/(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~~|[*`[\]{}]/g, ' '],
   [/\|/g, ', '],
   [/[&%+=@\\#~^<>_]|\$(?!\d)|(?<!\d)\/|\/(?!\d)/g, (mark) => ` ${marks[mark]} `],

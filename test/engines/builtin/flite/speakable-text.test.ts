@@ -55,6 +55,8 @@ describe('text that flite can say', () => {
     ],
     ['dollars, left to flite', 'It costs $5.20', 'it costs five dollars twenty cents'],
     ['other currencies', '€5.20, £1 and 300 ¥', 'five euros twenty cents one pound and three hundred yen'],
+    ['signs of currencies alone', 'pay in ₽ or ₿', 'pay in rubles or bitcoins'],
+    ['hashtags', 'see #music', 'see hashtag music'],
     ['large amounts', '€3 million, $5k', 'three million euros five thousand dollars'],
     ['amounts below zero', '-$5 and −3', 'minus five dollars and minus three'],
     ['dates', 'on 2026-11-21', 'on november twenty first twenty twenty six'],
