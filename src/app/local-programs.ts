@@ -1,6 +1,6 @@
 /** Turns each engine of the kind `local` into engines of the kind `process`, one for each model that it runs. */
-import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { availableParallelism, totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
 import type { Config, EngineConfig, ModelConfig } from '../config/config.ts';
 import { localEngine as localDefaults } from '../config/schema/engines.ts';
 import { contextTokensDefault } from '../config/schema/models.ts';
@@ -163,4 +163,18 @@ function programOf(model: LocalModel, { config, settings, users }: Uses) {
 /** Parley itself needs a core: a program that waits for its own threads is many times slower. */
 function spareThreads(): number {
   return Math.max(1, availableParallelism() - 1);
+}
+
+const partOfMemory = 3 / 4;
+
+/** Memory and folder of the programs that Parley runs. */
+export function programSurroundings({ programs, programEnvironment: environment, dataDir }: Config) {
+  const usableBytes = Math.min(totalmem(), process.constrainedMemory() || Infinity);
+  return {
+    environment,
+    /** Memory for all programs together. Default: three quarters of what machine and cgroup have. */
+    memoryBytesMax: programs.memoryBytesMax ?? Math.floor(usableBytes * partOfMemory),
+    /** An absolute path, as programs may have another working directory. */
+    socketDir: resolve(dataDir, 'sockets'),
+  };
 }

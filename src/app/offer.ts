@@ -5,13 +5,14 @@ import type { Config } from '../config/config.ts';
 import { Catalog } from '../core/catalog/catalog.ts';
 import type { TokenCounter } from '../core/entities/engine.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
+import { Supervisor } from '../supervisor/supervisor.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { createTokenCounter } from '../tokens/counter.ts';
 import { ByteBudget, type ByteLimits } from '../transports/byte-budget.ts';
 import type { Base } from './base.ts';
 import { Engines } from './engines.ts';
+import { programSurroundings } from './local-programs.ts';
 import { logLinesLost } from './log-output.ts';
-import { openSupervisor } from './programs.ts';
 import { version } from './version.ts';
 
 export interface OfferOverrides {
@@ -33,7 +34,7 @@ export interface Offer {
 export async function openOffer(config: Config, base: Base, overrides: OfferOverrides): Promise<Offer> {
   const { clock, log, tracer, readiness, opened } = base;
   const tokens = overrides.tokens ?? opened.adopt(createTokenCounter(), (counter) => counter.close());
-  const supervisor = openSupervisor(config, log);
+  const supervisor = new Supervisor({ log, ...programSurroundings(config) });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,

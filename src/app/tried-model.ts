@@ -11,8 +11,7 @@ import { silentLog as log } from '../engines/diagnostics.ts';
 import { createProcessEngine } from '../engines/process/index.ts';
 import type { Program } from '../supervisor/program.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
-import type { LocalEngine } from './local-programs.ts';
-import { programSurroundings } from './programs.ts';
+import { type LocalEngine, programSurroundings } from './local-programs.ts';
 
 const shortChat = create(ChatCompletionParamsSchema, {
   messages: [{ role: 'user', content: { value: { case: 'text', value: 'Hi' } } }],

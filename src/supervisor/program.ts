@@ -1,12 +1,17 @@
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgramState } from '../core/entities/server.ts';
 import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import { type Signal, untilAborted } from '../core/values/signal.ts';
-import { socketPath } from '../files/socket-path.ts';
 import { type Address, Child } from './child.ts';
+
+/** Length of `sun_path`, less its zero byte. */
+const pathBytesMax = 107;
+/** Leaves room for the numbers of a process and of its start. */
+const folderBytesMax = 85;
 
 /** Checked, with every default filled in. */
 export interface ProgramSettings {
@@ -384,4 +389,21 @@ class Backoff {
   worked(): void {
     this.#failures = 0;
   }
+}
+
+export function fitsSockets(folder: string): boolean {
+  return Buffer.byteLength(folder) <= folderBytesMax;
+}
+
+/** The path of a Unix socket that no other process and no other number has. The name is only for people. */
+function socketPath(folder: string, name: string, pid: number, number: number): string {
+  const end = `-${pid}-${number}.sock`;
+  const room = pathBytesMax - Buffer.byteLength(join(folder, end));
+  return join(folder, name.replace(/[^\w.-]/g, '-').slice(0, room) + end);
+}
+
+/** The process that a socket in the folder belongs to; undefined for any other file. */
+export function socketOwner(file: string): number | undefined {
+  const [, pid] = /-(\d+)-\d+\.sock$/.exec(file) ?? [];
+  return pid === undefined ? undefined : Number(pid);
 }

@@ -6,8 +6,7 @@ import { ParleyError } from '../core/values/errors.ts';
 import type { Log } from '../core/values/log.ts';
 import { isAlive } from '../files/executable.ts';
 import { makeFolder } from '../files/folders.ts';
-import { fitsSockets, socketOwner } from '../files/socket-path.ts';
-import { Program, type ProgramSettings } from './program.ts';
+import { fitsSockets, Program, type ProgramSettings, socketOwner } from './program.ts';
 
 interface SupervisorOptions {
   readonly log: Log;

@@ -14,8 +14,13 @@ import { ModelError } from '../../models/manifest.ts';
 import { ModelStore } from '../../models/model-store.ts';
 import { diagnoseStore as diagnoseSqlite, type StoreDiagnosis } from '../../store/maintenance/diagnostics.ts';
 import { checkContents } from '../local-files.ts';
-import { engineNames, type LocalEngine, openedEngines, smallestModels } from '../local-programs.ts';
-import { programSurroundings } from '../programs.ts';
+import {
+  engineNames,
+  type LocalEngine,
+  openedEngines,
+  programSurroundings,
+  smallestModels,
+} from '../local-programs.ts';
 import { tryModel } from '../tried-model.ts';
 import {
   diagnoseClock,
