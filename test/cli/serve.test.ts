@@ -306,11 +306,14 @@ describe('parley serve', () => {
       const start = page === 1 ? 100 : (page - 1) * 4096;
       const damaged = Buffer.from(intact).fill(0xa5, start, page * 4096);
       writeFileSync(path, damaged);
-      const { code, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(/^The database .* is damaged .* parley restore FILE\.\n$/),
-      ]);
+      const commands = [['serve', '--port', '0'], ...(page === 1 ? [['migrate']] : [])];
+      for (const command of commands) {
+        const { code, stderr } = await parley([...command, '--data-dir', dataDir]);
+        expect([code, stderr]).toEqual([
+          1,
+          expect.stringMatching(/^The database .* is damaged .* parley restore FILE\.\n$/),
+        ]);
+      }
       expect(readFileSync(path).equals(damaged)).toBe(true);
     }
   });

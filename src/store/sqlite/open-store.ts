@@ -15,6 +15,7 @@ import type { Executor, Queries } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import { statement } from '../sql/statement.ts';
 import { type Connection, databaseName, prepareToRead } from './database/connection.ts';
+import { damaged, isDamage } from './database/damage.ts';
 import { OpenFiles, privateFile } from './database/data-folder.ts';
 import { type DatabaseUse, openDatabase } from './database/open-database.ts';
 import { disown } from './database/ownership.ts';
@@ -108,6 +109,8 @@ export function pendingMigrations(dataDir: string): string[] {
   try {
     checkKnown(connection);
     return [...schemaState(connection).pending];
+  } catch (error) {
+    throw isDamage(error) ? damaged(path, error.message) : error;
   } finally {
     connection.close();
   }

@@ -1,4 +1,5 @@
 /** Finds overwritten pages of a database. */
+import Sqlite from 'better-sqlite3';
 import { StoreError } from '../../store-error.ts';
 import type { Connection } from './connection.ts';
 
@@ -6,6 +7,10 @@ import type { Connection } from './connection.ts';
 export function damaged(path: string, reason: string): StoreError {
   const advice = 'Keep a copy of the data folder, and restore a backup: parley restore FILE.';
   return new StoreError(`The database ${path} is damaged (${reason}). ${advice}`);
+}
+
+export function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteError> {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
 /** Largest checked table, in pages of 4 KB. `doctor` checks larger ones, so that opening takes milliseconds. */

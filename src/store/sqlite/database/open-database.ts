@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { applyPending, checkKnown, type OnMigration, schemaState } from '../../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
-import { checkSmallTables, damaged } from './damage.ts';
+import { checkSmallTables, damaged, isDamage } from './damage.ts';
 import { privateFile } from './data-folder.ts';
 import { DataInUseError, own } from './ownership.ts';
 
@@ -43,10 +43,6 @@ export async function openDatabase(dataDir: string, use: DatabaseUse = {}): Prom
     }
     await sleep(ownerRetryMs);
   }
-}
-
-function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteError> {
-  return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
 async function setUp(
