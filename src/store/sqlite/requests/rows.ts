@@ -33,6 +33,9 @@ const startedInserts: Inserts = new Map();
 const endedInserts: Inserts = new Map();
 const everyColumn = -1;
 
+/** JavaScript shifts numbers of 32 bits. */
+const bitsMax = 32;
+
 /**
  * Inserts a row without the columns that are null, as each value costs time in two threads.
  * @param inserts those of rows that have their members in the same order
@@ -51,6 +54,7 @@ function insertRow(row: object, inserts: Inserts): Step {
   const columns = isKept ? filled : everyColumn;
   let insert = inserts.get(columns);
   if (insert === undefined) {
+    if (all.length > bitsMax) throw new Error('A row has more columns than a number has bits.');
     insert = insertInto(Object.keys(row).filter((_, at) => (columns & (1 << at)) !== 0));
     inserts.set(columns, insert);
   }
