@@ -46,7 +46,6 @@ export const startingParley = [
   'test/engines/process/page.test.ts',
   'test/store/maintenance/backup.test.ts',
   'test/supervisor/killed-parley.test.ts',
-  'test/transports/http/tls.test.ts',
 ];
 
 /** Tests of the first tier on PostgreSQL. */
