@@ -37,6 +37,7 @@ export interface Started {
 }
 
 export class MoneyRequest {
+  readonly #request: Request;
   readonly #client: AbortController;
   readonly #run: Run;
   readonly #answer: AsyncGenerator<unknown>;
@@ -44,6 +45,7 @@ export class MoneyRequest {
   #pending: Promise<IteratorResult<unknown>> | undefined;
 
   private constructor(request: Request, client: AbortController, run: Run, call: Call, services: Services) {
+    this.#request = request;
     this.#client = client;
     this.#run = run;
     this.#answer = answerOf(request, call, rpcTable(services));
@@ -92,7 +94,7 @@ export class MoneyRequest {
         this.#run.give(cueOf(act));
         return act.act === 'end' || act.act === 'break off' || act.act === 'fail'
           ? this.#readToEnd()
-          : this.#readOne();
+          : this.#readOne(this.#sends(act));
     }
   }
 
@@ -111,10 +113,16 @@ export class MoneyRequest {
     return runs ? 'runs' : this.#readToEnd();
   }
 
-  /** Reads the next part, or waits until the engine has done its cue without a part. */
-  async #readOne(): Promise<Outcome> {
+  /** Whether the client gets a part for this, perhaps after its engine waits again: a first part waits for the started record. */
+  #sends(act: Act): boolean {
+    const { operation } = this.#request;
+    return operation === 'chat' && this.#request.streamed && (act.act === 'output' || act.act === 'role');
+  }
+
+  /** Reads the next part. Unless there must be one, it may also be that the engine has done its cue without a part. */
+  async #readOne(isSent: boolean): Promise<Outcome> {
     try {
-      const part = await Promise.race([this.#pull(), this.#run.waits]);
+      const part = await Promise.race([this.#pull(), ...(isSent ? [] : [this.#run.waits])]);
       if (part === undefined) return 'runs';
       this.#pending = undefined;
       return part.done ? 'answered' : 'runs';
