@@ -1,5 +1,8 @@
 /** Requests, tokens and concurrency of keys and accounts, over REST. */
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { countStatuses, type LimitedParley, startLimited } from '../../support/limited-parley.ts';
 import { bearer, errorOf } from '../../support/parley.ts';
@@ -96,6 +99,15 @@ describe('headers', () => {
         '"key-requests";q=60;w=60, "key-tokens";q=5000;qu="tokens";w=60, "account-requests";q=10;w=60',
       ratelimit: '"key-requests";r=59;t=40, "key-tokens";r=4969;t=40, "account-requests";r=9;t=40',
     });
+  });
+
+  it('are in the initial metadata of gRPC', async () => {
+    const key = await parley.keyWith({ requestsPerMinute: 60 });
+    const transport = createGrpcTransport({ baseUrl: new URL(parley.baseUrl).origin });
+    const head = Promise.withResolvers<Headers>();
+    const options = { headers: { authorization: `Bearer ${key.secret}` }, onHeader: head.resolve };
+    await createClient(CatalogService, transport).listModels({}, options);
+    expect((await head.promise).get('x-ratelimit-limit-requests')).toBe('60');
   });
 
   it('are absent without limits', async () => {

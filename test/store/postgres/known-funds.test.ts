@@ -131,6 +131,14 @@ describe('when another node uses the account too', () => {
 });
 
 describe('a node that was marked dead', () => {
+  it('reserves nothing on accounts that it knows, whose holds nobody would release', async () => {
+    await database.query('update nodes set dead = true');
+    await reserve(10n).catch(() => undefined);
+    expect(groups.knowing).toBe(1);
+    const orphaned = `select 1 from usage_records join nodes on epoch = node_epoch where state = 'started' and dead`;
+    expect(await database.query(orphaned)).toEqual([]);
+  });
+
   it('charges nothing for a request that another one has released, and serves the next', async () => {
     const { id } = await reserve(40n);
     await other.requests.recover(Date.now());

@@ -61,4 +61,12 @@ describe('a change on one server', () => {
     expect(await errorOf(await speak())).toMatchObject({ status: 402, code: 'subscription_required' });
     expect(await answered(await chat())).toBe(200);
   });
+
+  it('is found by the next hold, though no notification has come', async () => {
+    expect(await answered(await chat())).toBe(200);
+    await folder.execute(`set session_replication_role = replica;
+      update api_keys set revoked_at_ms = 1;
+      update accounts set policy_version = policy_version + 1`);
+    expect(await errorOf(await chat())).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  });
 });
