@@ -28,7 +28,7 @@ interface Share {
   readonly waiting: Set<() => boolean>;
 }
 
-/** What all bodies share. Use the functions of a body to change it. */
+/** The state that all bodies share. Only the functions of a body change it. */
 export class ByteBudget {
   readonly limits: ByteLimits;
   /** Bytes that all requests together may have in memory now. */

@@ -27,7 +27,7 @@ export type SessionReport =
   | FailureReport
   /** A response begins or, with its end, is done. */
   | { readonly kind: 'response'; readonly response: ResponseFacts }
-  /** What happens to the items of a response, as an event of OpenAI's Realtime protocol. */
+  /** A change of a response or of one of its items, as an event of OpenAI's Realtime protocol. */
   | { readonly kind: 'event'; readonly event: object };
 
 /** The text replaces the previous one. Its first `stableWords` words will not change. */

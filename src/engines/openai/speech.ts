@@ -62,7 +62,7 @@ function synthesize(
   return { audio: audio(), durationMs };
 }
 
-/** What tells the length of audio from its bytes. */
+/** Converts a number of bytes to a length of audio. */
 type Length = Pick<WavHead, 'bytesPerSecond' | 'dataAt'>;
 
 /** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */

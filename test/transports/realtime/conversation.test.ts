@@ -92,7 +92,7 @@ describe('a conversation', () => {
       client.send({ type: 'response.cancel' });
     }
     let reports = -1;
-    // What the system keeps for the client is some 10 MB.
+    // The system's buffers hold some 10 MB for the client.
     while (reports < added.mock.calls.length) {
       reports = added.mock.calls.length;
       await sleep(500);

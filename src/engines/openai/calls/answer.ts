@@ -162,7 +162,7 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** What has arrived; undefined if nothing has. */
+  /** Takes the bytes that have arrived; undefined if there are none. */
   #take(bytesMax: number): Buffer | undefined {
     const [first] = this.#pieces;
     if (first === undefined) return undefined;
